@@ -137,7 +137,10 @@ def find_cooccurring(
     sentences = _probe_sentences(data, prompts)
     files = _files_of(corpus, without)
     forms = _forms_of(corpus, list(files))
-    form_in = {wording: _sources_of(wording, forms) for wording in sentences}
+    form_in = {
+        wording: () if wording[1] == SENTENCES else forms.sources_of(template_form(wording[1]))
+        for wording in sentences
+    }
     pairs = [(fact.subject, fact.object) for fact in data.facts]
     pair_index = PairIndex(pairs)
     sentence_index = SentenceIndex(text for texts in sentences.values() for text in texts)
@@ -207,11 +210,6 @@ def _probe_sentences(data: Dataset, prompts: str) -> dict[Wording, list[str]]:
                 template = query_template(row.query.text(), row.fact.subject) or SENTENCES
             found[row.relation.name, template].append(row.query.text(row.fact.object))
     return found
-
-
-def _sources_of(wording: Wording, forms: SentenceForms) -> tuple[str, ...]:
-    template = wording[1]
-    return () if template == SENTENCES else forms.sources_of(template_form(template))
 
 
 def _count(sentences: Mapping[Wording, Sequence[str]], found: AbstractSet[str]) -> int:

@@ -199,11 +199,6 @@ def _by_field(fields: dict[str, RequestField], args: tuple[Any, ...]) -> dict[st
     return by_field
 
 
-def _show_default(value: Any) -> str:
-    """Return a default as the user would type it."""
-    return " ".join(value) if isinstance(value, tuple) else str(value)
-
-
 def _parameter(choice: RequestField) -> inspect.Parameter:
     """Return a field as a parameter for cyclopts."""
     kind: Any = choice.kind
@@ -222,7 +217,10 @@ def _parameter(choice: RequestField) -> inspect.Parameter:
         declared = Parameter(
             name=choice.option,
             help=choice.help_text,
-            show_default=_show_default if choice.default not in (False, None, ()) else False,
+            # As the user would type it.
+            show_default=(lambda value: " ".join(value) if isinstance(value, tuple) else str(value))
+            if choice.default not in (False, None, ())
+            else False,
             negative=None if kind is bool and choice.default is True else "",
             allow_leading_hyphen=True,
             converter=converter,

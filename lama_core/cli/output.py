@@ -118,7 +118,7 @@ def json_value(value: object) -> object:
         return str(value)
     if isinstance(value, Mapping):
         return {
-            key if type(key) is str else _json_key(key): json_value(item)
+            " ".join(map(str, key)) if isinstance(key, tuple) else str(key): json_value(item)
             for key, item in value.items()
         }
     if isinstance(value, list | tuple):
@@ -126,10 +126,6 @@ def json_value(value: object) -> object:
     if hasattr(value, "item"):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _json_key(key: object) -> str:
-    return " ".join(map(str, key)) if isinstance(key, tuple) else str(key)
 
 
 def percent(value: object) -> str:

@@ -37,7 +37,8 @@ def guess_columns(
             found[role] = name
             left.remove(name)
 
-    take("template", next((name for name in left if _are_templates(rows, name)), None))
+    all_templates = (name for name in left if not any(map(template_fault, _cells(rows, name))))
+    take("template", next(all_templates, None))
     for role, hints in HINTS.items():
         take(role, next((name for name in left if any(h in name.lower() for h in hints)), None))
     if len(left) > 2:
@@ -53,10 +54,6 @@ def _cells(rows: Sequence[JsonObject], name: str) -> list[str]:
 
 def _has_words(rows: Sequence[JsonObject], name: str) -> bool:
     return any(letter.isalpha() for cell in _cells(rows, name) for letter in cell)
-
-
-def _are_templates(rows: Sequence[JsonObject], name: str) -> bool:
-    return all(template_fault(cell) is None for cell in _cells(rows, name))
 
 
 def _repeats(rows: Sequence[JsonObject], name: str) -> bool:

@@ -134,7 +134,8 @@ def _sources(folder: Path) -> list[tuple[str, list[Path]]]:
     """Return (source, files with its facts) in `folder`, in the order of SOURCES."""
     found: dict[str, list[Path]] = {}
     for child in subfolders(folder):
-        if (source := _source_of(child)) and any(_has_facts(path) for path in files_under(child)):
+        has_facts = any(path.suffix == ".jsonl" for path in files_under(child))
+        if (source := _source_of(child)) and has_facts:
             found.setdefault(source, _fact_files(source, child))
     if not found and (source := _source_of(folder)):
         found[source] = _fact_files(source, folder)
@@ -150,10 +151,6 @@ def _source_of(folder: Path) -> str:
     """Return the source of a folder with LAMA's name, such as `TREx` or `TREx_UHN`; else empty."""
     name = folder.name.lower().removesuffix("_uhn")
     return next((source for source in SOURCES if source.lower() == name), "")
-
-
-def _has_facts(path: Path) -> bool:
-    return path.suffix == ".jsonl"
 
 
 def _repeated(root: Path) -> list[str]:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Literal
 
 import orjson
@@ -159,7 +159,7 @@ def _separated(reading: Reading, form: Form) -> Table:
         separator, header = "\t", _tab_cells(first)
     else:
         sample = list(islice(lines, SAMPLED))
-        lines = _chained(sample, lines)
+        lines = chain(sample, lines)
         separator = _separator([first, *(line for _, line in sample if line.strip())])
         separator = "," if separator == "\t" else separator
         cells = _cells(first, separator)
@@ -177,13 +177,6 @@ def _separated(reading: Reading, form: Form) -> Table:
             (number, {name: _term(str(cell)) for name, cell in row.items()}) for number, row in rows
         )
     return Table(form, tuple(header), rows)
-
-
-def _chained(
-    first: Iterable[tuple[int, str]], rest: Iterator[tuple[int, str]]
-) -> Iterator[tuple[int, str]]:
-    yield from first
-    yield from rest
 
 
 def check_names(reading: Reading, header: Iterable[str]) -> None:

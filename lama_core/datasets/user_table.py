@@ -242,11 +242,11 @@ def is_table(path: Path) -> bool:
     """
     if path.name.startswith(".") or path.name.endswith(COLUMNS_SUFFIX):  # macOS has `._x.csv`
         return False
-    return has_table_name(path.name) or _columns_file(path).is_file() or _has_roles(path)
-
-
-def _has_roles(path: Path) -> bool:
-    return all(named_column(first_names(path), role) for role in _NEEDED)
+    return (
+        has_table_name(path.name)
+        or _columns_file(path).is_file()
+        or all(named_column(first_names(path), role) for role in _NEEDED)
+    )
 
 
 def first_names(path: Path) -> tuple[str, ...]:

@@ -94,10 +94,15 @@ def stated_in_texts(facts: pd.DataFrame, models: Sequence[str]) -> pd.Categorica
         models: Names of models.
 
     Returns:
-        Labels [row] (see `training_texts.label`); None if no pair was searched for in any text.
+        Labels [row] (see `training_texts.label`), all possible ones as categories; None if no pair
+        was searched for in any text.
     """
     known = {name: pairs for name in models if (pairs := _of_model(name))}
-    words = {pair: _label_of(pair, known) for pairs in known.values() for pair in pairs}
+    words = {
+        pair: label([name for name, pairs in known.items() if pairs.get(pair)], list(known))
+        for every in known.values()
+        for pair in every
+    }
     if not words:
         return None
     names = labels(list(known))
@@ -108,15 +113,6 @@ def stated_in_texts(facts: pd.DataFrame, models: Sequence[str]) -> pd.Categorica
     codes[rows] = [names.index(words.get(pair, NOT_LOOKED_FOR)) for pair in of_rows]
     looked_for = (codes != names.index(NOT_LOOKED_FOR)).any()
     return pd.Categorical(np.array(names, dtype=object)[codes], list(names)) if looked_for else None
-
-
-def pair_labels(models: Sequence[str]) -> tuple[str, ...]:
-    """Return all labels that `stated_in_texts` can give for these models."""
-    return labels([name for name in models if _of_model(name)])
-
-
-def _label_of(pair: Pair, known: Mapping[str, Mapping[Pair, bool]]) -> str:
-    return label([name for name, pairs in known.items() if pairs.get(pair)], list(known))
 
 
 def _of_model(name: str) -> Mapping[Pair, bool]:

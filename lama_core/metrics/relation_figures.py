@@ -14,7 +14,7 @@ Departure: Reciprocal ranks beyond 10,000
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pandas as pd
@@ -143,14 +143,6 @@ def freq_precision(rows: Scored) -> Floats:
     return rows.mean(freq_ranks(rows.relation, rows.objects, subjects) == 1)
 
 
-def _as_decimal(value: float) -> str:
-    return fixed(value, 3)
-
-
-def _as_rank(value: float) -> str:
-    return fixed(value, 0)
-
-
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A metric: how it is computed and displayed.
@@ -210,7 +202,7 @@ METRICS: dict[str, Metric] = {
             "Mean reciprocal rank: 1 when the right word is always first.",
             True,
             reciprocal_rank,
-            _as_decimal,
+            partial(fixed, digits=3),
             is_share=False,
             unit="0 to 1",
         ),
@@ -232,7 +224,7 @@ METRICS: dict[str, Metric] = {
             "lot.",
             False,
             lambda rows: rows.mean(rows.ranks),
-            _as_rank,
+            partial(fixed, digits=0),
             is_share=False,
             unit="1 = best",
         ),
@@ -243,7 +235,7 @@ METRICS: dict[str, Metric] = {
             "For half of the facts, the right word has this rank or a better one.",
             False,
             median_rank,
-            _as_rank,
+            partial(fixed, digits=0),
             is_share=False,
             unit="1 = best",
             in_json=False,

@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from lama_core.metrics.calibration import (
     N_BINS,
     ReliabilityBin,
-    expected_calibration_error,
     reliability_bins,
 )
 from lama_core.metrics.intervals import Intervals, mean_share_intervals, share_intervals
@@ -315,25 +314,14 @@ def box_of(ranks: NDArray[Any]) -> dict[str, Any]:
     return {"n": [len(ranks)], **columns, "mean": mean}
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """A run's reliability diagram. ece: expected calibration error. n: facts."""
-
-    run: str
-    model: str
-    bins: tuple[ReliabilityBin, ...]
-    ece: float
-    n: int
-
-
 def calibrate(
     run: Run,
     *,
     ranking: Ranking = "filtered",
     relations: Sequence[str] | None = None,
     n_bins: int = N_BINS,
-) -> Calibration:
-    """Return the calibration of a run's first answers: reliability diagram and ECE.
+) -> tuple[ReliabilityBin, ...]:
+    """Return the calibration of a run's first answers: the bins of the reliability diagram.
 
     In the filtered ranking the first answer is the best without the other valid objects. Facts
     without an answer are excluded.
@@ -342,6 +330,4 @@ def calibrate(
     log_probs = run.column(FIRST_LOG_PROB[ranking]).to_numpy(dtype=np.float64)[rows.at]
     answered = ~np.isnan(log_probs)
     confidence = np.exp(log_probs[answered])
-    bins = reliability_bins(confidence, rows.ranks[answered] == 1, n_bins=n_bins)
-    ece = expected_calibration_error(bins)
-    return Calibration(run.info.id, run.info.model, bins, ece, int(answered.sum()))
+    return reliability_bins(confidence, rows.ranks[answered] == 1, n_bins=n_bins)

@@ -145,7 +145,8 @@ def wordings_in_texts(facts: pd.DataFrame, models: Sequence[str]) -> pd.Categori
         models: Names of models.
 
     Returns:
-        Labels [row] (see `training_texts.label`); None if no model's training text is known.
+        Labels [row] (see `training_texts.label`), all possible ones as categories; None if no
+        model's training text is known.
     """
     known = {name: forms for name in models if (forms := _of_model(name)) is not None}
     if not known:
@@ -182,11 +183,6 @@ def _templates(facts: pd.DataFrame) -> NDArray[np.object_]:
         )
         found[rows[others]] = [_without_subject(*pair) for pair in pairs]
     return found
-
-
-def wording_labels(models: Sequence[str]) -> tuple[str, ...]:
-    """Return all labels that `wordings_in_texts` can give for these models."""
-    return labels([name for name in models if _of_model(name) is not None])
 
 
 def _of_model(name: str) -> SentenceForms | None:

@@ -22,12 +22,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lama_core.metrics.cooccurrence import pair_labels
 from lama_core.metrics.fact_answers import WRONG_KINDS, AnswerFilter, JoinedAnswers, wrong_kinds
 from lama_core.metrics.intervals import difference_intervals, share_intervals
 from lama_core.metrics.precision_at_k import means
-from lama_core.metrics.sentence_forms import FORMS_FILE, wording_labels
-from lama_core.metrics.training_texts import unknown_texts
 from lama_core.runs.info import OWN_WORDS
 
 Ints = NDArray[np.int64]
@@ -133,19 +130,14 @@ def slicings(joined: JoinedAnswers) -> dict[str, Slicing]:
             slices[NO_TYPE] = {"origins": ("",)}
         help_text = "Source of the fact in the data; the source with the most facts first."
         found[ORIGIN] = Slicing(ORIGIN, help_text, slices)
-    for name, help_text, field, known, labels in (
-        (PAIR_SEEN, PAIR_HELP, "stated", joined.stated, pair_labels),
-        (WORDING_SEEN, WORDING_HELP, "wording", joined.wording, wording_labels),
+    for name, help_text, field, known in (
+        (PAIR_SEEN, PAIR_HELP, "stated", joined.stated),
+        (WORDING_SEEN, WORDING_HELP, "wording", joined.wording),
     ):
         if known is not None:
-            by_text = {one: {field: (one,)} for one in labels(joined.readers)}
+            by_text = {one: {field: (one,)} for one in known.categories.tolist()}
             found[name] = Slicing(name, help_text, by_text)
     return found
-
-
-def unknown_training(models: Sequence[str]) -> str:
-    """Return a note on the models whose training text is unknown; "" if there are none."""
-    return unknown_texts(models, FORMS_FILE)
 
 
 def slice_table(

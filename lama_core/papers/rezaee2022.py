@@ -285,7 +285,8 @@ def published_by_relation() -> list[ProbeAccuracy]:
     marks = {"random": ("one-to-many", "*"), "reverse": ("bidirectional", "†")}
     lines = []
     for row in published_table(PAPER, "table2").rows:
-        kind, relation = str(row.labels[0]), bats_name(str(row.labels[1]))
+        # BATS's files have `male - female` for the paper's `male : female`.
+        kind, relation = str(row.labels[0]), re.sub(r"\s*:\s*", " - ", str(row.labels[1]))
         for probe, value in zip(COLUMNS, row.values, strict=True):
             word, sign = marks.get(probe, ("", ""))
             mark = sign if word in row.marks else ""
@@ -304,11 +305,6 @@ def published_unmarked() -> list[ProbeAccuracy]:
         for probe in COLUMNS
         if (value := table.value(probe, model=BY_RELATION)) is not None
     ]
-
-
-def bats_name(printed: str) -> str:
-    """Return a relation's name in BATS's files: `male - female` for the paper's `male : female`."""
-    return re.sub(r"\s*:\s*", " - ", printed)
 
 
 def _published(

@@ -76,6 +76,7 @@ class AnalogiesView(View[AnalogiesRequest, Accuracies]):
     title = "Analogy probes"
     question = "How often does a model choose the right pair of an analogy?"
     example = "results analogies --by relation"
+    keys = ("probe", "name")
 
     def load(self, request: AnalogiesRequest) -> list[Run]:
         """Return the analogy runs that a request names, or all."""
@@ -115,10 +116,6 @@ class AnalogiesView(View[AnalogiesRequest, Accuracies]):
     def json(self, shown: Shown[AnalogiesRequest, Accuracies]) -> list[dict[str, Any]]:
         """Return what `analogy probe --json` prints, too."""
         return [asdict(line) for line in shown.found]
-
-    def keys(self, shown: Shown[AnalogiesRequest, Accuracies]) -> tuple[str, ...]:
-        """Return the columns that, with the run, identify a row."""
-        return "probe", "name"
 
     def conclusion(self, shown: Shown[AnalogiesRequest, Accuracies]) -> str:
         """Return the most accurate run of each probe over all kinds of relations."""

@@ -114,11 +114,7 @@ class CompareView(View[CompareRequest, Compared]):
         table = pd.DataFrame([_difference(line) for line in found.relations])
         return Compared(a, b, found, table, {})
 
-    def frame(self, shown: Shown[CompareRequest, Compared]) -> "pd.DataFrame":
-        """Return a row for each relation or slice."""
-        return shown.found.table
-
-    def keys(self, shown: Shown[CompareRequest, Compared]) -> tuple[str, ...]:
+    def keys_of(self, shown: Shown[CompareRequest, Compared]) -> tuple[str, ...]:
         """Return the columns that identify a row."""
         return ("by", "slice") if shown.request.slices else ("relation",)
 

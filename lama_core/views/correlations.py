@@ -101,6 +101,7 @@ class CorrelationsView(View[CorrelationsRequest, "pd.DataFrame"]):
     title = "Correlations"
     question = "What correlates with a right answer: confidence, frequency, length of the subject?"
     example = "results correlations starter-minilm_mlm-manual"
+    keys = ("measure",)
 
     def compute(self, runs: Sequence[Run], request: CorrelationsRequest) -> "pd.DataFrame":
         """Return the matrix of `metrics.correlate` of each run, or of the run `of`.
@@ -130,10 +131,6 @@ class CorrelationsView(View[CorrelationsRequest, "pd.DataFrame"]):
         matrix = found.matrix.rename_axis("measure").reset_index()
         matrix.insert(0, "run", info.id)
         return matrix.assign(n=found.n, source=source_of(info, request), mentions=found.mentions)
-
-    def keys(self, shown: Shown[CorrelationsRequest, "pd.DataFrame"]) -> tuple[str, ...]:
-        """Return the columns that, with the run, identify a row."""
-        return ("measure",)
 
     def columns(self, shown: Shown[CorrelationsRequest, "pd.DataFrame"]) -> tuple[Column, ...]:
         """Return the columns of the table."""

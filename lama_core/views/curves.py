@@ -36,6 +36,7 @@ class CurvesView(View[CurvesRequest, "pd.DataFrame"]):
     question = "How often is the right answer among a model's first 1, 10 or 100 answers?"
     example = "results curves starter-minilm_mlm-manual starter-smollm2_135m-manual"
     of_ranks = True
+    keys = ("k",)
 
     def compute(self, runs: Sequence[Run], request: CurvesRequest) -> "pd.DataFrame":
         """Return `metrics.precision_curves`; chance is NaN unless a run shows it."""
@@ -47,10 +48,6 @@ class CurvesView(View[CurvesRequest, "pd.DataFrame"]):
         table = stacked(tables)
         guessable = any(run.info.guessable for run in runs)
         return table if guessable else table.assign(chance=float("nan"))
-
-    def keys(self, shown: Shown[CurvesRequest, "pd.DataFrame"]) -> tuple[str, ...]:
-        """Return the columns that, with the run, identify a row."""
-        return ("k",)
 
     def columns(self, shown: Shown[CurvesRequest, "pd.DataFrame"]) -> tuple[Column, ...]:
         """Return the columns of the table."""

@@ -29,6 +29,7 @@ INCH, POINT = 2.54, 1 / 72  # cm in an inch, inches in a point
 GREY, DARK, FAINT = "#808080", "#1b2430", "#d9dce0"
 LOW, HIGH = "#a8431f", "#1f6aa5"  # the ends of the colours of heat maps
 EDGE = 0.1  # inches of white around everything
+UPRIGHT = ("lines", "columns", "heat map")  # shapes whose horizontal axis is `by`
 MOST_POINTS = 30  # of a line that shows its points
 MOST_NAMES = 0.38  # of the width, for the names of rows
 SYMBOLS = ("D", "s", "^", "o")  # of published series
@@ -164,7 +165,7 @@ def _lay_out(canvas: "Canvas", chart: _Chart) -> None:
         _fit_text(
             canvas,
             axes.xaxis.label,
-            figure.by.title if _upright(figure) else figure.value.title,
+            figure.by.title if figure.shape in UPRIGHT else figure.value.title,
             max(inner[1] - inner[0], 6 * em),
         )
         side = {
@@ -200,11 +201,6 @@ def _fit_cells(canvas: "Canvas", chart: _Chart) -> None:
     share = 0.9 * room / max(wide, default=1)
     for text in chart.axes.texts if share < 1 else ():
         text.set_fontsize(share * float(text.get_fontsize()))
-
-
-def _upright(figure: Figure) -> bool:
-    """Whether the horizontal axis is `by`."""
-    return figure.shape in ("lines", "columns", "heat map")
 
 
 def _inner_height(chart: _Chart, width: float) -> float:

@@ -51,6 +51,7 @@ class KnownByView(View[KnownByRequest, "pd.DataFrame"]):
     example = "results known-by starter-minilm_mlm-manual starter-smollm2_135m-manual"
     least_runs = 2
     most_runs = 4
+    keys = ("by", "right")
 
     def compute(self, runs: Sequence[Run], request: KnownByRequest) -> "pd.DataFrame":
         """Return a row for each set of models, and each source or relation.
@@ -95,10 +96,6 @@ class KnownByView(View[KnownByRequest, "pd.DataFrame"]):
         names = model_names(shown.infos)  # the same on the page as in files
         known = [_named(names, line) for line in shown.found.to_dict("records")]
         return shown.found.assign(known_by=known)
-
-    def keys(self, shown: Shown[KnownByRequest, "pd.DataFrame"]) -> tuple[str, ...]:
-        """Return the columns that identify a row."""
-        return "by", "right"
 
     def columns(self, shown: Shown[KnownByRequest, "pd.DataFrame"]) -> tuple[Column, ...]:
         """Return the columns of the table."""

@@ -35,6 +35,7 @@ class MarginsView(View[MarginsRequest, "pd.DataFrame"]):
     question = "By how much does the right answer beat the best wrong one?"
     example = "results margins starter-minilm_mlm-statements_template_0"
     of_ranks = True
+    keys = ("right", "low", "high")
 
     def compute(self, runs: Sequence[Run], request: MarginsRequest) -> "pd.DataFrame":
         """Return `metrics.margin_histogram`; runs that rank words have no margins."""
@@ -45,10 +46,6 @@ class MarginsView(View[MarginsRequest, "pd.DataFrame"]):
         if any(run.info.ranks_statements for run in runs):
             raise UserError("No margins: the relations of these facts have no wrong answers.")
         raise UserError("No margins: these runs rank words. Make runs with `statements`.")
-
-    def keys(self, shown: Shown[MarginsRequest, "pd.DataFrame"]) -> tuple[str, ...]:
-        """Return the columns that, with the run, identify a row."""
-        return "right", "low", "high"
 
     def columns(self, shown: Shown[MarginsRequest, "pd.DataFrame"]) -> tuple[Column, ...]:
         """Return the columns of the table."""

@@ -46,6 +46,7 @@ class MentionsView(View[MentionsRequest, "pd.DataFrame"]):
     title = "Mentions"
     question = "Do models know a fact better if its answer or subject is mentioned often?"
     example = "results mentions starter-minilm_mlm-manual --of subject"
+    keys = ("mentions",)
 
     def compute(self, runs: Sequence[Run], request: MentionsRequest) -> "pd.DataFrame":
         """Return a row for each run and range of mentions that has facts.
@@ -78,10 +79,6 @@ class MentionsView(View[MentionsRequest, "pd.DataFrame"]):
         columns = ["place", "run", "mentions", "n", "p_at_k", "low", "high", "text"]
         table = pd.DataFrame(lines, columns=columns).sort_values("place", kind="stable")
         return table.drop(columns="place").reset_index(drop=True)
-
-    def keys(self, shown: Shown[MentionsRequest, "pd.DataFrame"]) -> tuple[str, ...]:
-        """Return the columns that, with the run, identify a row."""
-        return ("mentions",)
 
     def columns(self, shown: Shown[MentionsRequest, "pd.DataFrame"]) -> tuple[Column, ...]:
         """Return the columns of the table."""

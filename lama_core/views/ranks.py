@@ -37,15 +37,12 @@ class RanksView(View[RanksRequest, "pd.DataFrame"]):
     question = "At which rank does the right answer come?"
     example = "results ranks starter-minilm_mlm-manual starter-smollm2_135m-manual"
     of_ranks = True
+    keys = ("low", "high")
 
     def compute(self, runs: Sequence[Run], request: RanksRequest) -> "pd.DataFrame":
         """Return `metrics.rank_histogram`."""
         relations = request.relations or None
         return rank_histogram(runs, ranking=request.ranking, relations=relations)
-
-    def keys(self, shown: Shown[RanksRequest, "pd.DataFrame"]) -> tuple[str, ...]:
-        """Return the columns that, with the run, identify a row."""
-        return "low", "high"
 
     def columns(self, shown: Shown[RanksRequest, "pd.DataFrame"]) -> tuple[Column, ...]:
         """Return the columns of the table."""

@@ -78,6 +78,7 @@ class TypesView(View[TypesRequest, Types]):
     title = "Relation types"
     question = "Are relations with one object per subject (1-1, N-1) easier than others (N-M)?"
     example = "results types starter-minilm_mlm-manual"
+    keys = ("source", "type", "relation")
 
     def compute(self, runs: Sequence[Run], request: TypesRequest) -> Types:
         """Return the means of each type of a source's relations, and the relations."""
@@ -106,14 +107,6 @@ class TypesView(View[TypesRequest, Types]):
         if not any(run.info.guessable for run in runs):
             table = table.assign(chance=float("nan"))
         return Types(table, sources)
-
-    def frame(self, shown: Shown[TypesRequest, Types]) -> "pd.DataFrame":
-        """Return a row for each run and type, and for each of its relations."""
-        return shown.found.table
-
-    def keys(self, shown: Shown[TypesRequest, Types]) -> tuple[str, ...]:
-        """Return the columns that, with the run, identify a row."""
-        return "source", "type", "relation"
 
     def columns(self, shown: Shown[TypesRequest, Types]) -> tuple[Column, ...]:
         """Return the columns of the table of means."""

@@ -209,7 +209,7 @@ class ScoresView(View[ScoresRequest, Scores]):
         """Return a row for each run and relation, source or type; see `metrics.score_table`."""
         return shown.found.by(shown.request.by, shown.request.conceptnet)
 
-    def keys(self, shown: Shown[ScoresRequest, Scores]) -> tuple[str, ...]:
+    def keys_of(self, shown: Shown[ScoresRequest, Scores]) -> tuple[str, ...]:
         """Return the columns that, with the run, identify a row."""
         groups: dict[By, tuple[str, ...]] = {"relation": ("relation",), "source": ("source",)}
         return groups.get(shown.request.by, ("source", "type"))

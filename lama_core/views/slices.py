@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from lama_core.errors import choose
 from lama_core.metrics.fact_answers import WRONG_KINDS, join_answers
 from lama_core.metrics.score_tables import stacked
+from lama_core.metrics.sentence_forms import FORMS_FILE
 from lama_core.metrics.slices import (
     NO_TYPE,
     ORIGIN,
@@ -16,8 +17,8 @@ from lama_core.metrics.slices import (
     Slicing,
     slice_table,
     slicings,
-    unknown_training,
 )
+from lama_core.metrics.training_texts import unknown_texts
 from lama_core.models.sources.catalog import known_models
 from lama_core.requests import option
 from lama_core.runs.info import Run
@@ -113,6 +114,7 @@ class SlicesView(View[SlicesRequest, Slices]):
         "On which facts is a model better: frequent answers, subjects that contain the answer?"
     )
     example = "results slices starter-minilm_mlm-manual"
+    keys = ("by", "slice")
 
     def compute(self, runs: Sequence[Run], request: SlicesRequest) -> Slices:
         """Return the scores on slices; each run's rows come together."""
@@ -131,14 +133,6 @@ class SlicesView(View[SlicesRequest, Slices]):
             known = {name: known[name] for name in ("all", by)}
             table = table[table["by"].isin(known)].reset_index(drop=True)
         return Slices(table, known)
-
-    def frame(self, shown: Shown[SlicesRequest, Slices]) -> "pd.DataFrame":
-        """Return a row for each run and slice."""
-        return shown.found.table
-
-    def keys(self, shown: Shown[SlicesRequest, Slices]) -> tuple[str, ...]:
-        """Return the columns that, with the run, identify a row."""
-        return "by", "slice"
 
     def columns(self, shown: Shown[SlicesRequest, Slices]) -> tuple[Column, ...]:
         """Return the columns of the table."""
@@ -185,7 +179,7 @@ class SlicesView(View[SlicesRequest, Slices]):
 
     def notes(self, shown: Shown[SlicesRequest, Slices]) -> Iterator[str]:
         """Yield a note on the models whose training text is unknown."""
-        if note := unknown_training([info.model for info in shown.infos]):
+        if note := unknown_texts([info.model for info in shown.infos], FORMS_FILE):
             yield note
 
     def conclusion(self, shown: Shown[SlicesRequest, Slices]) -> str:

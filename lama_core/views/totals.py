@@ -52,6 +52,7 @@ class TotalsView(View[TotalsRequest, Totals]):
     title = "Totals"
     question = "Which model is ahead, over all facts and over relations?"
     example = "results totals starter-minilm_mlm-manual starter-smollm2_135m-manual"
+    keys = ("mean",)
 
     def compute(self, runs: Sequence[Run], request: TotalsRequest) -> Totals:
         """Return the totals of each run, and the difference of two runs."""
@@ -61,14 +62,6 @@ class TotalsView(View[TotalsRequest, Totals]):
         table = pd.DataFrame(lines, columns=["run", "mean", "n", "p_at_k", "low", "high"])
         two = len(runs) == 2 and (table["n"] > 0).all()
         return Totals(table, _differences(runs[0], runs[1], request) if two else {})
-
-    def frame(self, shown: Shown[TotalsRequest, Totals]) -> "pd.DataFrame":
-        """Return two rows for each run."""
-        return shown.found.table
-
-    def keys(self, shown: Shown[TotalsRequest, Totals]) -> tuple[str, ...]:
-        """Return the columns that, with the run, identify a row."""
-        return ("mean",)
 
     def columns(self, shown: Shown[TotalsRequest, Totals]) -> tuple[Column, ...]:
         """Return the columns of the table."""

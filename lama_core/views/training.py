@@ -109,6 +109,7 @@ class TrainingView(View[TrainingRequest, Found]):
     example = "results training --by source"
     aligned = False
     checkpoints = True
+    keys = ("group",)
 
     def compute(self, runs: Sequence[Run], request: TrainingRequest) -> Found:
         """Return the series of checkpoints among the runs; a note reports each unusable series.
@@ -148,10 +149,6 @@ class TrainingView(View[TrainingRequest, Found]):
     def frame(self, shown: Shown[TrainingRequest, Found]) -> "pd.DataFrame":
         """Return a row for each series, group and step."""
         return stacked(one.curves(shown.request.by) for one in shown.found)
-
-    def keys(self, shown: Shown[TrainingRequest, Found]) -> tuple[str, ...]:
-        """Return the columns that, with the run, identify a row."""
-        return ("group",)
 
     def columns(self, shown: Shown[TrainingRequest, Found]) -> tuple[Column, ...]:
         """Return the columns of the tables of steps, of relations and of facts."""

@@ -63,6 +63,7 @@ class View(ABC, Generic[R, Found]):
         title: Its name on the page.
         question: The question that it answers.
         example: A command, without the program's name.
+        keys: The columns of `frame` that, with the run, identify a row.
         aligned: Whether runs of the same data and prompts are restricted to shared facts.
         checkpoints: Whether it includes the earlier checkpoints of training runs.
         of_ranks: Whether it needs ranks, which generated answers and some imported runs don't have.
@@ -75,6 +76,7 @@ class View(ABC, Generic[R, Found]):
     title: ClassVar[str]
     question: ClassVar[str]
     example: ClassVar[str]
+    keys: ClassVar[tuple[str, ...]] = ()
     aligned: ClassVar[bool] = True
     checkpoints: ClassVar[bool] = False
     of_ranks: ClassVar[bool] = False
@@ -97,16 +99,20 @@ class View(ABC, Generic[R, Found]):
         """
 
     def frame(self, shown: "Shown[R, Found]") -> "pd.DataFrame":
-        """Return the DataFrame of the Python function and of the CSV."""
+        """Return the DataFrame of the Python function and of the CSV.
+
+        By default, it is what `compute` returns, or the attribute `table` of it.
+        """
         import pandas as pd  # slow to import (0.4 s)
 
-        if not isinstance(shown.found, pd.DataFrame):
+        found = getattr(shown.found, "table", shown.found)
+        if not isinstance(found, pd.DataFrame):
             raise TypeError(f"{type(self).__name__} defines no frame")
-        return shown.found
+        return found
 
-    def keys(self, shown: "Shown[R, Found]") -> tuple[str, ...]:
-        """Return the columns of `frame` that, with the run, identify a row."""
-        return ()
+    def keys_of(self, shown: "Shown[R, Found]") -> tuple[str, ...]:
+        """Return `keys`; a view whose rows depend on the request returns those of this table."""
+        return self.keys
 
     def columns(self, shown: "Shown[R, Found]") -> tuple[Column, ...]:
         """Return the columns of its tables, for the command and the page."""

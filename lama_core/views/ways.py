@@ -68,6 +68,7 @@ class WaysView(View[WaysRequest, Found]):
     )
     example = "results ways"
     aligned = False
+    keys = ("relation",)
 
     def compute(self, runs: Sequence[Run], request: WaysRequest) -> Found:
         """Return the compared answers of each model.
@@ -101,10 +102,6 @@ class WaysView(View[WaysRequest, Found]):
     def frame(self, shown: Shown[WaysRequest, Found]) -> "pd.DataFrame":
         """Return P@1 of each way: over all facts of a model, and by relation."""
         return stacked(one.shares() for one in shown.found)
-
-    def keys(self, shown: Shown[WaysRequest, Found]) -> tuple[str, ...]:
-        """Return the columns that, with the run, identify a row."""
-        return ("relation",)
 
     def columns(self, shown: Shown[WaysRequest, Found]) -> tuple[Column, ...]:
         """Return the columns of all tables."""

@@ -57,6 +57,7 @@ class WordingView(View[WordingRequest, Wordings]):
     question = "Does the first answer change with the wording, or with a negation?"
     example = "results wording starter-minilm_mlm-negated starter-minilm_mlm-paraphrases"
     aligned = False
+    keys = ("relation",)
 
     def compute(self, runs: Sequence[Run], request: WordingRequest) -> Wordings:
         """Return both tables.
@@ -88,10 +89,6 @@ class WordingView(View[WordingRequest, Wordings]):
     def frame(self, shown: Shown[WordingRequest, Wordings]) -> "pd.DataFrame":
         """Return both tables, one after the other."""
         return _filled([shown.found.agreement, shown.found.altered])
-
-    def keys(self, shown: Shown[WordingRequest, Wordings]) -> tuple[str, ...]:
-        """Return the columns that, with the run, identify a row."""
-        return ("relation",)
 
     def columns(self, shown: Shown[WordingRequest, Wordings]) -> tuple[Column, ...]:
         """Return the columns of both tables."""

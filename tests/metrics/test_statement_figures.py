@@ -150,7 +150,7 @@ def test_confidence_is_the_softmax_over_the_answers(run: Run) -> None:
     found = join_answers([run]).runs[0].confidence
     scores = SCORES["Anna"].values()
     assert found[0] == pytest.approx(exp(-1) / sum(map(exp, scores)), rel=1e-5)
-    bins = metrics.calibrate(run).bins
+    bins = metrics.calibrate(run)
     assert sum(bin_.n for bin_ in bins) == 8
 
 

@@ -110,7 +110,7 @@ def test_its_parts_fit_together(function: Any, fields: dict[str, Any]) -> None:
     view: View[Any, Any] = function.view
     assert view.example.split()[: len(function.request.command)] == [*function.request.command]
     assert view.question.endswith((".", "?")) and view.title
-    if keys := view.keys(found):
+    if keys := view.keys_of(found):
         named = [name for name in ("run", *keys) if name in found.frame]
         assert not found.frame.duplicated(named).any()
     names = [column.name for column in view.columns(found)]

@@ -226,10 +226,6 @@ def _open_model(
     return ModelPairScorer(model, embed, template=template, normalise=options.normalise)
 
 
-def _open_vectors(source: str, words: Sequence[str], *_: Any) -> VectorPairScorer:
-    return VectorPairScorer(load_vectors(source, words), "vectors")
-
-
 def _open_relbert(reference: str, *_: Any) -> VectorPairScorer:
     from lama_core.models.auxiliary.relbert import load_relbert
 
@@ -254,6 +250,10 @@ class PairScorerFactory:
 
 PAIR_SCORERS: dict[PairScorerKind, PairScorerFactory] = {
     "model": PairScorerFactory("model", "models", _open_model),
-    "vectors": PairScorerFactory("vectors", "vectors", _open_vectors),
+    "vectors": PairScorerFactory(
+        "vectors",
+        "vectors",
+        lambda source, words, *_: VectorPairScorer(load_vectors(source, words), "vectors"),
+    ),
     "relbert": PairScorerFactory("RelBERT", "relbert", _open_relbert),
 }

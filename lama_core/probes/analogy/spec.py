@@ -19,6 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -138,21 +139,9 @@ def list_probe_runs(folders: Sequence[Path] | None = None) -> ProbeListing:
 def _read_details(run: Run) -> ProbeDetails:
     raw = dict(run.details)
     try:
-        relations = [
-            record
-            | {"frequency": FrequencyTest(**record["frequency"]), "seeds": tuple(record["seeds"])}
-            for record in raw["relations"]
-        ]
-        return ProbeDetails(
-            **raw
-            | {
-                "options": ProbeOptions(**BEFORE_VERSION_3 | raw["options"]),
-                "relations": tuple(RelationResult(**record) for record in relations),
-                "left_out": tuple(ExcludedRelation(**record) for record in raw["left_out"]),
-                "missing": tuple(raw["missing"]),
-            }
-        )
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raw["options"] = BEFORE_VERSION_3 | raw["options"]
+        return msgspec.convert(raw, ProbeDetails)
+    except (ValueError, TypeError, KeyError) as error:
         path = run.info.folder / DETAILS_FILE
         raise UserError(f"Damaged file {path} ({error}). Run the probe again.") from error
 

@@ -19,7 +19,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from lama_core.candidates.columns import NOT_A_CANDIDATE
 from lama_core.datasets import Dataset
@@ -29,8 +28,8 @@ from lama_core.probes.cloze.spec import ClozeSpec, SegmentWork
 from lama_core.probes.statements.request import StatementsRequest
 from lama_core.progress import Unit
 from lama_core.runs.info import STATEMENTS
+from lama_core.runs.statement_rows import MAX_KEPT, rank_statements
 from lama_core.scoring.answer_spaces import answer_columns, answers_of
-from lama_core.scoring.batches import ScoreBlock
 from lama_core.scoring.executors import Tick
 from lama_core.scoring.preparation import Prepared, Segment, as_prepared
 from lama_core.scoring.queries import NO_FIT, NOTHING_BEFORE, Knowledge, Question, make_questions
@@ -40,18 +39,14 @@ from lama_core.scoring.statement_scores import (
     MAX_STATEMENTS_AT_ONCE,
     Scoring,
     StatementModel,
-    log_softmax,
     score_answers,
 )
-from lama_core.scoring.top_answers import from_table, rank_block, to_table
+from lama_core.scoring.top_answers import from_table, to_table
 from lama_core.types import Query
 
 # Incremented if and only if the same specification gives other numbers.
 VERSION = 1
 NOT_WRITTEN = "the model can't write the object"
-# Maximum number of answers; with more, a run keeps only the scores of the top ten and the gold
-# answer.
-MAX_KEPT = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,42 +207,10 @@ class StatementWork(SegmentWork):
         def score_queries(some: Sequence[int]) -> pa.Table:
             queries = [segment.queries[query] for query in some]
             scores = score_answers(model, queries, segment.columns.words, self.scoring, tick)
-            return rank_statements(model.name, segment, np.array(some), scores)
+            rows, margins = rank_statements(model.name, segment, np.array(some), scores)
+            single = scores.astype(np.float32)
+            kept = single.tolist() if scores.shape[1] <= MAX_KEPT else [None] * len(rows)
+            table = to_table(rows).append_column("margin", pa.array(margins))
+            return table.append_column("scores", pa.array(kept, pa.list_(pa.float32())))
 
         return join_rows(list(score_accepted(score_queries, chosen.tolist())))
-
-
-def rank_statements(
-    name: str, segment: Segment, chosen: NDArray[np.int64], scores: NDArray[np.float64]
-) -> pa.Table:
-    """Return the rows of some queries of a segment, with margin and scores.
-
-    Answers that the model can't write are ranked last and not shown.
-
-    Args:
-        name: Name of the model.
-        segment: The segment.
-        chosen: Indices of the queries.
-        scores: Scores, float64 [query, answer]; -inf for an answer that the model can't write.
-    """
-    rows = rank_block(name, segment, ScoreBlock(0, chosen, scores.astype(np.float32), None))
-    log_probs = log_softmax(scores)
-    queries = np.arange(len(chosen))
-    gold = segment.gold[chosen]
-    rows["log_prob"] = log_probs[queries, gold]
-    for answers, values in (
-        ("first_filtered", "first_filtered_log_prob"),
-        ("top", "top_log_probs"),
-    ):
-        columns = rows[answers].reshape(len(rows), -1)
-        found = np.where(columns >= 0, log_probs[queries[:, None], np.maximum(columns, 0)], -np.inf)
-        rows[values] = found.reshape(rows[values].shape)
-    wrong = scores.copy()
-    wrong[queries, gold] = -np.inf
-    for row, others in enumerate(segment.removed[chosen]):
-        wrong[row, others[others >= 0]] = -np.inf
-    best_wrong = wrong.max(axis=1)
-    margins = np.where(np.isneginf(best_wrong), np.nan, scores[queries, gold] - best_wrong)
-    table = to_table(rows).append_column("margin", pa.array(margins.astype(np.float32)))
-    kept = scores.astype(np.float32).tolist() if scores.shape[1] <= MAX_KEPT else [None] * len(rows)
-    return table.append_column("scores", pa.array(kept, pa.list_(pa.float32())))

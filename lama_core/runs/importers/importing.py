@@ -28,7 +28,6 @@ from lama_core.runs.importers.formats import FORMATS, find_format, recognize
 from lama_core.runs.importers.matching import Matched, match
 from lama_core.runs.importers.results import (
     MAX_BYTES,
-    Dropped,
     Format,
     ImportedResults,
     ReadOptions,
@@ -441,9 +440,5 @@ def report(opened: Opened) -> Iterator[str]:
         yield "No ranks: an answer is right or wrong, so only P@1 is shown"
     if about["n_excluded"]:
         yield f"{about['n_excluded']:,} excluded: the results have no rank for them"
-    yield from map(dropped_line, opened.matched.results.dropped)
-
-
-def dropped_line(dropped: Dropped) -> str:
-    """Return dropped rows as a line."""
-    return f"{counted(dropped.n, 'row')} dropped: {dropped.reason} ({dropped.where})"
+    for one in opened.matched.results.dropped:
+        yield f"{counted(one.n, 'row')} dropped: {one.reason} ({one.where})"

@@ -20,17 +20,20 @@ from lama_core.runs.importers.results import (
 )
 from lama_core.runs.info import RelationInfo
 from lama_core.runs.rows import TOKEN
+from lama_core.runs.statement_rows import MAX_KEPT, rank_statements
+from lama_core.scoring.answer_spaces import answer_columns
+from lama_core.scoring.preparation import Segment
 from lama_core.scoring.queries import SQUAD
-from lama_core.scoring.ranking import best_candidates, pad_columns, rank_gold
-from lama_core.scoring.statement_scores import log_softmax
+from lama_core.scoring.ranking import NO_COLUMN, pad_columns
+from lama_core.scoring.top_answers import ROW, Rows
 
 MAX_QUERIES = 1000  # of one fact
-MAX_KEPT = 1000  # answers; with more, the scores of all of them aren't kept
 BLOCK = 1 << 22  # scores at a time
 NO_RANK = "the results have no rank for it"
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+Objects = Callable[[pa.Table], list[set[str]]]  # of rows of one relation
 
 
 def usable(results: ImportedResults) -> ImportedResults:
@@ -141,21 +144,13 @@ def make_rows(matched: Matched) -> pa.Table:
         "prompt": pa.array(_number_queries(_codes(table, *REQUIRED))),
         "query": table["query"].fill_null(""),
         "excluded": excluded,
-        "rank_raw": found["rank"],
-        "rank_filtered": found["rank_filtered"],
-        "log_prob": found["log_prob"],
-        "first": first,
-        "first_log_prob": found["first_log_prob"],
-        "first_filtered": found["first_filtered"],
-        "first_filtered_log_prob": found["first_filtered_log_prob"],
+        **found,
         "first_is_valid": is_valid,
         "first_is_object": is_object,
         "n_valid": _n_valid(matched),
         "object_count": _n_facts(table, matched.facts, "relation", "object"),
         "subject_tokens": _n_tokens(table["subject"]),
         "subject_pieces": pa.nulls(n_rows, pa.int16()),
-        "top_words": found["top_words"],
-        "top_log_probs": found["top_log_probs"],
     }
     arrays = [_cast(columns[one.name], one.type) for one in SCHEMA]
     rows = pa.Table.from_arrays(arrays, schema=SCHEMA)
@@ -230,7 +225,7 @@ def _answers(table: pa.Table) -> dict[str, Any]:
     counted = rank.is_valid().to_numpy(zero_copy_only=False)
     return {
         "counted": counted,
-        "rank": rank,
+        "rank_raw": rank,
         "rank_filtered": rank,
         "log_prob": log_prob,
         "first": first,
@@ -273,106 +268,73 @@ def _ranked_by_scores(matched: Matched, found: dict[str, Any]) -> dict[str, pa.A
     lists = table["all_scores"].combine_chunks()
     if lists.null_count == len(lists):
         return {}
-    scored = _Scores(matched)
-    relations = table["relation"].combine_chunks().dictionary_encode()
-    codes = relations.indices.to_numpy()
+    scored = np.zeros(len(lists), ROW)
+    scored["top"], scored["first_filtered"], scored["top_log_probs"] = NO_COLUMN, NO_COLUMN, -np.inf
+    margins = np.full(len(lists), np.nan, np.float32)
+    done = np.zeros(len(lists), bool)
+    objects = _other_objects(matched)
+    relations = table["relation"].combine_chunks()
     has_scores = lists.is_valid().to_numpy(zero_copy_only=False)
-    for code, name in enumerate(relations.dictionary.to_pylist()):
-        rows = np.flatnonzero((codes == code) & has_scores)
-        size = max(1, BLOCK // max(1, len(options.get(name, ()))))
+    n_words = 0
+    for name, words in options.items():
+        here = pc.equal(relations, name).to_numpy(zero_copy_only=False)
+        rows = np.flatnonzero(here & has_scores)
+        size = max(1, BLOCK // max(1, len(words)))
         for start in range(0, len(rows), size):
-            scored.add(name, rows[start : start + size])
-    found |= scored.columns()
-    found["counted"] = scored.done
+            some = rows[start : start + size]
+            flat = lists.take(pa.array(some)).flatten().to_numpy(zero_copy_only=False)
+            scores = flat.reshape(len(some), len(words)).astype(np.float64)
+            known = np.isfinite(scores).any(axis=1)
+            some, scores = some[known], scores[known]
+            segment = _segment(words, table.take(pa.array(some)), objects)
+            found_rows, margin = rank_statements("", segment, np.arange(len(some)), scores)
+            for column in ("top", "first_filtered"):
+                found_rows[column] += np.where(found_rows[column] >= 0, n_words, 0)
+            scored[some], margins[some], done[some] = found_rows, margin, True
+        n_words += len(words)
+    found |= _columns_of(scored, [word for words in options.values() for word in words], done)
+    found["counted"] = done
     short = all(len(words) <= MAX_KEPT for words in options.values())
     kept = lists if short else pa.nulls(len(lists), lists.type)
-    return {"margin": pa.array(scored.margin, mask=np.isnan(scored.margin)), "scores": kept}
+    return {"margin": pa.array(margins, mask=np.isnan(margins)), "scores": kept}
 
 
-class _Scores:
-    """The ranks and best answers that follow from the scores of all answers; arrays are [row]."""
+def _segment(words: Sequence[str], given: pa.Table, objects: Objects) -> Segment:
+    """Return rows of one relation as a segment of queries. words: the relation's answers."""
+    columns = answer_columns(tuple(words))
+    gold = pc.index_in(given["object"], value_set=pa.array(words, pa.string())).to_numpy()
+    removed = [
+        sorted(columns.index[one] for one in others if one in columns.index)
+        for others in objects(given)
+    ]
+    return Segment(columns, (), (), np.arange(len(given)), gold.astype(int), pad_columns(removed))
 
-    def __init__(self, matched: Matched) -> None:
-        self.table = matched.results.rows
-        self.options = matched.results.options
-        self.scores = self.table["all_scores"].combine_chunks()
-        self.offset: dict[str, int] = {}
-        n_words = 0
-        for name, words in self.options.items():
-            self.offset[name] = n_words
-            n_words += len(words)
-        n = len(self.table)
-        self.done = np.zeros(n, bool)
-        self.raw, self.filtered = np.zeros(n, np.int32), np.zeros(n, np.int32)
-        self.log_prob, self.margin = (np.full(n, np.nan, np.float32) for _ in range(2))
-        self.top = np.full((n, MAX_PREDICTIONS), -1, np.int64)
-        self.top_log_probs = np.full((n, MAX_PREDICTIONS), -np.inf, np.float32)
-        self.first, self.first_log_prob = np.full(n, -1, np.int64), np.full(n, np.nan, np.float32)
-        self.objects = _other_objects(matched)
 
-    def add(self, name: str, rows: Ints) -> None:
-        """Rank the answers of some rows of a relation."""
-        words = pa.array(self.options[name], pa.string())
-        flat = self.scores.take(pa.array(rows)).flatten().to_numpy(zero_copy_only=False)
-        scores = flat.reshape(len(rows), len(words)).astype(np.float64)
-        some = np.isfinite(scores).any(axis=1)
-        rows, scores = rows[some], scores[some]
-        if not len(rows):
-            return
-        given = self.table.take(pa.array(rows))
-        gold = pc.index_in(given["object"], value_set=words).to_numpy().astype(np.int64)
-        index = {word: at for at, word in enumerate(self.options[name])}
-        removed = pad_columns([
-            sorted(index[one] for one in others if one in index)
-            for others in self.objects(name, given)
-        ])  # fmt: skip
-        single = scores.astype(np.float32)
-        ranks = rank_gold(single, gold, removed=removed)
-        best = best_candidates(single, MAX_PREDICTIONS)
-        first = best_candidates(single, 1, removed=removed).columns[:, 0]
-        log_probs, at = log_softmax(scores), np.arange(len(rows))
-        self.done[rows] = True
-        self.raw[rows], self.filtered[rows] = ranks.raw, ranks.filtered
-        self.log_prob[rows] = log_probs[at, gold]
-        chosen = np.maximum(best.columns, 0)
-        self.top[rows] = np.where(best.columns >= 0, best.columns + self.offset[name], -1)
-        self.top_log_probs[rows] = np.where(
-            best.columns >= 0, log_probs[at[:, None], chosen], -np.inf
-        )
-        self.first[rows] = first + self.offset[name]
-        self.first_log_prob[rows] = log_probs[at, first]
-        wrong = scores.copy()
-        wrong[at, gold] = -np.inf
-        query, place = np.nonzero(removed >= 0)
-        wrong[query, removed[query, place]] = -np.inf
-        best_wrong = wrong.max(axis=1)
-        known = np.isfinite(best_wrong) & np.isfinite(scores[at, gold])
-        with np.errstate(invalid="ignore"):
-            self.margin[rows] = np.where(known, scores[at, gold] - best_wrong, np.nan)
+def _columns_of(scored: Rows, words: Sequence[str], done: Bools) -> dict[str, Any]:
+    """Return the columns of `_answers` for `top_answers.ROW` [row]; null where not `done`."""
+    mask, known = pa.array(~done), pa.array(words, pa.string())
 
-    def columns(self) -> dict[str, Any]:
-        """Return the columns as `_answers` does."""
-        words = pa.array([word for known in self.options.values() for word in known], pa.string())
-        left_out = ~self.done
-        named = words.take(pa.array(self.top.ravel(), mask=self.top.ravel() < 0))
-        mask = pa.array(left_out)
-        lists = [named.dictionary_encode(), pa.array(self.top_log_probs.ravel())]
-        top, log_probs = (
-            pa.FixedSizeListArray.from_arrays(one, MAX_PREDICTIONS, mask=mask) for one in lists
-        )
-        first = words.take(pa.array(self.top[:, 0], mask=self.top[:, 0] < 0))
-        first_filtered = words.take(pa.array(self.first, mask=self.first < 0))
-        return {
-            "rank": pa.array(self.raw, mask=left_out),
-            "rank_filtered": pa.array(self.filtered, mask=left_out),
-            "log_prob": pa.array(self.log_prob, mask=left_out),
-            "first": first,
-            "first_log_prob": pa.array(self.top_log_probs[:, 0], mask=left_out),
-            "first_filtered": first_filtered,
-            "first_filtered_log_prob": pa.array(self.first_log_prob, mask=left_out),
-            "top_words": top,
-            "top_log_probs": log_probs,
-        }
+    def named(columns: NDArray[np.int32]) -> pa.Array:
+        return known.take(pa.array(columns, mask=columns < 0))
+
+    def numbers(name: str) -> pa.Array:
+        return pa.array(scored[name], mask=~done)
+
+    lists = {
+        "top_words": named(scored["top"].ravel()).dictionary_encode(),
+        "top_log_probs": pa.array(scored["top_log_probs"].ravel()),
+    }
+    return {
+        **{name: numbers(name) for name in ("rank_raw", "rank_filtered", "log_prob")},
+        "first": named(scored["top"][:, 0]),
+        "first_log_prob": pa.array(scored["top_log_probs"][:, 0], mask=~done),
+        "first_filtered": named(scored["first_filtered"]),
+        "first_filtered_log_prob": numbers("first_filtered_log_prob"),
+        **{
+            name: pa.FixedSizeListArray.from_arrays(values, MAX_PREDICTIONS, mask=mask)
+            for name, values in lists.items()
+        },
+    }
 
 
 def _of_squad(matched: Matched, table: pa.Table) -> pa.ChunkedArray:
@@ -381,7 +343,7 @@ def _of_squad(matched: Matched, table: pa.Table) -> pa.ChunkedArray:
     return pc.is_in(table["relation"], value_set=pa.array(names, pa.string()))
 
 
-def _other_objects(matched: Matched) -> Callable[[str, pa.Table], list[set[str]]]:
+def _other_objects(matched: Matched) -> Objects:
     """Return a function that gives each row's other right answers."""
     facts = matched.facts.filter(pc.invert(_of_squad(matched, matched.facts)))
     several = facts.filter(pc.greater(_n_facts(facts, facts, "relation", "subject"), 1))
@@ -390,9 +352,9 @@ def _other_objects(matched: Matched) -> Callable[[str, pa.Table], list[set[str]]
         objects.setdefault((row["relation"], row["subject"]), set()).add(row["object"])
     nothing: set[str] = set()
 
-    def of(relation: str, given: pa.Table) -> list[set[str]]:
-        pairs = zip(given["subject"].to_pylist(), given["object"].to_pylist(), strict=True)
-        return [objects.get((relation, subject), nothing) - {gold} for subject, gold in pairs]
+    def of(given: pa.Table) -> list[set[str]]:
+        names = zip(*(given[name].to_pylist() for name in REQUIRED), strict=True)
+        return [objects.get((name, subject), nothing) - {gold} for name, subject, gold in names]
 
     return of
 

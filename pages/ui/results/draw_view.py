@@ -170,7 +170,7 @@ def draw_wide(
         more_columns: The configuration of their columns.
         height: The height of the table.
     """
-    keys = keys or shown.view.keys(shown)
+    keys = keys or shown.view.keys_of(shown)
     groups: dict[tuple[Any, ...], dict[str, dict[Any, Any]]] = {}
     for line in frame.to_dict("records"):
         identity = tuple(line[name] for name in keys)
@@ -278,7 +278,7 @@ def draw_long(
         frame,
         columns,
         key,
-        pinned=shown.view.keys(shown),
+        pinned=shown.view.keys_of(shown),
         picks="single-cell",
         placeholder="–",
         height="content" if len(frame) <= MOST_ROWS else 460,
