@@ -141,6 +141,16 @@ class Request:
     on_progress: OnProgress = dataclasses.field(default=ignore, compare=False, repr=False)
     on_note: OnNote = dataclasses.field(default=log_note, compare=False, repr=False)
 
+    def __init_subclass__(cls, *, command: str = "", python: str = "") -> None:
+        """Set `command` and `python`; a subclass that names neither has those of its base.
+
+        Args:
+            command: The words of the command, separated by spaces.
+            python: The name of the Python function.
+        """
+        if python:
+            cls.command, cls.python = tuple(command.split()), python
+
     def __post_init__(self) -> None:
         """Convert what notebooks have to plain values: see `_converted`."""
         for choice in request_fields(type(self)):

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pandas as pd
 
@@ -69,11 +69,8 @@ class Table:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListRequest(Request):
+class ListRequest(Request, command="prompts list", python="list_prompts"):
     """The fields of `prompts list`."""
-
-    command: ClassVar[tuple[str, ...]] = ("prompts", "list")
-    python: ClassVar[str] = "list_prompts"
 
     dataset: shared_fields.Dataset = STARTER
     relations: shared_fields.Relations = ()
@@ -117,11 +114,8 @@ list_prompts = Function(
 
 
 @dataclass(frozen=True, kw_only=True)
-class MineRequest(Request):
+class MineRequest(Request, command="prompts mine", python="mine_prompts"):
     """The fields of `prompts mine`."""
-
-    command: ClassVar[tuple[str, ...]] = ("prompts", "mine")
-    python: ClassVar[str] = "mine_prompts"
 
     relation: Annotated[str, argument("Name of the relation, such as P36.")] = field(kw_only=False)
     text: Annotated[
@@ -191,11 +185,8 @@ mine_prompts = Function(
 
 
 @dataclass(frozen=True, kw_only=True)
-class ParaphraseRequest(Request):
+class ParaphraseRequest(Request, command="prompts paraphrase", python="paraphrase_prompt"):
     """The fields of `prompts paraphrase`."""
-
-    command: ClassVar[tuple[str, ...]] = ("prompts", "paraphrase")
-    python: ClassVar[str] = "paraphrase_prompt"
 
     template: Annotated[str, argument("A prompt with [X] and [Y].")] = field(kw_only=False)
     by: Annotated[
@@ -487,11 +478,8 @@ analyse_prompts = Function(
 
 
 @dataclass(frozen=True, kw_only=True)
-class BothWaysRequest(Request):
+class BothWaysRequest(Request, command="prompts both-ways", python="both_ways"):
     """The fields of `prompts both-ways`."""
-
-    command: ClassVar[tuple[str, ...]] = ("prompts", "both-ways")
-    python: ClassVar[str] = "both_ways"
 
     study: Annotated[str, argument("Name or folder of a study.")] = field(kw_only=False)
     relations: shared_fields.Relations = ()

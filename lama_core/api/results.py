@@ -28,11 +28,9 @@ from lama_core.views.wording import wording
 
 
 @dataclass(frozen=True)
-class ResultsRequest(ScoresRequest):
+class ResultsRequest(ScoresRequest, command="results", python="results"):
     """Request for scores of finished runs, or another view of them: the fields of `results`."""
 
-    command: ClassVar[tuple[str, ...]] = ("results",)
-    python: ClassVar[str] = "results"
     exclusive: ClassVar[tuple[str, ...]] = ("wording", "slices", "ways", "series", "published")
 
     wording: Annotated[

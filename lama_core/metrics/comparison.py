@@ -20,7 +20,7 @@ Source: McNemar 1947; Cohen 1960. For the intervals see `intervals`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import pandas as pd
@@ -44,11 +44,8 @@ Unit = Literal["fact", "query"]
 
 
 @dataclass(frozen=True)
-class CompareRequest(Request):
+class CompareRequest(Request, command="compare", python="compare"):
     """Request to compare two finished runs on the same facts: the fields of `compare`."""
-
-    command: ClassVar[tuple[str, ...]] = ("compare",)
-    python: ClassVar[str] = "compare"
 
     run_a: Annotated[str, argument("Run A, the reference.")]
     run_b: Annotated[str, argument("Run B; differences are B minus A.")]

@@ -37,11 +37,8 @@ NUMBERS = (float, int)
 
 
 @dataclass(frozen=True)
-class ReproduceOptions(Request):
+class ReproduceOptions(Request, command="reproduce", python="reproduce"):
     """Request to reproduce a paper's tables: the fields of `reproduce`."""
-
-    command: ClassVar[tuple[str, ...]] = ("reproduce",)
-    python: ClassVar[str] = "reproduce"
 
     paper: Annotated[str, argument("petroni2019, jiang2020, rezaee2022 or wiland2024.")] = ""
     dataset: Annotated[

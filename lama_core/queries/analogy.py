@@ -12,7 +12,7 @@ Source: Mikolov et al. 2013; Levy and Goldberg 2014.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,11 +93,8 @@ class WithoutWords(Candidates):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SolveRequest(shared_fields.ClozeSettings):
+class SolveRequest(shared_fields.ClozeSettings, command="analogy solve", python="analogy"):
     """An analogy with a blank to fill: the fields of `analogy solve`."""
-
-    command: ClassVar[tuple[str, ...]] = ("analogy", "solve")
-    python: ClassVar[str] = "analogy"
 
     text: Annotated[
         Sequence[str],

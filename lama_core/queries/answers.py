@@ -7,7 +7,7 @@ over the answers b that the model can write; `scoring` defines the score.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -48,11 +48,8 @@ MAX_RANKED = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankRequest(shared_fields.ModelSettings):
+class RankRequest(shared_fields.ModelSettings, command="rank", python="rank"):
     """The fields of `rank`: a text with one blank, and the answers to rank there."""
-
-    command: ClassVar[tuple[str, ...]] = ("rank",)
-    python: ClassVar[str] = "rank"
 
     text: Annotated[str, argument("A text with one blank: [MASK], <mask>, [Y], or ___.")] = field(
         kw_only=False

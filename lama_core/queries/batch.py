@@ -6,7 +6,7 @@ The lines and their answers are in `batch_lines`, a chat server's answers in `ba
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from lama_core.files import read_file as read_bytes
 from lama_core.files import user_path
@@ -29,11 +29,8 @@ from lama_core.tables import Column, Table, decimals
 
 
 @dataclass(frozen=True, kw_only=True)
-class ManyRequest(shared_fields.ClozeSettings):
+class ManyRequest(shared_fields.ClozeSettings, command="batch", python="batch"):
     """The fields of `batch`: a file of sentences with a blank, and options."""
-
-    command: ClassVar[tuple[str, ...]] = ("batch",)
-    python: ClassVar[str] = "batch"
 
     file: Annotated[
         str,

@@ -5,7 +5,7 @@ The computation is in `blank_answers`.
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from lama_core.datasets.passages import load_corpus
 from lama_core.models.protocols import BlankFiller
@@ -34,11 +34,8 @@ from lama_core.types import Query
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClozeRequest(shared_fields.ClozeSettings):
+class ClozeRequest(shared_fields.ClozeSettings, command="cloze", python="fill"):
     """The fields of `cloze`: a text with blanks, and options."""
-
-    command: ClassVar[tuple[str, ...]] = ("cloze",)
-    python: ClassVar[str] = "fill"
 
     text: Text = field(kw_only=False)
     top_k: shared_fields.TopK = 5

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from lama_core.errors import UserError
 from lama_core.models.protocols import BlankFiller
@@ -47,11 +47,8 @@ def has_alternatives(text: str) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GridRequest(shared_fields.ClozeSettings):
+class GridRequest(shared_fields.ClozeSettings, command="grid", python="grid"):
     """The fields of `grid`: sentences to compare, and options."""
-
-    command: ClassVar[tuple[str, ...]] = ("grid",)
-    python: ClassVar[str] = "grid"
 
     texts: Annotated[
         Sequence[str],

@@ -16,7 +16,7 @@ Departure: Perplexity of a sentence
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -48,11 +48,8 @@ MAX_PAIRS = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreRequest(shared_fields.ModelSettings):
+class ScoreRequest(shared_fields.ModelSettings, command="analogy score", python="score_analogies"):
     """A query pair with candidate pairs to rank: the fields of `analogy score`."""
-
-    command: ClassVar[tuple[str, ...]] = ("analogy", "score")
-    python: ClassVar[str] = "score_analogies"
 
     query: Annotated[str, argument("The query pair, such as Paris:France.")] = field(kw_only=False)
     pairs: Annotated[Sequence[str], argument("Two or more candidate pairs.")] = field(kw_only=False)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -40,11 +40,8 @@ def _default_models() -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class AskRequest(shared_fields.ModelSettings):
+class AskRequest(shared_fields.ModelSettings, command="ask", python="ask"):
     """A question in free text: the fields of `ask`."""
-
-    command: ClassVar[tuple[str, ...]] = ("ask",)
-    python: ClassVar[str] = "ask"
 
     question: Annotated[str, argument("The question, or with --plain a text to continue.")]
     golds: Annotated[

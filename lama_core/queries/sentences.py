@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import takewhile
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -40,11 +40,8 @@ WORD = re.compile(r"\S+")
 
 
 @dataclass(frozen=True, kw_only=True)
-class SentencesRequest(shared_fields.ModelSettings):
+class SentencesRequest(shared_fields.ModelSettings, command="sentences", python="sentences"):
     """The fields of `sentences`: two or more sentences to compare."""
-
-    command: ClassVar[tuple[str, ...]] = ("sentences",)
-    python: ClassVar[str] = "sentences"
 
     texts: Annotated[Sequence[str], argument("Two or more whole sentences.")] = field(kw_only=False)
     hiding: shared_fields.Hiding = "within-word"

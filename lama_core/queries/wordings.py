@@ -12,7 +12,7 @@ The gold answer is wrong for a negated sentence, so negated wordings don't count
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from lama_core.datasets import Dataset, load_dataset, pararel
 from lama_core.datasets.library.installed import STARTER, installed_dir
@@ -55,11 +55,8 @@ ORIGINS: dict[str, WordingKind] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class RelationRequest(shared_fields.ClozeSettings):
+class RelationRequest(shared_fields.ClozeSettings, command="relation", python="relation"):
     """The fields of `relation`: a relation and a subject, queried in every wording."""
-
-    command: ClassVar[tuple[str, ...]] = ("relation",)
-    python: ClassVar[str] = "relation"
 
     relation: Annotated[str, argument("The relation's name, such as P36.")] = field(kw_only=False)
     subject: Annotated[str, option("The subject of the relation, such as France.")]

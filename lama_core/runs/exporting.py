@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import orjson
@@ -55,11 +55,8 @@ _TABLE = [
 
 
 @dataclass(frozen=True)
-class ExportRunRequest(Request):
+class ExportRunRequest(Request, command="runs export", python="export_run"):
     """The files of a run for other tools: `runs export`."""
-
-    command: ClassVar[tuple[str, ...]] = ("runs", "export")
-    python: ClassVar[str] = "export_run"
 
     run: Annotated[str, argument("Name of the run.")]
     out: Annotated[Path, option("New folder for the files.")]

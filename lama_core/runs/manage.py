@@ -7,7 +7,7 @@ import datetime
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import folder_bytes, remove_folder, write_text_atomically
@@ -21,11 +21,8 @@ State = Literal["whole", "unfinished", "being made", "damaged", "can't be read"]
 
 
 @dataclass(frozen=True)
-class RunsRequest(Request):
+class RunsRequest(Request, command="runs list", python="list_runs"):
     """All runs on this machine: `runs list`."""
-
-    command: ClassVar[tuple[str, ...]] = ("runs", "list")
-    python: ClassVar[str] = "list_runs"
 
     verify: Annotated[
         bool, option("Verify the digests of all files of finished runs; name each damaged run.")

@@ -6,7 +6,7 @@ Source: Rezaee and Camacho-Collados 2022, Tables 1 and 2.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from lama_core.errors import UserError, choose
 from lama_core.probes.analogy.accuracy_tables import (
@@ -53,11 +53,8 @@ Accuracies = tuple[ProbeAccuracy, ...]
 
 
 @dataclass(frozen=True)
-class AnalogiesRequest(NamedRuns):
+class AnalogiesRequest(NamedRuns, command="results analogies", python="analogies"):
     """Request for accuracies of analogy probes: the fields of `results analogies`."""
-
-    command: ClassVar[tuple[str, ...]] = ("results", "analogies")
-    python: ClassVar[str] = "analogies"
 
     by: Annotated[By, option("One row per relation or kind of relation.")] = "kind"
     setting: Annotated[

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,11 +27,8 @@ CALIBRATED = ("confidence", "accuracy")  # columns that are equal in a calibrate
 
 
 @dataclass(frozen=True)
-class CalibrationRequest(RunsRequest):
+class CalibrationRequest(RunsRequest, command="results calibration", python="calibration"):
     """Request for reliability diagrams: the fields of `results calibration`."""
-
-    command: ClassVar[tuple[str, ...]] = ("results", "calibration")
-    python: ClassVar[str] = "calibration"
 
 
 class CalibrationView(View[CalibrationRequest, "pd.DataFrame"]):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from lama_core.errors import UserError, choose
 from lama_core.metrics.correlates import (
@@ -58,15 +58,12 @@ def _vectors_of(model: str) -> WordVectors | None:
 
 
 @dataclass(frozen=True)
-class CorrelationsRequest(RunsRequest):
+class CorrelationsRequest(RunsRequest, command="results correlations", python="correlations"):
     """Request for correlations over facts: the fields of `results correlations`.
 
     vectors_of: Returns the function that gives a model's vectors of words, or None if the model has
     none. The app loads models in another process.
     """
-
-    command: ClassVar[tuple[str, ...]] = ("results", "correlations")
-    python: ClassVar[str] = "correlations"
 
     of: Annotated[
         str,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from lama_core.metrics.intervals import METHOD_OF_MEANS
 from lama_core.metrics.score_tables import precision_curves, stacked
@@ -21,11 +21,8 @@ KS = (1, 2, 5, 10, 20, 50, 100)  # of the printed table and of the axis
 
 
 @dataclass(frozen=True)
-class CurvesRequest(RunsRequest):
+class CurvesRequest(RunsRequest, command="results curves", python="curves"):
     """Request for P@k curves: the fields of `results curves`."""
-
-    command: ClassVar[tuple[str, ...]] = ("results", "curves")
-    python: ClassVar[str] = "curves"
 
 
 class CurvesView(View[CurvesRequest, "pd.DataFrame"]):

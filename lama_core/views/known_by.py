@@ -7,7 +7,7 @@ compared. A group is the facts that exactly some of the models know.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
@@ -31,11 +31,8 @@ ALL = "all facts"
 
 
 @dataclass(frozen=True)
-class KnownByRequest(TopRequest):
+class KnownByRequest(TopRequest, command="results known-by", python="known_by"):
     """Request for the facts that several models know: the fields of `results known-by`."""
-
-    command: ClassVar[tuple[str, ...]] = ("results", "known-by")
-    python: ClassVar[str] = "known_by"
 
     by: Annotated[Group, option("All facts together, or the facts of each source or relation.")] = (
         "all"

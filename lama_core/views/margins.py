@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from lama_core.errors import UserError
 from lama_core.metrics.margins import margin_histogram
@@ -20,11 +20,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class MarginsRequest(RunsRequest):
+class MarginsRequest(RunsRequest, command="results margins", python="margins"):
     """Request for histograms of margins: the fields of `results margins`."""
-
-    command: ClassVar[tuple[str, ...]] = ("results", "margins")
-    python: ClassVar[str] = "margins"
 
 
 class MarginsView(View[MarginsRequest, "pd.DataFrame"]):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 
@@ -28,11 +28,8 @@ MENTIONS = ((0, 9), (10, 99), (100, 999), (1000, 9999), (10000, None))
 
 
 @dataclass(frozen=True)
-class MentionsRequest(TopRequest):
+class MentionsRequest(TopRequest, command="results mentions", python="mentions"):
     """Request for P@k by mentions in a text: the fields of `results mentions`."""
-
-    command: ClassVar[tuple[str, ...]] = ("results", "mentions")
-    python: ClassVar[str] = "mentions"
 
     of: Annotated[Literal["object", "subject"], option("The name whose mentions are counted.")] = (
         "object"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 from lama_core.metrics.rank_spread import average_ranks
 from lama_core.metrics.score_tables import box_of, of_run, rank_quartiles, stacked
@@ -25,11 +25,8 @@ BOX = (
 
 
 @dataclass(frozen=True)
-class QuartilesRequest(RunsRequest):
+class QuartilesRequest(RunsRequest, command="results quartiles", python="quartiles"):
     """Request for box plots of ranks: the fields of `results quartiles`."""
-
-    command: ClassVar[tuple[str, ...]] = ("results", "quartiles")
-    python: ClassVar[str] = "quartiles"
 
     mean_ranks: Annotated[
         bool,

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from lama_core.metrics.score_tables import rank_histogram
 from lama_core.rounding import percent
@@ -22,11 +22,8 @@ LATE = 100  # the conclusion states how many ranks are larger; the last one of a
 
 
 @dataclass(frozen=True)
-class RanksRequest(RunsRequest):
+class RanksRequest(RunsRequest, command="results ranks", python="ranks"):
     """Request for histograms of ranks: the fields of `results ranks`."""
-
-    command: ClassVar[tuple[str, ...]] = ("results", "ranks")
-    python: ClassVar[str] = "ranks"
 
 
 class RanksView(View[RanksRequest, "pd.DataFrame"]):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from lama_core.errors import UserError, choose
 from lama_core.metrics.intervals import METHOD_OF_MEANS
@@ -48,11 +48,8 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class TypesRequest(TopRequest):
+class TypesRequest(TopRequest, command="results types", python="relation_types"):
     """Request for P@k by type of relation: the fields of `results types`."""
-
-    command: ClassVar[tuple[str, ...]] = ("results", "types")
-    python: ClassVar[str] = "relation_types"
 
     source: Annotated[
         str, option("Source of the relations. Default: the one with the most relations.")

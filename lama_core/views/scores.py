@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from lama_core.metrics.headlines import overall
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
@@ -54,11 +54,8 @@ P_AT_K = METRICS["p_at_1"]  # its texts are valid for every k
 
 
 @dataclass(frozen=True)
-class ScoresRequest(TopRequest):
+class ScoresRequest(TopRequest, command="results scores", python="scores"):
     """Request for a score table of finished runs: the fields of `results scores`."""
-
-    command: ClassVar[tuple[str, ...]] = ("results", "scores")
-    python: ClassVar[str] = "scores"
 
     by: Annotated[By, option("One row per relation, source or type of relation.")] = "relation"
     conceptnet: Annotated[

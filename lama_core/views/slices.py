@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from lama_core.errors import choose
 from lama_core.metrics.fact_answers import WRONG_KINDS, join_answers
@@ -40,11 +40,8 @@ KINDS = {kind.replace(" ", "_"): kind for kind in WRONG_KINDS}  # column -> kind
 
 
 @dataclass(frozen=True)
-class SlicesRequest(TopRequest):
+class SlicesRequest(TopRequest, command="results slices", python="slices"):
     """Request for scores on slices of the facts: the fields of `results slices`."""
-
-    command: ClassVar[tuple[str, ...]] = ("results", "slices")
-    python: ClassVar[str] = "slices"
 
     slice_by: Annotated[
         str | None,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,11 +26,8 @@ OVER_FACTS, OVER_RELATIONS = "over facts", "over relations"
 
 
 @dataclass(frozen=True)
-class TotalsRequest(TopRequest):
+class TotalsRequest(TopRequest, command="results totals", python="totals"):
     """Request for P@k over facts and over relations: the fields of `results totals`."""
-
-    command: ClassVar[tuple[str, ...]] = ("results", "totals")
-    python: ClassVar[str] = "totals"
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import isnan, log10
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from lama_core.errors import UserError
 from lama_core.metrics.intervals import METHOD_OF_MEANS
@@ -52,11 +52,8 @@ FORMATS: dict[Measure, Callable[[float], str]] = {
 
 
 @dataclass(frozen=True)
-class TrainingRequest(TopRequest):
+class TrainingRequest(TopRequest, command="results training", python="training"):
     """Request for the checkpoints of training runs: the fields of `results training`."""
-
-    command: ClassVar[tuple[str, ...]] = ("results", "training")
-    python: ClassVar[str] = "training"
 
     by: Annotated[
         Grouping, option("A row at each step for all relations, each source or each relation.")

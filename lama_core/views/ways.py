@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from lama_core.errors import UserError
 from lama_core.metrics.intervals import METHOD
@@ -47,11 +47,8 @@ Found = tuple[WaysOfAsking, ...]  # of each model
 
 
 @dataclass(frozen=True)
-class WaysRequest(RunsRequest):
+class WaysRequest(RunsRequest, command="results ways", python="ways"):
     """Request for answers in different ways: the fields of `results ways`."""
-
-    command: ClassVar[tuple[str, ...]] = ("results", "ways")
-    python: ClassVar[str] = "ways"
 
     def ranking_of(self, info: RunInfo) -> Ranking:
         """Return the ranking that applies to all runs: filtered by default."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from lama_core import metrics
 from lama_core.errors import UserError
@@ -27,11 +27,8 @@ SEVERAL = (("consistent_accuracy", "accuracy"), "right in every wording", "mean 
 
 
 @dataclass(frozen=True)
-class WordingRequest(RunsRequest):
+class WordingRequest(RunsRequest, command="results wording", python="wording"):
     """Request for effects of the wording: the fields of `results wording`."""
-
-    command: ClassVar[tuple[str, ...]] = ("results", "wording")
-    python: ClassVar[str] = "wording"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from filelock import FileLock, Timeout
 
@@ -31,11 +31,8 @@ MAX_DEPTH = 600  # nested folders of an imported folder
 
 
 @dataclass(frozen=True)
-class GetRequest(Request):
+class GetRequest(Request, command="data get", python="get_data"):
     """The request `data get`: a published source to download, or to compute from another."""
-
-    command: ClassVar[tuple[str, ...]] = ("data", "get")
-    python: ClassVar[str] = "get_data"
 
     name: Annotated[str, argument("A name of `data list`, such as lama.")]
     compute: Annotated[
@@ -54,11 +51,8 @@ class GetRequest(Request):
 
 
 @dataclass(frozen=True)
-class ImportRequest(Request):
+class ImportRequest(Request, command="data import", python="import_data"):
     """The request `data import`: local data to install."""
-
-    command: ClassVar[tuple[str, ...]] = ("data", "import")
-    python: ClassVar[str] = "import_data"
 
     path: Annotated[
         str,

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from lama_core.downloads import SourceFile
 from lama_core.errors import UserError, did_you_mean, reason_of
@@ -98,11 +98,8 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class ModelRequest(Request):
+class ModelRequest(Request, command="models get", python="get_model"):
     """A model to download: the fields of `models get`."""
-
-    command: ClassVar[tuple[str, ...]] = ("models", "get")
-    python: ClassVar[str] = "get_model"
 
     name: Annotated[str, argument("Catalogue name, folder, hub name or server reference.")]
     repin: Annotated[bool, option("Accept files that changed since their first download.")] = False

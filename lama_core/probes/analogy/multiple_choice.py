@@ -12,7 +12,7 @@ Departure: Multiple-choice analogy questions
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -42,11 +42,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class QuestionsRequest(shared_fields.ModelSettings):
+class QuestionsRequest(
+    shared_fields.ModelSettings, command="analogy questions", python="analogy_questions"
+):
     """Multiple-choice questions for models: the fields of `analogy questions`."""
-
-    command: ClassVar[tuple[str, ...]] = ("analogy", "questions")
-    python: ClassVar[str] = "analogy_questions"
 
     dataset: Annotated[
         str, option("Name of imported analogy questions (SAT, U2, U4), or their file or folder.")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Annotated, ClassVar, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from lama_core.datasets.library.installed import STARTER_ANALOGIES
 from lama_core.errors import choose
@@ -29,14 +29,11 @@ Settings = Literal["unsupervised", "supervised", "both"]
 
 
 @dataclass(frozen=True)
-class AnalogyRequest(shared_fields.OutSettings):
+class AnalogyRequest(shared_fields.OutSettings, command="analogy probe", python="analogy_probe"):
     """Analogies to probe models and baselines with: the fields of `analogy probe`.
 
     `models`, `vectors` and `relbert` name the scorers. For most other fields see `ProbeOptions`.
     """
-
-    command: ClassVar[tuple[str, ...]] = ("analogy", "probe")
-    python: ClassVar[str] = "analogy_probe"
 
     dataset: Annotated[str, option("Name of an analogy dataset, or a folder in BATS's layout.")] = (
         STARTER_ANALOGIES

@@ -1,7 +1,7 @@
 """The request of a run of cloze queries."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from lama_core.candidates.lists import COMMON
 from lama_core.requests import option
@@ -10,15 +10,12 @@ from lama_core.scoring.prompt_choice import LPAQA_SETS, PROMPT_SETS
 
 
 @dataclass(frozen=True)
-class ProbeRequest(shared_fields.RunSettings):
+class ProbeRequest(shared_fields.RunSettings, command="probe", python="probe"):
     """The fields of `probe`: a dataset to probe models with, and options.
 
     With relations () all relations with facts are used. With context None it is that of the paper:
     `left` for causal models and `both` for all others.
     """
-
-    command: ClassVar[tuple[str, ...]] = ("probe",)
-    python: ClassVar[str] = "probe"
 
     dataset: shared_fields.Dataset
     models: shared_fields.Models

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from lama_core.candidates.lists import list_names
 from lama_core.datasets.passages import STARTER
@@ -37,11 +37,8 @@ class FindRequest(shared_fields.OutSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExtractRequest(FindRequest):
+class ExtractRequest(FindRequest, command="extract", python="extract"):
     """The fields of `extract`: a dataset, a text to read, and ways of linking names."""
-
-    command: ClassVar[tuple[str, ...]] = ("extract",)
-    python: ClassVar[str] = "extract"
 
     linking: Annotated[
         Sequence[str],
@@ -53,11 +50,8 @@ class ExtractRequest(FindRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadRequest(FindRequest):
+class ReadRequest(FindRequest, command="read", python="read"):
     """The fields of `read`: question-answering models, a dataset, and a text to read."""
-
-    command: ClassVar[tuple[str, ...]] = ("read",)
-    python: ClassVar[str] = "read"
 
     readers: Annotated[
         Sequence[str],

@@ -1,7 +1,7 @@
 """The request of a run of generated answers."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from lama_core.requests import option
 from lama_core.scoring import shared_fields
@@ -10,11 +10,8 @@ MAX_SHOTS = 10
 
 
 @dataclass(frozen=True)
-class GenerateRequest(shared_fields.RunSettings):
+class GenerateRequest(shared_fields.RunSettings, command="generate", python="generate"):
     """Questions to ask about a dataset's facts: the fields of `generate`."""
-
-    command: ClassVar[tuple[str, ...]] = ("generate",)
-    python: ClassVar[str] = "generate"
 
     dataset: shared_fields.Dataset
     models: shared_fields.Models

@@ -15,7 +15,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Annotated, ClassVar, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,11 +36,8 @@ STAND_INS = {"[X]": "Alice", "[Y]": "Paris"}
 
 
 @dataclass(frozen=True)
-class AnalyseRequest(Request):
+class AnalyseRequest(Request, command="prompts analyse", python="analyse_prompts"):
     """A study to analyse: the fields of `prompts analyse`."""
-
-    command: ClassVar[tuple[str, ...]] = ("prompts", "analyse")
-    python: ClassVar[str] = "analyse_prompts"
 
     study: Annotated[str, argument("Name or folder of a study.")]
     combination: Annotated[

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from lama_core.datasets.library.installed import STARTER
 from lama_core.probes.prompts.ensemble import RELEASED
@@ -25,11 +25,8 @@ PromptFolder = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class SelectRequest(shared_fields.OutSettings):
+class SelectRequest(shared_fields.OutSettings, command="prompts select", python="select_prompts"):
     """Prompts to evaluate one by one: the fields of `prompts select`."""
-
-    command: ClassVar[tuple[str, ...]] = ("prompts", "select")
-    python: ClassVar[str] = "select_prompts"
 
     dataset: shared_fields.Dataset = STARTER
     model: shared_fields.ModelName = shared_fields.DEFAULT_MODEL
@@ -107,11 +104,8 @@ class SelectRequest(shared_fields.OutSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyRequest(SelectRequest):
+class StudyRequest(SelectRequest, command="prompts fit", python="study"):
     """Prompts to evaluate, select and weight: the fields of `prompts fit`."""
-
-    command: ClassVar[tuple[str, ...]] = ("prompts", "fit")
-    python: ClassVar[str] = "study"
 
     combinations: Annotated[
         Sequence[str],

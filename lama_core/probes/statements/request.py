@@ -1,7 +1,7 @@
 """The request of a run that ranks whole answers."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from lama_core.requests import option
 from lama_core.scoring import shared_fields
@@ -10,15 +10,12 @@ from lama_core.scoring.statement_scores import AggregateChoice, PartChoice
 
 
 @dataclass(frozen=True)
-class StatementsRequest(shared_fields.RunSettings):
+class StatementsRequest(shared_fields.RunSettings, command="statements", python="statements"):
     """The fields of `statements`: a dataset whose facts' answers are ranked as statements.
 
     With relations () all relations with facts are used. For relations without templates, the
     sentences of their facts are used.
     """
-
-    command: ClassVar[tuple[str, ...]] = ("statements",)
-    python: ClassVar[str] = "statements"
 
     dataset: shared_fields.Dataset
     models: shared_fields.Models

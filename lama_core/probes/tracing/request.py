@@ -1,7 +1,6 @@
 """The request of a run of causal traces."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from lama_core.candidates.lists import COMMON
 from lama_core.queries.lenses.trace import DRAWS, SEED, Draws, Restore, Seed, Window, check_window
@@ -9,11 +8,8 @@ from lama_core.scoring import shared_fields
 
 
 @dataclass(frozen=True)
-class TraceRequest(shared_fields.RunSettings):
+class TraceRequest(shared_fields.RunSettings, command="trace", python="trace"):
     """The facts to trace, and how: the fields of `trace`."""
-
-    command: ClassVar[tuple[str, ...]] = ("trace",)
-    python: ClassVar[str] = "trace"
 
     dataset: shared_fields.Dataset
     models: shared_fields.Models

@@ -5,7 +5,7 @@ inherits from its request.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from lama_core.candidates.columns import Columns
 from lama_core.errors import UserError
@@ -41,12 +41,14 @@ else:
 
 @dataclass(frozen=True, kw_only=True)
 class InspectRequest(
-    layers.LayerRequest, tokens.AttributionRequest, trace.TracedRequest, logit.LogitRequest
+    layers.LayerRequest,
+    tokens.AttributionRequest,
+    trace.TracedRequest,
+    logit.LogitRequest,
+    command="inspect",
+    python="inspect",
 ):
     """The fields of `inspect`: a text with a blank, and the lens to inspect the answer with."""
-
-    command: ClassVar[tuple[str, ...]] = ("inspect",)
-    python: ClassVar[str] = "inspect"
 
     lens: Annotated[
         LensName, option(" ".join(f"{lens.name}: {lens.about}." for lens in LENSES.values()))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -49,11 +49,8 @@ MODEL_KIND = "imported"
 
 
 @dataclass(frozen=True)
-class ImportRunRequest(Request):
+class ImportRunRequest(Request, command="runs import", python="import_run"):
     """Results of another tool as runs: `runs import`."""
-
-    command: ClassVar[tuple[str, ...]] = ("runs", "import")
-    python: ClassVar[str] = "import_run"
 
     path: Annotated[
         str,
