@@ -23,6 +23,7 @@ from lama_core.datasets.library.manage import rename_dataset as rename_dataset
 from lama_core.datasets.library.manage import users_of as users_of
 from lama_core.datasets.library.published import source
 from lama_core.datasets.user_table import Scan as Scan
+from lama_core.datasets.user_table import TablePreview as TablePreview
 from lama_core.datasets.variants import Guess
 from lama_core.errors import UserError
 from lama_core.files import user_path
@@ -200,24 +201,6 @@ import_data = Function(
 )
 
 
-@dataclass(frozen=True)
-class TablePreview:
-    """The first rows of a table to import.
-
-    Attributes:
-        header: Names of the columns.
-        rows: The first rows, as column -> value without empty values.
-        columns: Role (subject, object, relation, template) -> the column with a matching name, or
-            "" if there is none.
-        guessed: Role -> the column that may have it, for roles without a matching name.
-    """
-
-    header: tuple[str, ...]
-    rows: tuple[dict[str, object], ...]
-    columns: dict[str, str]
-    guessed: dict[str, str]
-
-
 def is_table(path: Path) -> bool:
     """Whether a file is a table, or may be one whose columns have other names."""
     path = user_path(path)
@@ -228,7 +211,7 @@ def is_table(path: Path) -> bool:
 
 
 def preview_table(path: Path) -> TablePreview:
-    """Return the first rows of a table.
+    """Return the first rows of a table; a role without a matching name has the column "".
 
     Raises:
         UserError: If the file can't be read.

@@ -1,19 +1,17 @@
 """Results that another tool made, opened as runs."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from lama_core.datasets.user_table import TablePreview as TablePreview
 from lama_core.progress import Progress, Result
 from lama_core.requests import Function
 from lama_core.runs.importers.importing import Content as Content
 from lama_core.runs.importers.importing import ImportRunRequest as ImportRunRequest
 from lama_core.runs.importers.importing import Opened, open_results, report, save_opened
-from lama_core.runs.importers.importing import ResultsPreview as ResultsPreview
 from lama_core.runs.importers.importing import content_of as content_of
 from lama_core.runs.importers.importing import preview_results as preview_results
-
-if TYPE_CHECKING:
-    import pandas as pd
+from lama_core.tables import frame_of
 
 
 @dataclass(frozen=True)
@@ -26,13 +24,6 @@ class ImportedRuns:
     def to_json(self) -> list[dict[str, Any]]:
         """Return what `runs import --json` prints."""
         return [one.to_json() | {"saved": self.saved} for one in self.opened]
-
-    @property
-    def frame(self) -> "pd.DataFrame":
-        """A row for each run."""
-        import pandas as pd  # slow to import
-
-        return pd.DataFrame(self.to_json())
 
 
 def _import_run(request: ImportRunRequest) -> ImportedRuns:
@@ -49,7 +40,7 @@ def _import_run(request: ImportRunRequest) -> ImportedRuns:
 import_run = Function(
     ImportRunRequest,
     _import_run,
-    lambda imported: imported.frame,
+    frame_of,
     """Open results that another tool made as runs; what is matched and dropped is reported first.
 
     Returns:

@@ -35,6 +35,7 @@ from lama_core.progress import Progress, Result
 from lama_core.requests import Function, Request, argument, option
 from lama_core.scoring import shared_fields
 from lama_core.scoring.blanks import shows_subject
+from lama_core.tables import frame_of
 
 if TYPE_CHECKING:
     from lama_core.runs.info import Run
@@ -57,11 +58,6 @@ class Table:
     """Rows of plain values."""
 
     rows: Rows
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """The rows as a DataFrame."""
-        return pd.DataFrame(self.rows)
 
     def to_json(self) -> Rows:
         """Return the rows."""
@@ -101,7 +97,7 @@ def _list(request: ListRequest) -> Table:
 list_prompts = Function(
     ListRequest,
     _list,
-    lambda table: table.frame,
+    frame_of,
     """List each relation's prompts with their origins and published weights.
 
     Returns:
@@ -172,7 +168,7 @@ def _mine(request: MineRequest) -> Table:
 mine_prompts = Function(
     MineRequest,
     _mine,
-    lambda table: table.frame,
+    frame_of,
     """Mine prompts from the sentences of a text that contain a subject and its object.
 
     Returns:
@@ -256,7 +252,7 @@ def _refilled(request: ParaphraseRequest) -> Rows:
 paraphrase_prompt = Function(
     ParaphraseRequest,
     _paraphrase,
-    lambda table: table.frame,
+    frame_of,
     """Paraphrase a prompt with a masked model, or by back-translation.
 
     Returns:
@@ -534,7 +530,7 @@ def _both_ways(request: BothWaysRequest) -> Table:
 both_ways = Function(
     BothWaysRequest,
     _both_ways,
-    lambda table: table.frame,
+    frame_of,
     """Measure P@1 with and without adding the log-probability of the subject given the object.
 
     Returns:

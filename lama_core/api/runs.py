@@ -39,6 +39,7 @@ from lama_core.runs.parts import read_request
 from lama_core.runs.spec import RunSpec, load_by_name
 from lama_core.scoring.executors import make_executor
 from lama_core.scoring.shared_fields import DEFAULT_MODEL, OutSettings, RunSettings
+from lama_core.tables import frame_of
 from lama_core.views.analogies import Accuracies, AnalogiesRequest, analogies
 from lama_core.views.view import Shown, show_runs
 
@@ -360,13 +361,6 @@ class RunList:
         """Return what `runs list --json` prints."""
         return [row.record() for row in self.rows]
 
-    @property
-    def frame(self) -> "pd.DataFrame":
-        """A row for each run."""
-        import pandas as pd  # slow to import
-
-        return pd.DataFrame(self.to_json())
-
 
 def _list_runs(request: RunsRequest) -> RunList:
     rows = list_kept(verify=request.verify)
@@ -379,7 +373,7 @@ def _list_runs(request: RunsRequest) -> RunList:
 list_runs = Function(
     RunsRequest,
     _list_runs,
-    lambda run_list: run_list.frame,
+    frame_of,
     """List every run on this machine with its kind, state and size on disk.
 
     Returns:

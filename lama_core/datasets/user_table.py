@@ -166,6 +166,23 @@ class Scan:
     dropped: tuple[Dropped, ...]
 
 
+@dataclass(frozen=True)
+class TablePreview:
+    """The first rows of a table of facts or results.
+
+    Attributes:
+        header: Names of the columns.
+        rows: The first rows, as column -> value without empty values.
+        columns: Role -> the column with a matching name.
+        guessed: Role -> the column that may have it, for other roles.
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[dict[str, object], ...]
+    columns: dict[str, str]
+    guessed: dict[str, str]
+
+
 def load(
     path: Path, *, name: str | None = None, columns: Columns | None = None, **about: str
 ) -> Dataset:

@@ -75,6 +75,8 @@ class RunSpec(ABC):
     """The specification of a run.
 
     Attributes:
+        kind: Kind of probe; an argument of the class statement.
+        version: Scoring version of the kind of probe; also an argument.
         request: What was asked: a request of this kind, which can name further models. It isn't
             part of the identity; the fields that the numbers depend on are in `options`.
         folder: The working folder from which relative paths in the request start.
@@ -101,6 +103,11 @@ class RunSpec(ABC):
     imported: Imported | None = None
     n_ranges: int = 1
     folder: str = field(default_factory=os.getcwd, compare=False)
+
+    def __init_subclass__(cls, *, kind: str = "", version: int = 0) -> None:
+        """Set `kind` and `version`; a subclass without a kind has those of its base."""
+        if kind:
+            cls.kind, cls.version = kind, version
 
     @property
     def stored_request(self) -> StoredRequest:

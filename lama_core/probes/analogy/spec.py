@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -147,11 +147,8 @@ def _read_details(run: Run) -> ProbeDetails:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnalogySpec(RunSpec):
+class AnalogySpec(RunSpec, kind="analogy", version=VERSION):
     """A run of one probe. model: The name of the scorer, whose kind is `method`."""
-
-    kind: ClassVar[str] = "analogy"
-    version: ClassVar[int] = VERSION
 
     request: AnalogyRequest
     setting: Setting

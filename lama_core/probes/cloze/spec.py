@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -86,7 +86,7 @@ class SegmentWork(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClozeSpec(RunSpec):
+class ClozeSpec(RunSpec, kind="cloze", version=VERSION):
     """A run of cloze queries.
 
     Attributes:
@@ -98,9 +98,6 @@ class ClozeSpec(RunSpec):
         open_book: Open-book context, if any.
         has_other_tokens: Whether words may have other tokens than in earlier versions.
     """
-
-    kind: ClassVar[str] = "cloze"
-    version: ClassVar[int] = VERSION
 
     prompts: PromptSet
     candidates: Candidates

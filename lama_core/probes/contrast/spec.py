@@ -14,7 +14,7 @@ Source: Kassner and Schütze 2020, section 4 and Table 2 (negated), section 5 (m
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,11 +35,8 @@ PLAIN = "manual"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContrastSpec(ClozeSpec):
+class ContrastSpec(ClozeSpec, kind="contrast", version=VERSION):
     """A run of altered queries, compared with plain ones."""
-
-    kind: ClassVar[str] = "contrast"
-    version: ClassVar[int] = VERSION
 
     def make_work(
         self, dataset: Dataset, knowledge: Knowledge, scorer: Any

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -112,7 +112,7 @@ class GenerationWork:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GenerationSpec(RunSpec):
+class GenerationSpec(RunSpec, kind=GENERATION, version=VERSION):
     """A run of generated answers.
 
     Attributes:
@@ -124,9 +124,6 @@ class GenerationSpec(RunSpec):
             include; empty if no template is used, or the server has it.
         max_tokens: Maximum tokens of an answer.
     """
-
-    kind: ClassVar[str] = GENERATION
-    version: ClassVar[int] = VERSION
 
     request: GenerateRequest
     how: PromptFormat = "chat"

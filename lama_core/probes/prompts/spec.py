@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -60,7 +60,7 @@ _DETAILS_METADATA = b"lama_details"
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudySpec(RunSpec):
+class StudySpec(RunSpec, kind="study", version=VERSION):
     """A study of the prompts of some relations.
 
     The run's identity depends on `pools` and `training_digest`, not on the fields of the request
@@ -70,9 +70,6 @@ class StudySpec(RunSpec):
         pools: The prompts of each relation.
         training_digest: Digest of the training pairs that are used.
     """
-
-    kind: ClassVar[str] = "study"
-    version: ClassVar[int] = VERSION
 
     request: SelectRequest
     pools: tuple[PromptPool, ...]
@@ -371,11 +368,8 @@ def find_study(name: str) -> Study:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EnsembleSpec(RunSpec):
+class EnsembleSpec(RunSpec, kind=ENSEMBLE, version=ENSEMBLE_VERSION):
     """A run made from an ensemble of a study. request, study: The study's request and digest."""
-
-    kind: ClassVar[str] = ENSEMBLE
-    version: ClassVar[int] = ENSEMBLE_VERSION
 
     request: StudyRequest
     study: str

@@ -15,7 +15,7 @@ Departure: Accuracy over several relations
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -50,11 +50,8 @@ NOT_WRITTEN = "the model can't write the object"
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatementSpec(ClozeSpec):
+class StatementSpec(ClozeSpec, kind=STATEMENTS, version=VERSION):
     """A run of statements. candidates: The answers, for all relations or for each relation."""
-
-    kind: ClassVar[str] = STATEMENTS
-    version: ClassVar[int] = VERSION
 
     request: StatementsRequest
 

@@ -16,7 +16,7 @@ Departure: Causal tracing
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -62,11 +62,8 @@ class TraceOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TraceSpec(ClozeSpec):
+class TraceSpec(ClozeSpec, kind="trace", version=VERSION):
     """A run of causal traces."""
-
-    kind: ClassVar[str] = "trace"
-    version: ClassVar[int] = VERSION
 
     request: TraceRequest
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lama_core.datasets.nested_folders import files_under
-from lama_core.datasets.user_table import first_names, first_rows, is_table
+from lama_core.datasets.user_table import TablePreview, first_names, first_rows, is_table
 from lama_core.downloads import archive
 from lama_core.errors import UserError
 from lama_core.files import folder_bytes, format_bytes, open_file, user_path, work_folder
@@ -165,30 +165,13 @@ def content_of(path: str | Path) -> tuple[Content, str]:
         return ("unclear", "table") if any(one in guessed for one in RESULTS) else ("data", "")
 
 
-@dataclass(frozen=True)
-class ResultsPreview:
-    """The first rows of a table of results.
-
-    Attributes:
-        header: Names of the columns.
-        rows: The first rows, as column -> value without empty values.
-        columns: Role -> the column with a matching name.
-        guessed: Role -> the column that may have it, for other roles.
-    """
-
-    header: tuple[str, ...]
-    rows: tuple[dict[str, object], ...]
-    columns: dict[str, str]
-    guessed: dict[str, str]
-
-
-def preview_results(path: str | Path, n_rows: int = 5) -> ResultsPreview:
+def preview_results(path: str | Path, n_rows: int = 5) -> TablePreview:
     """Return the first rows of a table of results. Raises UserError if it can't be read."""
     with _unpacked(user_path(path), ignore) as found:
         header, rows = first_rows(table_in(found), HEAD)
     written = {name.strip().lower(): name for name in header}
     named = {role: written[name] for role, name in columns_of(header, {}).items()}
-    return ResultsPreview(header, rows[:n_rows], named, guess(header, rows))
+    return TablePreview(header, rows[:n_rows], named, guess(header, rows))
 
 
 def open_results(request: ImportRunRequest) -> list[Opened]:

@@ -10,7 +10,7 @@ Departure: Ranks of imported results
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from lama_core.errors import UserError
 from lama_core.runs.info import IMPORTED
@@ -20,14 +20,11 @@ VERSION = 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportedSpec(RunSpec):
+class ImportedSpec(RunSpec, kind=IMPORTED, version=VERSION):
     """An imported run.
 
     answers: Name and digest of the ranked answers, empty if they aren't known.
     """
-
-    kind: ClassVar[str] = IMPORTED
-    version: ClassVar[int] = VERSION
 
     answers: tuple[str, str] = ("", "")
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from lama_core.api.imported import (
     ImportRunRequest,
-    ResultsPreview,
+    TablePreview,
     content_of,
     preview_results,
 )
@@ -91,7 +91,7 @@ def draw_form(file: Opened) -> None:
     request = ImportRunRequest(file.name)
     has_models = form != "table"
     if not has_models:
-        preview: ResultsPreview = read_once(file, (), preview_results)
+        preview: TablePreview = read_once(file, (), preview_results)
         rows = [{name: shown_value(cell) for name, cell in row.items()} for row in preview.rows]
         draw_table(pd.DataFrame(rows, columns=list(preview.header)), placeholder="")
         chosen = _choose_columns(file, preview)
@@ -115,7 +115,7 @@ def draw_form(file: Opened) -> None:
     _draw_actions(file, request)
 
 
-def _choose_columns(file: Opened, preview: ResultsPreview) -> dict[str, str]:
+def _choose_columns(file: Opened, preview: TablePreview) -> dict[str, str]:
     """Draw a field for each role's column; return role -> column."""
     options = [NONE, *preview.header]
     chosen = {}
