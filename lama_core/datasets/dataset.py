@@ -109,22 +109,28 @@ class _OfRelations(Generic[Named]):
         return tuple(rel for rel in self.relations if not wanted or rel.name in wanted)
 
 
-@dataclass(frozen=True)
-class Dataset(_OfRelations[Relation]):
-    """A knowledge source: relations, their facts in file order, and the report of reading it.
+@dataclass(frozen=True, kw_only=True)
+class _Source:
+    """What a reader returns of any data: the report, the digest, and how to cite them.
 
     licence, citation: empty if unknown.
     """
+
+    report: ReadReport
+    digest: str
+    licence: str = ""
+    citation: str = ""
+
+
+@dataclass(frozen=True)
+class Dataset(_OfRelations[Relation], _Source):
+    """A knowledge source: relations, their facts in file order, and the report of reading it."""
 
     item: ClassVar[str] = "fact"  # what `n_items` counts
 
     name: str
     relations: tuple[Relation, ...]
     facts: tuple[Fact, ...]
-    report: ReadReport
-    digest: str
-    licence: str = ""
-    citation: str = ""
 
     def __repr__(self) -> str:
         """Return the name and the numbers of relations and facts; the facts are too many."""
@@ -172,17 +178,13 @@ class AnalogyRelation:
 
 
 @dataclass(frozen=True)
-class AnalogyDataset(_OfRelations[AnalogyRelation]):
+class AnalogyDataset(_OfRelations[AnalogyRelation], _Source):
     """A set of analogy relations and the report of reading it."""
 
     item: ClassVar[str] = "pair"
 
     name: str
     relations: tuple[AnalogyRelation, ...]
-    report: ReadReport
-    digest: str
-    licence: str = ""
-    citation: str = ""
 
     @property
     def n_items(self) -> int:
@@ -205,17 +207,13 @@ class ChoiceQuestion:
 
 
 @dataclass(frozen=True)
-class QuestionDataset:
+class QuestionDataset(_Source):
     """Multiple-choice analogy questions and the report of reading them."""
 
     item: ClassVar[str] = "question"
 
     name: str
     questions: tuple[ChoiceQuestion, ...]
-    report: ReadReport
-    digest: str
-    licence: str = ""
-    citation: str = ""
 
     @property
     def n_items(self) -> int:
@@ -261,7 +259,8 @@ def make_dataset(
 ) -> Dataset:
     """Return a Dataset with its digest; about: `licence` and `citation`."""
     relations, facts = tuple(relations), tuple(facts)
-    return Dataset(name, relations, facts, report, facts_digest(relations, facts), **about)
+    digest = facts_digest(relations, facts)
+    return Dataset(name, relations, facts, report=report, digest=digest, **about)
 
 
 def make_analogies(
@@ -270,7 +269,7 @@ def make_analogies(
     """Return an AnalogyDataset with its digest; about: `licence` and `citation`."""
     relations = tuple(relations)
     digest = digest_of([rel.name, rel.kind, rel.pairs] for rel in relations)
-    return AnalogyDataset(name, relations, report, digest, **about)
+    return AnalogyDataset(name, relations, report=report, digest=digest, **about)
 
 
 def make_questions(
@@ -279,7 +278,7 @@ def make_questions(
     """Return a QuestionDataset with its digest; about: `licence` and `citation`."""
     questions = tuple(questions)
     digest = digest_of([one.stem, one.choices, one.answer, one.group] for one in questions)
-    return QuestionDataset(name, questions, report, digest, **about)
+    return QuestionDataset(name, questions, report=report, digest=digest, **about)
 
 
 def facts_digest(relations: Iterable[Relation], facts: Iterable[Fact]) -> str:

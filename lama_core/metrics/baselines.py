@@ -7,9 +7,8 @@ Departure: The baseline Freq when filtered
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from lama_core.scoring.ranking import Ints
 
 
 def freq_ranks(relations: Ints, objects: Ints, subjects: Ints | None = None) -> Ints:

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from lama_core.metrics.fact_answers import JoinedAnswers
 from lama_core.rounding import counted, percent
+from lama_core.scoring.ranking import Ints
 
-Ints = NDArray[np.int64]
 N_WORDS = 20
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from lama_core.datasets.dataset import Pair
 from lama_core.files import write_gzip_lines
 from lama_core.metrics.training_texts import NOT_LOOKED_FOR, label, labels, read_text_file
 from lama_core.metrics.word_counts import read_counts
@@ -20,8 +21,6 @@ from lama_core.metrics.word_counts import read_counts
 STATED_FILE = "stated_facts.tsv.gz"
 MAX_SUBJECT_WORDS = 6
 _WORD = re.compile(r"\w+")
-
-Pair = tuple[str, str]
 
 
 class PairIndex:

@@ -24,19 +24,17 @@ from numpy.typing import NDArray
 from lama_core.metrics.cooccurrence import stated_in_texts
 from lama_core.metrics.sentence_forms import wordings_in_texts
 from lama_core.metrics.verdicts import overridden
-from lama_core.runs.alignment import number_rows
+from lama_core.runs.alignment import Bools, number_rows
 from lama_core.runs.info import Run
 from lama_core.runs.tags import SEPARATOR, read_tags
 from lama_core.scoring.queries import SQUAD
-from lama_core.scoring.ranking import Ranking
+from lama_core.scoring.ranking import Ints, Ranking
 
 WrongKind = Literal["right type", "another valid", "neither"]
 WRONG_KINDS: tuple[WrongKind, ...] = ("right type", "another valid", "neither")
 Counting = Literal["counted", "excluded", "all"]
 COUNTINGS: tuple[Counting, ...] = ("counted", "excluded", "all")
 
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 
 _UNKNOWN = np.float32(np.nan)
 _BLOCK = 1 << 20  # rows whose texts are Python objects at the same time

@@ -51,6 +51,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from lama_core.scoring.ranking import Ints
+
 LEVEL = 0.95
 Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
 METHOD = "Wilson's score interval"
@@ -61,7 +63,6 @@ PRIOR_FACTS = 3  # 0 to 10 were tried: with fewer, unequal relations are covered
 N_HALVINGS = 55  # bisections of [-1, 1], down to the precision of a float
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Counts = NDArray[np.int64] | NDArray[np.float64]  # float64: effective numbers of facts
 
 

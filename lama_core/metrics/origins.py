@@ -15,15 +15,13 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lama_core.metrics.fact_answers import AnswerFilter, by_word, join_answers
 from lama_core.models.sources.catalog import known_models
 from lama_core.rounding import percent
+from lama_core.runs.alignment import Bools
 from lama_core.runs.info import Run
 from lama_core.scoring.ranking import Ranking
-
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from lama_core.datasets.dataset import Pair
 from lama_core.errors import UserError
 from lama_core.files import read_gzip_lines, write_gzip_lines
 from lama_core.metrics.intervals import share_intervals
@@ -24,8 +25,6 @@ READINGS_FILE = "pair_readings.tsv.gz"
 HEAD = ("subject", "object")
 # The least number of readings in each group; a group ends where the next one begins.
 GROUPS = (0, 1, 2, 4, 8, 16, 32, 64)
-
-Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)

@@ -21,20 +21,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lama_core.metrics.baselines import freq_ranks
+from lama_core.metrics.intervals import Floats
 from lama_core.metrics.precision_at_k import group_shares, means
 from lama_core.rounding import fixed, percent
 from lama_core.runs.info import RelationInfo, Run
 from lama_core.scoring.queries import SQUAD
-from lama_core.scoring.ranking import Ranking
+from lama_core.scoring.ranking import Ints, Ranking
 
 # The column of `Run.facts` with the log-probability of the first answer under each ranking.
 FIRST_LOG_PROB: dict[Ranking, str] = {
     "raw": "first_log_prob",
     "filtered": "first_filtered_log_prob",
 }
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -29,13 +29,12 @@ from lama_core.metrics.calibration import (
     ReliabilityBin,
     reliability_bins,
 )
-from lama_core.metrics.intervals import Intervals, mean_share_intervals, share_intervals
+from lama_core.metrics.intervals import Floats, Intervals, mean_share_intervals, share_intervals
 from lama_core.metrics.relation_figures import (
     FIRST_LOG_PROB,
     METRICS,
     OF_RANKS,
     TEXT_METRICS,
-    Floats,
     chance_precision,
     scored_rows,
 )

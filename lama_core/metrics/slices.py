@@ -26,8 +26,8 @@ from lama_core.metrics.fact_answers import WRONG_KINDS, AnswerFilter, JoinedAnsw
 from lama_core.metrics.intervals import difference_intervals, share_intervals
 from lama_core.metrics.precision_at_k import means
 from lama_core.runs.info import OWN_WORDS
+from lama_core.scoring.ranking import Ints
 
-Ints = NDArray[np.int64]
 NO_TYPE = "none"
 ORIGIN = "origin"
 DOMAIN = "domain"

@@ -19,12 +19,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lama_core.metrics.intervals import Intervals, mean_share_intervals, mean_value_intervals
+from lama_core.metrics.intervals import (
+    Floats,
+    Intervals,
+    mean_share_intervals,
+    mean_value_intervals,
+)
 from lama_core.runs.alignment import number_rows
 from lama_core.runs.info import Run
 from lama_core.scoring.ranking import Ranking
 
-Floats = NDArray[np.float64]
 Measure = Literal["p_at_k", "mean_rank", "log_prob"]
 MEASURES: tuple[Measure, ...] = ("p_at_k", "mean_rank", "log_prob")
 POSSIBLE: dict[Measure, tuple[float, float]] = {

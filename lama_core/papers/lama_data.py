@@ -29,6 +29,7 @@ from lama_core.probes.extraction.extractor import NAMES, extractable
 from lama_core.probes.extraction.plan import plan_extract
 from lama_core.probes.extraction.request import ExtractRequest
 from lama_core.probes.plan import plan
+from lama_core.probes.prompts.plan import VOCABULARY_FILE
 from lama_core.published import LAMA_MODELS
 from lama_core.reports.tables import UnavailableItem
 from lama_core.runs.execute import execute
@@ -39,7 +40,6 @@ from lama_core.scoring.retrieval import open_index
 # The released code does not remove the other valid objects, so its numbers are raw.
 RANKING: Ranking = "raw"
 PUBLISHED_LIST = "lama"
-VOCABULARY_FILE = "common_vocab_cased.txt"
 TREX = "TREx"
 MANUAL, TEN_SENTENCES = "manual", "ten-sentences"
 TEXT = "starter"  # corpus that trains the extractor and provides open-book context

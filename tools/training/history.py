@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import lama_core as lama
-from lama_core.metrics.cooccurrence import Pair, PairIndex
+from lama_core.datasets.dataset import Pair
+from lama_core.metrics.cooccurrence import PairIndex
 from lama_core.metrics.readings import READINGS_FILE, Readings, save_readings
 from lama_core.models.sources.checkpoints import Checkpoint, checkpoint_folders, step_of
 from lama_core.runs.info import read_info, write_info

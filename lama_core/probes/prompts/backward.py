@@ -30,10 +30,9 @@ from lama_core.probes.prompts.fact_queries import PreparedFacts, make_prepared_f
 from lama_core.probes.prompts.selection import prompts_by_accuracy
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.scoring.batches import score_cloze
+from lama_core.scoring.ranking import Floats, Ints
 from lama_core.types import Prompt, Query
 
-Floats = NDArray[np.float32]
-Ints = NDArray[np.int64]
 SubjectForm = Literal["together", "in-turn"]
 
 N_OBJECTS = 5

@@ -21,8 +21,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float32]
-Ints = NDArray[np.int64]
+from lama_core.scoring.ranking import Floats, Ints
 
 MAX_GAP = 1e-4  # `exact` stops if the objective is at most this far below the optimum
 MAX_EVALUATIONS = 2000

@@ -11,7 +11,6 @@ from lama_core.probes.prompts.training_pairs import RELEASED_SHARE
 from lama_core.requests import option
 from lama_core.scoring import shared_fields
 
-VOCABULARY_FILE = "common_vocab_cased.txt"
 COMBINATIONS = ("manual", "mine", "mine+man", "mine+para", "man+para")
 
 

@@ -26,10 +26,9 @@ from lama_core.probes.prompts.ensemble import (
 from lama_core.probes.prompts.shortlist import Shortlist
 from lama_core.scoring.batches import ScoreBlock
 from lama_core.scoring.blanks import shows_subject
-from lama_core.scoring.ranking import Ranking, rank_gold
+from lama_core.scoring.ranking import Floats, Ranking, rank_gold
 from lama_core.scoring.top_answers import ROW, rank_block
 
-Floats = NDArray[np.float32]
 Combine = Literal["log-linear", "linear"]
 TOP_KS = (1, 3, 5)
 

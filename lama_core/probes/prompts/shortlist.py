@@ -24,10 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.probes.prompts.distributions import DistributionStore
-from lama_core.scoring.ranking import best_candidates
-
-Floats = NDArray[np.float32]
-Ints = NDArray[np.int64]
+from lama_core.scoring.ranking import Floats, Ints, best_candidates
 
 KEPT = 384
 DRAWN = 128

@@ -13,19 +13,17 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from lama_core.datasets.dataset import Dataset
 from lama_core.datasets.library.installed import dataset_names, load_dataset
 from lama_core.datasets.user_table import SOURCE
 from lama_core.errors import UserError
 from lama_core.runs.importers.results import ImportedResults
+from lama_core.scoring.ranking import Ints
 from lama_core.types import Relation
 
 SHARE = 0.5  # of the facts that an installed dataset must have, if no dataset is given
 _BETWEEN = "\x1f"  # not part of any name
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from lama_core.runs.alignment import Bools
 from lama_core.runs.facts_table import SCHEMA, UNRANKED
 from lama_core.runs.importers.matching import Matched, keys_of
 from lama_core.runs.importers.results import (
@@ -24,15 +25,13 @@ from lama_core.runs.statement_rows import MAX_KEPT, rank_statements
 from lama_core.scoring.answer_spaces import answer_columns
 from lama_core.scoring.preparation import Segment
 from lama_core.scoring.queries import SQUAD
-from lama_core.scoring.ranking import NO_COLUMN, pad_columns
+from lama_core.scoring.ranking import NO_COLUMN, Ints, pad_columns
 from lama_core.scoring.top_answers import ROW, Rows
 
 MAX_QUERIES = 1000  # of one fact
 BLOCK = 1 << 22  # scores at a time
 NO_RANK = "the results have no rank for it"
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 Objects = Callable[[pa.Table], list[set[str]]]  # of rows of one relation
 
 
