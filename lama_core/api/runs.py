@@ -10,6 +10,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from lama_core.errors import UserError
 from lama_core.models.sources.checkpoints import checkpoint_of
 from lama_core.probes import kinds
@@ -44,8 +46,6 @@ from lama_core.views.analogies import Accuracies, AnalogiesRequest, analogies
 from lama_core.views.view import Shown, show_runs
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from lama_core.scoring.executors import Executor
 
 
@@ -76,7 +76,7 @@ class Runs(Sequence[Run]):
         )
 
     @property
-    def frame(self) -> "pd.DataFrame":
+    def frame(self) -> pd.DataFrame:
         """The columns `run` and `model`, then those of `load_run`, for all rows of all runs."""
         tables = []
         for run in self.runs:
@@ -84,8 +84,6 @@ class Runs(Sequence[Run]):
             table.insert(0, "model", run.info.model)
             table.insert(0, "run", run.info.id)
             tables.append(table)
-        import pandas as pd  # slow to import
-
         return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 
@@ -270,9 +268,7 @@ def _trace(request: TraceRequest) -> TraceRuns:
     return TraceRuns(request, runs.runs, tuple(effects))
 
 
-def _frame_of_effects(runs: TraceRuns) -> "pd.DataFrame":
-    import pandas as pd  # slow to import
-
+def _frame_of_effects(runs: TraceRuns) -> pd.DataFrame:
     names = [one.name for one in fields(RoleEffect)]
     return pd.DataFrame(runs.to_json(), columns=names)
 
@@ -329,7 +325,7 @@ read = Function(
 )
 
 
-def load_run(name: str | Path) -> "pd.DataFrame":
+def load_run(name: str | Path) -> pd.DataFrame:
     """Return a finished run's rows, one for each fact (or pair).
 
     Args:

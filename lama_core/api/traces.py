@@ -1,7 +1,8 @@
 """Finished runs of causal traces: their effects by layer and token role."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from lama_core.errors import UserError
 from lama_core.probes.tracing.roles import BLANK, RoleEffect, average_effects
@@ -10,9 +11,6 @@ from lama_core.probes.tracing.spec import TraceOptions, TraceSpec
 from lama_core.runs.facts_table import read_columns
 from lama_core.runs.find import list_runs
 from lama_core.runs.info import FACTS_FILE, Run, RunInfo
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ALL_FACTS = "all relations"  # instead of a relation, for averages over the facts of all relations
 SAME = 0.02  # effects that differ by less are called the same
@@ -36,8 +34,8 @@ class Traces:
     """
 
     options: TraceOptions
-    facts: "pd.DataFrame"
-    effects: "pd.DataFrame"
+    facts: pd.DataFrame
+    effects: pd.DataFrame
     reasons: dict[str, int]
 
     @property
@@ -67,7 +65,7 @@ class Traces:
         return first, last
 
 
-def _largest(effects: "pd.DataFrame") -> RoleEffect:
+def _largest(effects: pd.DataFrame) -> RoleEffect:
     best = effects.sort_values("effect", ascending=False, kind="stable").to_dict("records")[0]
     return RoleEffect(**{str(name): value for name, value in best.items()})
 
@@ -82,8 +80,6 @@ def read_traces(run: Run, relation: str = ALL_FACTS) -> Traces:
     Raises:
         UserError: If a file of the run is damaged, or it doesn't store the options.
     """
-    import pandas as pd  # slow to import
-
     options, rows = options_of(run), read_columns(run.info.path(FACTS_FILE)).to_pandas()
     rows = rows[rows["effect"].notna() & ((rows["relation"] == relation) | (relation == ALL_FACTS))]
     facts = rows.drop(columns="excluded").astype({"layer": int}).reset_index(drop=True)

@@ -6,19 +6,16 @@ its facts. Means are over relations (Petroni et al. 2019, section 4.4).
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
+import pandas as pd
 
 from lama_core.metrics.intervals import mean_share_intervals
 from lama_core.metrics.score_tables import By
 from lama_core.published import FOLDER, OWN
 from lama_core.scoring.ranking import Ranking
 from lama_core.types import RelationType
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SOURCE = "TREx"
 TYPES: tuple[RelationType, ...] = ("1-1", "N-1", "N-M")
@@ -95,7 +92,7 @@ def load_measured() -> MeasuredLama:
     return msgspec.json.decode(text, type=MeasuredLama)
 
 
-def measured_table(by: By, ranking: Ranking, *, k: int = 1) -> "pd.DataFrame":
+def measured_table(by: By, ranking: Ranking, *, k: int = 1) -> pd.DataFrame:
     """Return one row per model and relation (or type, or all of T-REx), as in `score_table`.
 
     Columns: model, source, relation and label (by relation only), type, n_relations, n, n_excluded,
@@ -105,8 +102,6 @@ def measured_table(by: By, ranking: Ranking, *, k: int = 1) -> "pd.DataFrame":
     Raises:
         ValueError: If k isn't in `MeasuredLama.k`.
     """
-    import pandas as pd
-
     measured = load_measured()
     about = {one.name: one for one in measured.relations}
     at = [measured.k.index(one) for one in (k, 1, 10)]
@@ -148,10 +143,8 @@ def measured_table(by: By, ranking: Ranking, *, k: int = 1) -> "pd.DataFrame":
     return pd.DataFrame(rows)
 
 
-def measured_curves(ranking: Ranking) -> "pd.DataFrame":
+def measured_curves(ranking: Ranking) -> pd.DataFrame:
     """Return mean P@k over the relations for every stored k, with columns of `precision_curves`."""
-    import pandas as pd
-
     columns = ["model", "p_at_k", "low", "high", "n", "n_relations"]
     tables = [
         measured_table("source", ranking, k=k)[columns].assign(k=k) for k in load_measured().k

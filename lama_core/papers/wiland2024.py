@@ -16,9 +16,9 @@ Source: Wiland et al. 2024, and https://lm-pub-quiz.github.io for the mean and i
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.datasets.bear import SOURCE
@@ -40,9 +40,6 @@ from lama_core.reports.tables import Item, ReproducedRow, UnavailableItem
 from lama_core.runs.execute import execute
 from lama_core.scoring.answer_spaces import RELATION, answers_of, named_space
 from lama_core.scoring.ranking import Ranking
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PAPER, BOARD = "wiland2024", "leaderboard"
 BEAR = "bear"  # name of the data for `data get`
@@ -76,7 +73,7 @@ class OverFacts:
     chance: float
 
 
-def over_facts(lines: "pd.DataFrame") -> OverFacts:
+def over_facts(lines: pd.DataFrame) -> OverFacts:
     """Compute a run's scores over facts from its `metrics.score_table` by relation."""
     n = lines["n"].to_numpy(dtype=np.int64)
     if not n.sum():

@@ -6,7 +6,9 @@ Source: Rezaee and Camacho-Collados 2022, Tables 1 and 2.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
+
+import pandas as pd
 
 from lama_core.errors import UserError, choose
 from lama_core.probes.analogy.accuracy_tables import (
@@ -34,9 +36,6 @@ from lama_core.views.choice import NamedRuns
 from lama_core.views.conclusions import as_share
 from lama_core.views.figure import Axis, Figure, said
 from lama_core.views.view import Shown, View, ViewFunction
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # BATS' abbreviations -> in words.
 ABBREVIATIONS = {
@@ -104,10 +103,8 @@ class AnalogiesView(View[AnalogiesRequest, Accuracies]):
             raise UserError("These runs have no such probe. Choose other runs or options.")
         return found
 
-    def frame(self, shown: Shown[AnalogiesRequest, Accuracies]) -> "pd.DataFrame":
+    def frame(self, shown: Shown[AnalogiesRequest, Accuracies]) -> pd.DataFrame:
         """Return a row for each model, setting, probe, and relation or kind."""
-        import pandas as pd
-
         return pd.DataFrame(self.json(shown))
 
     def json(self, shown: Shown[AnalogiesRequest, Accuracies]) -> list[dict[str, Any]]:
@@ -161,8 +158,6 @@ def accuracy_figure(
 
     Marks: `*` one-to-many, `†` bidirectional relations.
     """
-    import pandas as pd
-
     lines = [
         line
         for line in (*shown.found, *published)

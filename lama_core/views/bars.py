@@ -1,18 +1,17 @@
 """The chart of most views: a row for each group, with a bar and an interval for each run."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from lama_core.rounding import percent
 from lama_core.views.figure import Axis, Figure, right_title, said, said_interval
 from lama_core.views.view import Shown
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 def share_bars(
     shown: Shown[Any, Any],
-    table: "pd.DataFrame",
+    table: pd.DataFrame,
     by: Axis,
     *,
     title: str,

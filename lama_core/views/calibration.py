@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from lama_core.metrics.calibration import expected_calibration_error
 from lama_core.metrics.intervals import share_intervals
@@ -17,10 +17,6 @@ from lama_core.views.conclusions import as_share
 from lama_core.views.figure import Axis, Figure, said, said_interval
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
 MOST = 0.5  # of a run's facts: if more are in the lowest bin, a note says so
 SURE = 0.5  # the conclusion is on the first answers with a larger probability
 CALIBRATED = ("confidence", "accuracy")  # columns that are equal in a calibrated run
@@ -31,7 +27,7 @@ class CalibrationRequest(RunsRequest, command="results calibration", python="cal
     """Request for reliability diagrams: the fields of `results calibration`."""
 
 
-class CalibrationView(View[CalibrationRequest, "pd.DataFrame"]):
+class CalibrationView(View[CalibrationRequest, pd.DataFrame]):
     """Accuracy of the first answers in bins of their probability."""
 
     name = "calibration"
@@ -41,10 +37,8 @@ class CalibrationView(View[CalibrationRequest, "pd.DataFrame"]):
     of_probabilities = True
     keys = ("low", "high")
 
-    def compute(self, runs: Sequence[Run], request: CalibrationRequest) -> "pd.DataFrame":
+    def compute(self, runs: Sequence[Run], request: CalibrationRequest) -> pd.DataFrame:
         """Return the bins of `metrics.calibrate`; a bin without facts has NaN means."""
-        import pandas as pd  # slow to import (0.4 s)
-
         tables = []
         for run in runs:
             ranking, relations = request.ranking_of(run.info), request.relations or None
@@ -53,7 +47,7 @@ class CalibrationView(View[CalibrationRequest, "pd.DataFrame"]):
             tables.append(of_run(run, ece=ece, **pd.DataFrame(map(asdict, bins))))
         return stacked(tables)
 
-    def columns(self, shown: Shown[CalibrationRequest, "pd.DataFrame"]) -> tuple[Column, ...]:
+    def columns(self, shown: Shown[CalibrationRequest, pd.DataFrame]) -> tuple[Column, ...]:
         """Return the columns of the table."""
         return (
             text("bin", "probability", cell=_bin),
@@ -63,7 +57,7 @@ class CalibrationView(View[CalibrationRequest, "pd.DataFrame"]):
             share("accuracy", "right, %", "Share of right first answers.", of_run=True),
         )
 
-    def tables(self, shown: Shown[CalibrationRequest, "pd.DataFrame"]) -> Iterator[Table | str]:
+    def tables(self, shown: Shown[CalibrationRequest, pd.DataFrame]) -> Iterator[Table | str]:
         """Yield the bins with facts, and the expected calibration error of each run."""
         yield table_of_frame(
             shown.chosen("bin model n confidence accuracy"),
@@ -76,7 +70,7 @@ class CalibrationView(View[CalibrationRequest, "pd.DataFrame"]):
             error = "unknown" if ece != ece else f"{percent(ece)} %"
             yield f"{shown.names[run]}: expected calibration error {error}, {n:,} {shown.counts}"
 
-    def conclusion(self, shown: Shown[CalibrationRequest, "pd.DataFrame"]) -> str:
+    def conclusion(self, shown: Shown[CalibrationRequest, pd.DataFrame]) -> str:
         """Return which runs are over- or underconfident where their first answers are sure."""
         ways: dict[str, list[str]] = {}
         for run in shown.frame["run"].unique():
@@ -91,7 +85,7 @@ class CalibrationView(View[CalibrationRequest, "pd.DataFrame"]):
         )
         return f"Where sure (probability above {SURE}), {each}" if each else ""
 
-    def notes(self, shown: Shown[CalibrationRequest, "pd.DataFrame"]) -> Iterator[str]:
+    def notes(self, shown: Shown[CalibrationRequest, pd.DataFrame]) -> Iterator[str]:
         """Yield which run has the smallest error, if that is because its probabilities are low."""
         known = {run: ece for run, ece in errors(shown).items() if ece == ece}
         if len(known) > 1:
@@ -102,7 +96,7 @@ class CalibrationView(View[CalibrationRequest, "pd.DataFrame"]):
                     f"({as_share(known[best])}){why}."
                 )
 
-    def figure(self, shown: Shown[CalibrationRequest, "pd.DataFrame"]) -> Figure:
+    def figure(self, shown: Shown[CalibrationRequest, pd.DataFrame]) -> Figure:
         """Return the reliability diagram; the area of a point grows with its number of facts."""
         frame = shown.frame[shown.frame["n"] > 0]
         n = frame["n"].to_numpy(dtype=np.int64)
@@ -139,14 +133,14 @@ class CalibrationView(View[CalibrationRequest, "pd.DataFrame"]):
         )
 
     def facts(
-        self, shown: Shown[CalibrationRequest, "pd.DataFrame"], line: Line, column: str = ""
+        self, shown: Shown[CalibrationRequest, pd.DataFrame], line: Line, column: str = ""
     ) -> Facts:
         """Return the facts of a bin."""
         ends = {"confidence_min": line["low"], "confidence_max": line["high"]}
         return Facts(line["run"], {"relations": tuple(shown.request.relations), **ends})
 
 
-def _way(frame: "pd.DataFrame", run: str) -> tuple[str, float, int] | None:
+def _way(frame: pd.DataFrame, run: str) -> tuple[str, float, int] | None:
     """Return whether a run is over- or underconfident where it is sure; the share of right; n."""
     bins = frame[(frame["run"] == run) & (frame["n"] > 0) & (frame["low"] >= SURE)]
     n = int(bins["n"].sum())
@@ -159,7 +153,7 @@ def _way(frame: "pd.DataFrame", run: str) -> tuple[str, float, int] | None:
     return ("overconfident" if mean > right else "underconfident"), right, n
 
 
-def _mostly_low(frame: "pd.DataFrame", run: str) -> str:
+def _mostly_low(frame: pd.DataFrame, run: str) -> str:
     """Return that most of a run's facts are in the lowest bin; empty if they aren't."""
     bins = frame[frame["run"] == run].sort_values("low")
     share = bins["n"].iloc[0] / bins["n"].sum()
@@ -169,7 +163,7 @@ def _mostly_low(frame: "pd.DataFrame", run: str) -> str:
     return f", as {as_share(share)} of its first answers have a probability of {lowest}"
 
 
-def errors(shown: Shown[CalibrationRequest, "pd.DataFrame"]) -> dict[str, float]:
+def errors(shown: Shown[CalibrationRequest, pd.DataFrame]) -> dict[str, float]:
     """Return run id -> expected calibration error; NaN without facts."""
     return {
         str(run): float(ece)

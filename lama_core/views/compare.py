@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from lama_core import metrics
 from lama_core.metrics.comparison import (
@@ -39,9 +40,6 @@ from lama_core.views.figure import RELATION, Axis, Figure, said, said_interval
 from lama_core.views.slices import slicing_label
 from lama_core.views.view import MOST_LISTED, Facts, Shown, View, ViewFunction
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 @dataclass(frozen=True)
 class Compared:
@@ -58,7 +56,7 @@ class Compared:
     a: Run
     b: Run
     found: Comparison | None
-    table: "pd.DataFrame"
+    table: pd.DataFrame
     slicings: Mapping[str, Slicing]
 
     @property
@@ -101,8 +99,6 @@ class CompareView(View[CompareRequest, Compared]):
         Raises:
             UserError: If no fact counts in both runs.
         """
-        import pandas as pd  # slow to import (0.4 s)
-
         a, b = align(runs) if differing_candidates([run.info for run in runs]) else runs
         ranking, k = request.ranking, request.k
         if request.slices:

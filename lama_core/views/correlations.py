@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
+
+import pandas as pd
 
 from lama_core.errors import UserError, choose
 from lama_core.metrics.correlates import (
@@ -24,9 +26,6 @@ from lama_core.tables import Column, Line, Table, count, number, table_of_frame,
 from lama_core.views.choice import RunsRequest
 from lama_core.views.figure import Axis, Figure, said
 from lama_core.views.view import Facts, Shown, View, ViewFunction
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 RIGHT = "P@1"  # the measure of a right first answer
 MEASURES = tuple(LABELS)
@@ -91,7 +90,7 @@ class CorrelationsRequest(RunsRequest, command="results correlations", python="c
     )
 
 
-class CorrelationsView(View[CorrelationsRequest, "pd.DataFrame"]):
+class CorrelationsView(View[CorrelationsRequest, pd.DataFrame]):
     """Pearson's correlations over facts of P@1 with confidence, frequency and length."""
 
     name = "correlations"
@@ -100,7 +99,7 @@ class CorrelationsView(View[CorrelationsRequest, "pd.DataFrame"]):
     example = "results correlations starter-minilm_mlm-manual"
     keys = ("measure",)
 
-    def compute(self, runs: Sequence[Run], request: CorrelationsRequest) -> "pd.DataFrame":
+    def compute(self, runs: Sequence[Run], request: CorrelationsRequest) -> pd.DataFrame:
         """Return the matrix of `metrics.correlate` of each run, or of the run `of`.
 
         Raises:
@@ -114,7 +113,7 @@ class CorrelationsView(View[CorrelationsRequest, "pd.DataFrame"]):
                 tables.append(self._matrix(run, request))
         return stacked(tables)
 
-    def _matrix(self, run: Run, request: CorrelationsRequest) -> "pd.DataFrame":
+    def _matrix(self, run: Run, request: CorrelationsRequest) -> pd.DataFrame:
         info = run.info
         is_model = info.model_kind in KINDS
         found = correlate(
@@ -129,7 +128,7 @@ class CorrelationsView(View[CorrelationsRequest, "pd.DataFrame"]):
         matrix.insert(0, "run", info.id)
         return matrix.assign(n=found.n, source=source_of(info, request), mentions=found.mentions)
 
-    def columns(self, shown: Shown[CorrelationsRequest, "pd.DataFrame"]) -> tuple[Column, ...]:
+    def columns(self, shown: Shown[CorrelationsRequest, pd.DataFrame]) -> tuple[Column, ...]:
         """Return the columns of the table."""
         return (
             text("model", cell=lambda line: shown.names[line["run"]]),
@@ -139,7 +138,7 @@ class CorrelationsView(View[CorrelationsRequest, "pd.DataFrame"]):
             text("source"),
         )
 
-    def tables(self, shown: Shown[CorrelationsRequest, "pd.DataFrame"]) -> Iterator[Table | str]:
+    def tables(self, shown: Shown[CorrelationsRequest, pd.DataFrame]) -> Iterator[Table | str]:
         """Yield the matrices."""
         meanings = "; ".join(f"{name}: {meaning}" for name, meaning in LABELS.items())
         yield table_of_frame(
@@ -148,12 +147,12 @@ class CorrelationsView(View[CorrelationsRequest, "pd.DataFrame"]):
             title=f"Pearson's correlation over {shown.counts}. {meanings}",
         )
 
-    def notes(self, shown: Shown[CorrelationsRequest, "pd.DataFrame"]) -> Iterator[str]:
+    def notes(self, shown: Shown[CorrelationsRequest, pd.DataFrame]) -> Iterator[str]:
         """Yield where the numbers of mentions come from."""
         counted = ", ".join(shown.frame["mentions"].drop_duplicates())
         yield f"Source of the mention counts: {counted}."
 
-    def conclusion(self, shown: Shown[CorrelationsRequest, "pd.DataFrame"]) -> str:
+    def conclusion(self, shown: Shown[CorrelationsRequest, pd.DataFrame]) -> str:
         """Return what correlates most with a right first answer, of the first run."""
         run = shown.frame["run"].iloc[0]
         frame = shown.frame[shown.frame["run"] == run].set_index("measure")
@@ -166,7 +165,7 @@ class CorrelationsView(View[CorrelationsRequest, "pd.DataFrame"]):
             f"(r = {fixed(known.iloc[-1], 2)}, the strongest of {len(known)} correlations)"
         )
 
-    def figure(self, shown: Shown[CorrelationsRequest, "pd.DataFrame"]) -> Figure:
+    def figure(self, shown: Shown[CorrelationsRequest, pd.DataFrame]) -> Figure:
         """Return the lower triangle of the matrix of the first run."""
         frame = shown.frame[shown.frame["run"] == shown.frame["run"].iloc[0]]
         line = frame.iloc[0]
@@ -184,7 +183,7 @@ class CorrelationsView(View[CorrelationsRequest, "pd.DataFrame"]):
         )
 
     def facts(
-        self, shown: Shown[CorrelationsRequest, "pd.DataFrame"], line: Line, column: str = ""
+        self, shown: Shown[CorrelationsRequest, pd.DataFrame], line: Line, column: str = ""
     ) -> Facts:
         """Return the facts of a matrix, the same for all cells."""
         sources = () if line["source"] == ALL_SOURCES else (line["source"],)
@@ -205,7 +204,7 @@ def source_of(info: RunInfo, request: CorrelationsRequest) -> str:
 
 
 def triangle(
-    matrix: "pd.DataFrame", *, title: str, caption: str, about: str = "", more: Line | None = None
+    matrix: pd.DataFrame, *, title: str, caption: str, about: str = "", more: Line | None = None
 ) -> Figure:
     """Return the lower triangle of a matrix as a heat map.
 
@@ -216,8 +215,6 @@ def triangle(
         about: The number of facts, in words; empty if unknown.
         more: Further columns, the same for all cells.
     """
-    import pandas as pd  # slow to import (0.4 s)
-
     names = list(map(str, matrix))
     values = matrix.loc[names, names].to_numpy(dtype=float)
     cells: list[dict[str, Any]] = []

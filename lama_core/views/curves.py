@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from lama_core.metrics.intervals import METHOD_OF_MEANS
 from lama_core.metrics.score_tables import precision_curves, stacked
@@ -14,9 +15,6 @@ from lama_core.views.conclusions import as_share
 from lama_core.views.figure import LEAST_CHANCE, Axis, Baseline, Figure, said, said_interval
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 KS = (1, 2, 5, 10, 20, 50, 100)  # of the printed table and of the axis
 
 
@@ -25,7 +23,7 @@ class CurvesRequest(RunsRequest, command="results curves", python="curves"):
     """Request for P@k curves: the fields of `results curves`."""
 
 
-class CurvesView(View[CurvesRequest, "pd.DataFrame"]):
+class CurvesView(View[CurvesRequest, pd.DataFrame]):
     """Mean P@k over relations for k from 1 to 100."""
 
     name = "curves"
@@ -35,7 +33,7 @@ class CurvesView(View[CurvesRequest, "pd.DataFrame"]):
     of_ranks = True
     keys = ("k",)
 
-    def compute(self, runs: Sequence[Run], request: CurvesRequest) -> "pd.DataFrame":
+    def compute(self, runs: Sequence[Run], request: CurvesRequest) -> pd.DataFrame:
         """Return `metrics.precision_curves`; chance is NaN unless a run shows it."""
         relations = request.relations or None
         tables = [
@@ -46,7 +44,7 @@ class CurvesView(View[CurvesRequest, "pd.DataFrame"]):
         guessable = any(run.info.guessable for run in runs)
         return table if guessable else table.assign(chance=float("nan"))
 
-    def columns(self, shown: Shown[CurvesRequest, "pd.DataFrame"]) -> tuple[Column, ...]:
+    def columns(self, shown: Shown[CurvesRequest, pd.DataFrame]) -> tuple[Column, ...]:
         """Return the columns of the table."""
         return (
             text("model", cell=lambda line: shown.names[line["run"]]),
@@ -58,7 +56,7 @@ class CurvesView(View[CurvesRequest, "pd.DataFrame"]):
             count("n_relations", "relations", of_run=True),
         )
 
-    def tables(self, shown: Shown[CurvesRequest, "pd.DataFrame"]) -> Iterator[Table | str]:
+    def tables(self, shown: Shown[CurvesRequest, pd.DataFrame]) -> Iterator[Table | str]:
         """Yield the table of the values of k that the axis shows."""
         chance = "chance" if shown.guessable else ""
         yield table_of_frame(
@@ -67,7 +65,7 @@ class CurvesView(View[CurvesRequest, "pd.DataFrame"]):
             title=f"Means over relations, in percent; intervals: {METHOD_OF_MEANS}",
         )
 
-    def conclusion(self, shown: Shown[CurvesRequest, "pd.DataFrame"]) -> str:
+    def conclusion(self, shown: Shown[CurvesRequest, pd.DataFrame]) -> str:
         """Return the best run at the smallest and largest k, with its P@k."""
         known = shown.frame[shown.frame["p_at_k"].notna()]
         if known.empty:
@@ -84,7 +82,7 @@ class CurvesView(View[CurvesRequest, "pd.DataFrame"]):
             "on average over relations"
         )
 
-    def figure(self, shown: Shown[CurvesRequest, "pd.DataFrame"]) -> Figure:
+    def figure(self, shown: Shown[CurvesRequest, pd.DataFrame]) -> Figure:
         """Return the curves, with dotted ones of a random order."""
         return lines_figure(
             shown.frame,
@@ -95,16 +93,14 @@ class CurvesView(View[CurvesRequest, "pd.DataFrame"]):
         )
 
     def facts(
-        self, shown: Shown[CurvesRequest, "pd.DataFrame"], line: Line, column: str = ""
+        self, shown: Shown[CurvesRequest, pd.DataFrame], line: Line, column: str = ""
     ) -> Facts:
         """Return the facts whose right answer is among the first k, or all facts for `n`."""
         fields = {"relations": tuple(shown.request.relations)}
         return Facts(line["run"], fields if column == "n" else fields | {"rank_max": line["k"]})
 
 
-def _overlapping(
-    shown: Shown[CurvesRequest, "pd.DataFrame"], known: "pd.DataFrame", best: Line
-) -> str:
+def _overlapping(shown: Shown[CurvesRequest, pd.DataFrame], known: pd.DataFrame, best: Line) -> str:
     """Return which other runs' intervals overlap the interval of the best at this k."""
     near = known[(known["k"] == best["k"]) & (known["high"] >= best["low"])]
     names = [shown.names[run] for run in near["run"] if run != best["run"]]
@@ -112,7 +108,7 @@ def _overlapping(
 
 
 def lines_figure(
-    frame: "pd.DataFrame", names: Mapping[str, str], *, counts: str, title: str, caption: str
+    frame: pd.DataFrame, names: Mapping[str, str], *, counts: str, title: str, caption: str
 ) -> Figure:
     """Return the chart of the curves.
 

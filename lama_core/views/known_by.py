@@ -7,9 +7,10 @@ compared. A group is the facts that exactly some of the models know.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from lama_core.errors import UserError
 from lama_core.metrics.fact_answers import join_answers
@@ -22,9 +23,6 @@ from lama_core.views.choice import TopRequest, model_names
 from lama_core.views.conclusions import as_share
 from lama_core.views.figure import Axis, Figure, labels_of, said, said_interval
 from lama_core.views.view import Facts, Shown, View, ViewFunction
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Group = Literal["all", "source", "relation"]
 ALL = "all facts"
@@ -39,7 +37,7 @@ class KnownByRequest(TopRequest, command="results known-by", python="known_by"):
     )
 
 
-class KnownByView(View[KnownByRequest, "pd.DataFrame"]):
+class KnownByView(View[KnownByRequest, pd.DataFrame]):
     """How many facts all of the models, some of them, or none of them know."""
 
     name = "known-by"
@@ -50,7 +48,7 @@ class KnownByView(View[KnownByRequest, "pd.DataFrame"]):
     most_runs = 4
     keys = ("by", "right")
 
-    def compute(self, runs: Sequence[Run], request: KnownByRequest) -> "pd.DataFrame":
+    def compute(self, runs: Sequence[Run], request: KnownByRequest) -> pd.DataFrame:
         """Return a row for each set of models, and each source or relation.
 
         Columns: by (the source, relation or `all facts`), right and wrong (ids of the runs that
@@ -60,8 +58,6 @@ class KnownByView(View[KnownByRequest, "pd.DataFrame"]):
         Raises:
             UserError: If no fact counts in every run.
         """
-        import pandas as pd
-
         ids = [run.info.id for run in runs]
         if len(set(ids)) < len(ids):
             raise UserError(f"{self.title}: the same run was given twice.")
@@ -88,13 +84,13 @@ class KnownByView(View[KnownByRequest, "pd.DataFrame"]):
         table = pd.DataFrame(lines, columns=["by", "right", "wrong", "n_right", "n", "of"])
         return _with_shares(table)
 
-    def frame(self, shown: Shown[KnownByRequest, "pd.DataFrame"]) -> "pd.DataFrame":
+    def frame(self, shown: Shown[KnownByRequest, pd.DataFrame]) -> pd.DataFrame:
         """Return the table with the names of the models that know the facts."""
         names = model_names(shown.infos)  # the same on the page as in files
         known = [_named(names, line) for line in shown.found.to_dict("records")]
         return shown.found.assign(known_by=known)
 
-    def columns(self, shown: Shown[KnownByRequest, "pd.DataFrame"]) -> tuple[Column, ...]:
+    def columns(self, shown: Shown[KnownByRequest, pd.DataFrame]) -> tuple[Column, ...]:
         """Return the columns of the table."""
         labels, counts = labels_of(shown.infos), shown.counts
         return (
@@ -111,7 +107,7 @@ class KnownByView(View[KnownByRequest, "pd.DataFrame"]):
             count("of", f"of {counts}", f"{counts.capitalize()} that count in every run."),
         )
 
-    def tables(self, shown: Shown[KnownByRequest, "pd.DataFrame"]) -> Iterator[Table | str]:
+    def tables(self, shown: Shown[KnownByRequest, pd.DataFrame]) -> Iterator[Table | str]:
         """Yield the table of all groups."""
         by = "" if shown.request.by == "all" else "by"
         yield table_of_frame(
@@ -121,12 +117,12 @@ class KnownByView(View[KnownByRequest, "pd.DataFrame"]):
             f"models; intervals: {METHOD}",
         )
 
-    def json(self, shown: Shown[KnownByRequest, "pd.DataFrame"]) -> list[dict[Any, Any]]:
+    def json(self, shown: Shown[KnownByRequest, pd.DataFrame]) -> list[dict[Any, Any]]:
         """Return a row for each group; `right` and `wrong` are lists of ids of runs."""
         lines = shown.frame.to_dict("records")
         return [line | {end: line[end].split() for end in ("right", "wrong")} for line in lines]
 
-    def conclusion(self, shown: Shown[KnownByRequest, "pd.DataFrame"]) -> str:
+    def conclusion(self, shown: Shown[KnownByRequest, pd.DataFrame]) -> str:
         """Return the shares of facts that all models, and no model, know."""
         ids = [info.id for info in shown.infos]
         n = shown.frame.groupby("right")["n"].sum() / shown.frame["n"].sum()
@@ -136,7 +132,7 @@ class KnownByView(View[KnownByRequest, "pd.DataFrame"]):
             f"{as_share(n[''])} to none"
         )
 
-    def figure(self, shown: Shown[KnownByRequest, "pd.DataFrame"]) -> Figure:
+    def figure(self, shown: Shown[KnownByRequest, pd.DataFrame]) -> Figure:
         """Return a bar for each group of all facts, in the order of the table."""
         sums = shown.frame.groupby(["right", "wrong", "n_right", "known_by"], sort=False)
         table = _with_shares(sums[["n", "of"]].sum().reset_index())
@@ -171,7 +167,7 @@ class KnownByView(View[KnownByRequest, "pd.DataFrame"]):
         )
 
     def facts(
-        self, shown: Shown[KnownByRequest, "pd.DataFrame"], line: Line, column: str = ""
+        self, shown: Shown[KnownByRequest, pd.DataFrame], line: Line, column: str = ""
     ) -> Facts:
         """Return the facts that these models know and the others don't."""
         fields: dict[str, Any] = {"relations": tuple(shown.request.relations)}
@@ -181,7 +177,7 @@ class KnownByView(View[KnownByRequest, "pd.DataFrame"]):
         return Facts(shown.infos[0].id, fields, right=right, wrong=wrong)
 
 
-def _with_shares(table: "pd.DataFrame") -> "pd.DataFrame":
+def _with_shares(table: pd.DataFrame) -> pd.DataFrame:
     n, of = (table[name].to_numpy(np.int64) for name in ("n", "of"))
     ends = share_intervals(n, of)
     return table.assign(share=n / of, low=ends.low, high=ends.high)

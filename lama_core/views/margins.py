@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from lama_core.errors import UserError
 from lama_core.metrics.margins import margin_histogram
@@ -15,16 +17,13 @@ from lama_core.views.conclusions import listed
 from lama_core.views.figure import Axis, Figure, said
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 @dataclass(frozen=True)
 class MarginsRequest(RunsRequest, command="results margins", python="margins"):
     """Request for histograms of margins: the fields of `results margins`."""
 
 
-class MarginsView(View[MarginsRequest, "pd.DataFrame"]):
+class MarginsView(View[MarginsRequest, pd.DataFrame]):
     """Facts by the score of the right answer minus the best score of a wrong answer."""
 
     name = "margins"
@@ -34,7 +33,7 @@ class MarginsView(View[MarginsRequest, "pd.DataFrame"]):
     of_ranks = True
     keys = ("right", "low", "high")
 
-    def compute(self, runs: Sequence[Run], request: MarginsRequest) -> "pd.DataFrame":
+    def compute(self, runs: Sequence[Run], request: MarginsRequest) -> pd.DataFrame:
         """Return `metrics.margin_histogram`; runs that rank words have no margins."""
         relations = request.relations or None
         found = margin_histogram(runs, ranking=request.ranking, relations=relations)
@@ -44,7 +43,7 @@ class MarginsView(View[MarginsRequest, "pd.DataFrame"]):
             raise UserError("No margins: the relations of these facts have no wrong answers.")
         raise UserError("No margins: these runs rank words. Make runs with `statements`.")
 
-    def columns(self, shown: Shown[MarginsRequest, "pd.DataFrame"]) -> tuple[Column, ...]:
+    def columns(self, shown: Shown[MarginsRequest, pd.DataFrame]) -> tuple[Column, ...]:
         """Return the columns of the table."""
         return (
             text("margin", help_text="Nats; the lower end is excluded.", cell=_bin),
@@ -54,7 +53,7 @@ class MarginsView(View[MarginsRequest, "pd.DataFrame"]):
             share("share", "%", f"Share of the run's {shown.counts} with a margin.", of_run=True),
         )
 
-    def tables(self, shown: Shown[MarginsRequest, "pd.DataFrame"]) -> Iterator[Table | str]:
+    def tables(self, shown: Shown[MarginsRequest, pd.DataFrame]) -> Iterator[Table | str]:
         """Yield the bins with facts."""
         frame = shown.frame[shown.frame["n"] > 0].sort_values(["low", "run"], kind="stable")
         yield table_of_frame(
@@ -64,19 +63,19 @@ class MarginsView(View[MarginsRequest, "pd.DataFrame"]):
             "nats",
         )
 
-    def notes(self, shown: Shown[MarginsRequest, "pd.DataFrame"]) -> Iterator[str]:
+    def notes(self, shown: Shown[MarginsRequest, pd.DataFrame]) -> Iterator[str]:
         """Yield a note on the runs without margins."""
         without = [shown.names[info.id] for info in shown.infos if not info.ranks_statements]
         if without:
             yield f"Runs without margins, because they rank words: {', '.join(without)}."
 
-    def conclusion(self, shown: Shown[MarginsRequest, "pd.DataFrame"]) -> str:
+    def conclusion(self, shown: Shown[MarginsRequest, pd.DataFrame]) -> str:
         """Return how often the right answer beats all wrong ones."""
         right = shown.frame[shown.frame["right"]].groupby("run", sort=False)["share"].sum()
         each = listed(shown.names, {str(run): share for run, share in right.items()})
         return f"The right answer beats every wrong one for {each} of the {shown.counts}"
 
-    def figure(self, shown: Shown[MarginsRequest, "pd.DataFrame"]) -> Figure:
+    def figure(self, shown: Shown[MarginsRequest, pd.DataFrame]) -> Figure:
         """Return the histogram, with striped bars for wrong first answers."""
         frame = shown.frame.assign(
             margin=[_bin(line).replace("-", "−") for line in shown.frame.to_dict("records")],
@@ -113,7 +112,7 @@ class MarginsView(View[MarginsRequest, "pd.DataFrame"]):
         )
 
     def facts(
-        self, shown: Shown[MarginsRequest, "pd.DataFrame"], line: Line, column: str = ""
+        self, shown: Shown[MarginsRequest, pd.DataFrame], line: Line, column: str = ""
     ) -> Facts:
         """Return the facts of a bin with a right, or a wrong, first answer."""
         fields: dict[str, Any] = {"relations": tuple(shown.request.relations)}

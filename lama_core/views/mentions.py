@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
+import pandas as pd
 
 from lama_core.metrics.correlates import PER_BILLION, mentions_of
 from lama_core.metrics.intervals import METHOD, share_intervals
@@ -17,9 +18,6 @@ from lama_core.views.conclusions import as_share
 from lama_core.views.figure import Axis, Figure
 from lama_core.views.slices import LEAST_FACTS
 from lama_core.views.view import Shown, View, ViewFunction
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PER_MILLION = " per million words"  # follows a range of frequencies
 NAMES = {"object": "answer", "subject": "subject"}  # for readers
@@ -36,7 +34,7 @@ class MentionsRequest(TopRequest, command="results mentions", python="mentions")
     )
 
 
-class MentionsView(View[MentionsRequest, "pd.DataFrame"]):
+class MentionsView(View[MentionsRequest, pd.DataFrame]):
     """P@k by how often the model's training text, or a word list, mentions a name of the fact."""
 
     name = "mentions"
@@ -45,14 +43,12 @@ class MentionsView(View[MentionsRequest, "pd.DataFrame"]):
     example = "results mentions starter-minilm_mlm-manual --of subject"
     keys = ("mentions",)
 
-    def compute(self, runs: Sequence[Run], request: MentionsRequest) -> "pd.DataFrame":
+    def compute(self, runs: Sequence[Run], request: MentionsRequest) -> pd.DataFrame:
         """Return a row for each run and range of mentions that has facts.
 
         Columns: run, mentions (`10 to 99 times`, or `10 to 99 times per million words` if only
         frequencies are known), n, p_at_k, low, high, text (where they are counted).
         """
-        import pandas as pd
-
         lines = []
         for run in runs:
             facts = run.facts[run.facts["excluded"].isna()]
@@ -77,7 +73,7 @@ class MentionsView(View[MentionsRequest, "pd.DataFrame"]):
         table = pd.DataFrame(lines, columns=columns).sort_values("place", kind="stable")
         return table.drop(columns="place").reset_index(drop=True)
 
-    def columns(self, shown: Shown[MentionsRequest, "pd.DataFrame"]) -> tuple[Column, ...]:
+    def columns(self, shown: Shown[MentionsRequest, pd.DataFrame]) -> tuple[Column, ...]:
         """Return the columns of the table."""
         return (
             text("mentions", f"mentions of the {NAMES[shown.request.of]}"),
@@ -87,7 +83,7 @@ class MentionsView(View[MentionsRequest, "pd.DataFrame"]):
             interval(of_run=True),
         )
 
-    def tables(self, shown: Shown[MentionsRequest, "pd.DataFrame"]) -> Iterator[Table | str]:
+    def tables(self, shown: Shown[MentionsRequest, pd.DataFrame]) -> Iterator[Table | str]:
         """Yield the table."""
         yield table_of_frame(
             shown.chosen("mentions model n p_at_k interval"),
@@ -95,7 +91,7 @@ class MentionsView(View[MentionsRequest, "pd.DataFrame"]):
             title=f"P@{shown.request.k} over facts, in percent; intervals: {METHOD}",
         )
 
-    def notes(self, shown: Shown[MentionsRequest, "pd.DataFrame"]) -> Iterator[str]:
+    def notes(self, shown: Shown[MentionsRequest, pd.DataFrame]) -> Iterator[str]:
         """Yield where the mentions of each model are counted."""
         own, rates = _by_text(shown)
         if own:
@@ -103,7 +99,7 @@ class MentionsView(View[MentionsRequest, "pd.DataFrame"]):
         if rates:
             yield f"{' and '.join(rates)}: frequency in English texts (wordfreq)."
 
-    def conclusion(self, shown: Shown[MentionsRequest, "pd.DataFrame"]) -> str:
+    def conclusion(self, shown: Shown[MentionsRequest, pd.DataFrame]) -> str:
         """Return in how many runs P@k rises or falls, and the ends of the largest change."""
         ends = {
             str(run): part.iloc[[0, -1]].to_dict("records")
@@ -124,19 +120,19 @@ class MentionsView(View[MentionsRequest, "pd.DataFrame"]):
             f"{shown.names[most]} from {first} to {last}"
         )
 
-    def figure(self, shown: Shown[MentionsRequest, "pd.DataFrame"]) -> Figure:
+    def figure(self, shown: Shown[MentionsRequest, pd.DataFrame]) -> Figure:
         """Return a line for each run over the ranges of mentions with enough facts."""
         return _figure(shown, shown.frame)
 
 
-def panels(shown: Shown[MentionsRequest, "pd.DataFrame"]) -> list[Figure]:
+def panels(shown: Shown[MentionsRequest, pd.DataFrame]) -> list[Figure]:
     """Return the figure in parts: mentions in training texts, and frequencies."""
     rates = shown.frame["text"] == PER_BILLION
     parts = (shown.frame[~rates], shown.frame[rates])
     return [_figure(shown, part.reset_index(drop=True)) for part in parts if len(part)]
 
 
-def _figure(shown: Shown[MentionsRequest, "pd.DataFrame"], frame: "pd.DataFrame") -> Figure:
+def _figure(shown: Shown[MentionsRequest, pd.DataFrame], frame: pd.DataFrame) -> Figure:
     """Return a line for each run of the frame over the ranges with enough facts."""
     of = NAMES[shown.request.of]
     names = dict.fromkeys(frame["mentions"])
@@ -172,13 +168,13 @@ def _figure(shown: Shown[MentionsRequest, "pd.DataFrame"], frame: "pd.DataFrame"
     return replace(drawn, shape="lines", value=value, caption=drawn.caption + few)
 
 
-def _drawn(frame: "pd.DataFrame") -> "pd.DataFrame":
+def _drawn(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the ranges with enough facts, or all if there are none."""
     enough = frame[frame["n"] >= LEAST_FACTS]
     return enough if len(enough) else frame
 
 
-def _by_text(shown: Shown[MentionsRequest, "pd.DataFrame"]) -> tuple[list[str], list[str]]:
+def _by_text(shown: Shown[MentionsRequest, pd.DataFrame]) -> tuple[list[str], list[str]]:
     """Return the models whose mentions are counted in their training text, and the others."""
     texts = shown.frame.groupby("run", sort=False)["text"].first()
     own = [shown.names[str(run)] for run, text in texts.items() if text != PER_BILLION]

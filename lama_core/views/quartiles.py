@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
+
+import pandas as pd
 
 from lama_core.metrics.rank_spread import average_ranks
 from lama_core.metrics.score_tables import box_of, of_run, rank_quartiles, stacked
@@ -14,9 +16,6 @@ from lama_core.views.choice import RunsRequest
 from lama_core.views.conclusions import listed
 from lama_core.views.figure import Axis, Figure, said
 from lama_core.views.view import Facts, Shown, View, ViewFunction
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 BOX = (
     "Box: lower to upper quartile (the middle half of the facts); line: median; whiskers: 5th to "
@@ -37,7 +36,7 @@ class QuartilesRequest(RunsRequest, command="results quartiles", python="quartil
     ] = False
 
 
-class QuartilesView(View[QuartilesRequest, "pd.DataFrame"]):
+class QuartilesView(View[QuartilesRequest, pd.DataFrame]):
     """Quartiles, 5th and 95th percentile, and mean of the ranks of the gold answers."""
 
     name = "quartiles"
@@ -46,7 +45,7 @@ class QuartilesView(View[QuartilesRequest, "pd.DataFrame"]):
     example = "results quartiles starter-minilm_mlm-ten_sentences --mean-ranks"
     of_ranks = True
 
-    def compute(self, runs: Sequence[Run], request: QuartilesRequest) -> "pd.DataFrame":
+    def compute(self, runs: Sequence[Run], request: QuartilesRequest) -> pd.DataFrame:
         """Return `metrics.rank_quartiles`, or the same of each fact's mean rank."""
         relations = request.relations or None
         if not request.mean_ranks:
@@ -59,7 +58,7 @@ class QuartilesView(View[QuartilesRequest, "pd.DataFrame"]):
             tables.append(of_run(run, **box_of(means["mean_rank"].to_numpy())))
         return stacked(tables)
 
-    def columns(self, shown: Shown[QuartilesRequest, "pd.DataFrame"]) -> tuple[Column, ...]:
+    def columns(self, shown: Shown[QuartilesRequest, pd.DataFrame]) -> tuple[Column, ...]:
         """Return the columns of the table."""
         return (
             text("model", cell=lambda line: shown.names[line["run"]]),
@@ -72,7 +71,7 @@ class QuartilesView(View[QuartilesRequest, "pd.DataFrame"]):
             number("mean", 1),
         )
 
-    def tables(self, shown: Shown[QuartilesRequest, "pd.DataFrame"]) -> Iterator[Table | str]:
+    def tables(self, shown: Shown[QuartilesRequest, pd.DataFrame]) -> Iterator[Table | str]:
         """Yield a row for each run."""
         what = f"{self._what(shown)} of the right answer"
         yield table_of_frame(
@@ -81,13 +80,13 @@ class QuartilesView(View[QuartilesRequest, "pd.DataFrame"]):
             title=f"{what[0].upper()}{what[1:]}; 1 is best",
         )
 
-    def conclusion(self, shown: Shown[QuartilesRequest, "pd.DataFrame"]) -> str:
+    def conclusion(self, shown: Shown[QuartilesRequest, pd.DataFrame]) -> str:
         """Return the median rank of each run."""
         medians = shown.frame.set_index("run")["median"]
         each = listed(shown.names, medians, lambda rank: fixed(rank, 0), lowest_first=True)
         return f"Half of the {self._counts(shown)} have a {self._what(shown)} of at most: {each}"
 
-    def figure(self, shown: Shown[QuartilesRequest, "pd.DataFrame"]) -> Figure:
+    def figure(self, shown: Shown[QuartilesRequest, pd.DataFrame]) -> Figure:
         """Return a box for each run with facts."""
         frame = shown.frame[shown.frame["median"].notna()]
         names = frame["run"].map(shown.names)
@@ -116,17 +115,17 @@ class QuartilesView(View[QuartilesRequest, "pd.DataFrame"]):
         )
 
     def facts(
-        self, shown: Shown[QuartilesRequest, "pd.DataFrame"], line: Line, column: str = ""
+        self, shown: Shown[QuartilesRequest, pd.DataFrame], line: Line, column: str = ""
     ) -> Facts | None:
         """Return all facts of a run; no rows of n, if it counts facts with several queries."""
         if column == "n" and shown.request.mean_ranks:
             return None
         return Facts(line["run"], {"relations": tuple(shown.request.relations)})
 
-    def _what(self, shown: Shown[QuartilesRequest, "pd.DataFrame"]) -> str:
+    def _what(self, shown: Shown[QuartilesRequest, pd.DataFrame]) -> str:
         return "mean rank" if shown.request.mean_ranks else "rank"
 
-    def _counts(self, shown: Shown[QuartilesRequest, "pd.DataFrame"]) -> str:
+    def _counts(self, shown: Shown[QuartilesRequest, pd.DataFrame]) -> str:
         return "facts" if shown.request.mean_ranks else shown.counts
 
 

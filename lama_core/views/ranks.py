@@ -3,7 +3,8 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from lama_core.metrics.score_tables import rank_histogram
 from lama_core.rounding import percent
@@ -14,10 +15,6 @@ from lama_core.views.conclusions import listed
 from lama_core.views.figure import Axis, Figure, said
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
 LATE = 100  # the conclusion states how many ranks are larger; the last one of a bin
 
 
@@ -26,7 +23,7 @@ class RanksRequest(RunsRequest, command="results ranks", python="ranks"):
     """Request for histograms of ranks: the fields of `results ranks`."""
 
 
-class RanksView(View[RanksRequest, "pd.DataFrame"]):
+class RanksView(View[RanksRequest, pd.DataFrame]):
     """Facts by the rank of the gold answer, in bins of equal width on a log axis."""
 
     name = "ranks"
@@ -36,12 +33,12 @@ class RanksView(View[RanksRequest, "pd.DataFrame"]):
     of_ranks = True
     keys = ("low", "high")
 
-    def compute(self, runs: Sequence[Run], request: RanksRequest) -> "pd.DataFrame":
+    def compute(self, runs: Sequence[Run], request: RanksRequest) -> pd.DataFrame:
         """Return `metrics.rank_histogram`."""
         relations = request.relations or None
         return rank_histogram(runs, ranking=request.ranking, relations=relations)
 
-    def columns(self, shown: Shown[RanksRequest, "pd.DataFrame"]) -> tuple[Column, ...]:
+    def columns(self, shown: Shown[RanksRequest, pd.DataFrame]) -> tuple[Column, ...]:
         """Return the columns of the table."""
         return (
             text("rank", help_text="Ranks of the right answer; 1 is best.", cell=_bin),
@@ -50,7 +47,7 @@ class RanksView(View[RanksRequest, "pd.DataFrame"]):
             share("share", "%", f"Share of the run's {shown.counts}.", of_run=True),
         )
 
-    def tables(self, shown: Shown[RanksRequest, "pd.DataFrame"]) -> Iterator[Table | str]:
+    def tables(self, shown: Shown[RanksRequest, pd.DataFrame]) -> Iterator[Table | str]:
         """Yield the table of all bins."""
         yield table_of_frame(
             shown.chosen("rank model n share"),
@@ -58,7 +55,7 @@ class RanksView(View[RanksRequest, "pd.DataFrame"]):
             title=f"{shown.counts.capitalize()} by the rank of the right answer",
         )
 
-    def conclusion(self, shown: Shown[RanksRequest, "pd.DataFrame"]) -> str:
+    def conclusion(self, shown: Shown[RanksRequest, pd.DataFrame]) -> str:
         """Return how often the right answer comes late."""
         frame = shown.frame
         by_run = {str(run): part for run, part in frame.groupby("run", sort=False)}
@@ -68,7 +65,7 @@ class RanksView(View[RanksRequest, "pd.DataFrame"]):
             f"{listed(shown.names, late, lowest_first=True)} of all {shown.counts}"
         )
 
-    def figure(self, shown: Shown[RanksRequest, "pd.DataFrame"]) -> Figure:
+    def figure(self, shown: Shown[RanksRequest, pd.DataFrame]) -> Figure:
         """Return the histogram."""
         frame = shown.frame
         totals = frame.groupby("run")["n"].transform("sum")
@@ -97,7 +94,7 @@ class RanksView(View[RanksRequest, "pd.DataFrame"]):
         )
 
     def facts(
-        self, shown: Shown[RanksRequest, "pd.DataFrame"], line: Line, column: str = ""
+        self, shown: Shown[RanksRequest, pd.DataFrame], line: Line, column: str = ""
     ) -> Facts:
         """Return the facts of a bin."""
         relations = tuple(shown.request.relations)

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
+
+import pandas as pd
 
 from lama_core.errors import UserError, choose
 from lama_core.metrics.intervals import METHOD_OF_MEANS
@@ -24,9 +26,6 @@ from lama_core.views.figure import (
 )
 from lama_core.views.scores import scores_of
 from lama_core.views.view import Facts, Shown, View, ViewFunction
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 TYPES = ("1-1", "N-1", "N-M")  # in the order of columns
 COLUMNS = (
@@ -64,7 +63,7 @@ class Types:
     sources: the sources whose relations have a type.
     """
 
-    table: "pd.DataFrame"
+    table: pd.DataFrame
     sources: tuple[str, ...]
 
 

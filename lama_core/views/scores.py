@@ -3,7 +3,9 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
+
+import pandas as pd
 
 from lama_core.metrics.headlines import overall
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
@@ -46,9 +48,6 @@ from lama_core.views.figure import (
 )
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 MOST_OPEN = 12  # the chart shows up to this many relations by default
 P_AT_K = METRICS["p_at_1"]  # its texts are valid for every k
 
@@ -88,18 +87,18 @@ class Scores:
         origins: The facts of each run from its model's training sources; None if unknown.
     """
 
-    runs: tuple[tuple["pd.DataFrame", RelationPrecision], ...]
+    runs: tuple[tuple[pd.DataFrame, RelationPrecision], ...]
     relations: tuple[str, ...]
     origins: tuple[TrainedOn | None, ...] = ()
-    _summed: dict[tuple[By, Average], "pd.DataFrame"] = field(default_factory=dict)
+    _summed: dict[tuple[By, Average], pd.DataFrame] = field(default_factory=dict)
 
     @property
-    def every(self) -> "pd.DataFrame":
+    def every(self) -> pd.DataFrame:
         """The mean over all relations for each run, with the columns of a score table."""
         table = self.by("relation")
         return overall(table.assign(name=table["run"])).rename(columns={"name": "run"})
 
-    def totals(self) -> "pd.DataFrame":
+    def totals(self) -> pd.DataFrame:
         """Return the rows of all types and sources; the column `by` is `type` or `source`.
 
         ConceptNet has two rows: the mean over its relations, and over its facts.
@@ -113,7 +112,7 @@ class Scores:
             )
         )
 
-    def by(self, by: By, conceptnet: Average = "relations") -> "pd.DataFrame":
+    def by(self, by: By, conceptnet: Average = "relations") -> pd.DataFrame:
         """Return the score table with one of the groupings; see `metrics.score_table`."""
         key = (by, conceptnet)
         if key not in self._summed:
@@ -152,7 +151,7 @@ def measures(shown: "Shown[ScoresRequest, Scores]") -> dict[str, Measure]:
     return {"P@k": first} | {one.label: Measure(one, one.name, one.label) for one in others}
 
 
-def best_first(table: "pd.DataFrame", group: str, measure: Measure) -> "pd.DataFrame":
+def best_first(table: pd.DataFrame, group: str, measure: Measure) -> pd.DataFrame:
     """Sort rows by group (a column): first the group with the best value of any run."""
     rising = not measure.metric.higher_is_better
     best = table.groupby(group)[measure.column].agg("min" if rising else "max")
@@ -162,7 +161,7 @@ def best_first(table: "pd.DataFrame", group: str, measure: Measure) -> "pd.DataF
     )
 
 
-def weakest(shown: "Shown[ScoresRequest, Scores]", measure: Measure, n: int) -> "dict[str, float]":
+def weakest(shown: "Shown[ScoresRequest, Scores]", measure: Measure, n: int) -> dict[str, float]:
     """Return relation -> mean of a measure over the runs, for the n relations with the worst mean.
 
     Relations without facts that count are left out.
@@ -202,7 +201,7 @@ class ScoresView(View[ScoresRequest, Scores]):
         found = scores_of(runs, request, mrr_depth=request.mrr_depth)
         return replace(found, origins=tuple(origins))
 
-    def frame(self, shown: Shown[ScoresRequest, Scores]) -> "pd.DataFrame":
+    def frame(self, shown: Shown[ScoresRequest, Scores]) -> pd.DataFrame:
         """Return a row for each run and relation, source or type; see `metrics.score_table`."""
         return shown.found.by(shown.request.by, shown.request.conceptnet)
 
@@ -390,14 +389,14 @@ def bars(
 
 def _with_means(
     shown: Shown[ScoresRequest, Scores],
-    relations: "pd.DataFrame",
-    sources: "pd.DataFrame",
+    relations: pd.DataFrame,
+    sources: pd.DataFrame,
     opened: Sequence[str],
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Return the rows of the chart; the column `row` has their names."""
     parts: list[pd.DataFrame] = []
 
-    def add_mean(name: str, part: "pd.DataFrame") -> None:
+    def add_mean(name: str, part: pd.DataFrame) -> None:
         n = int(part["n_relations"].max())
         n_all = int(part["of_relations"].max()) if "of_relations" in part else n
         said_n = relations_counted(n, n_all) or counted(n, "relation")

@@ -3,7 +3,9 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
+
+import pandas as pd
 
 from lama_core.errors import choose
 from lama_core.metrics.fact_answers import WRONG_KINDS, join_answers
@@ -29,9 +31,6 @@ from lama_core.views.conclusions import with_interval
 from lama_core.views.figure import CHANCE, Axis, Figure
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 CHANCE_HELP = (
     "P@k of a random order: k / number of the relation's answers, averaged over the slice's facts."
 )
@@ -56,11 +55,11 @@ class Slices:
     table: as of `slice_table`, run by run.
     """
 
-    table: "pd.DataFrame"
+    table: pd.DataFrame
     slicings: Mapping[str, Slicing]
 
 
-def by_slice(found: Slices) -> "pd.DataFrame":
+def by_slice(found: Slices) -> pd.DataFrame:
     """Return the table slice by slice instead of run by run."""
     every = [(by, name) for by, one in found.slicings.items() for name in one.slices]
     places = {place: at for at, place in enumerate(every)}
@@ -87,13 +86,13 @@ def slice_label(by: str, name: str) -> str:
     return name
 
 
-def best_run(table: "pd.DataFrame") -> str:
+def best_run(table: pd.DataFrame) -> str:
     """Return the run with the highest P@k on all facts; empty if there is none."""
     every = table[table["by"] == "all"].set_index("run")["p_at_k"].dropna()
     return "" if every.empty else str(every.idxmax())
 
 
-def most_different(table: "pd.DataFrame", run: str) -> str:
+def most_different(table: pd.DataFrame, run: str) -> str:
     """Return the way of slicing on which a run's P@k depends most; empty if there is none."""
     ours = table[(table["by"] != "all") & (table["run"] == run) & (table["n"] >= LEAST_FACTS)]
     if ours.empty:

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from lama_core.metrics.comparison import Difference, MeanDifference, compare
 from lama_core.metrics.intervals import METHOD, mean_of_sample, share_intervals
@@ -18,9 +19,6 @@ from lama_core.views.choice import TopRequest
 from lama_core.views.conclusions import listed
 from lama_core.views.figure import Axis, Figure
 from lama_core.views.view import Facts, Shown, View, ViewFunction
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 OVER_FACTS, OVER_RELATIONS = "over facts", "over relations"
 
@@ -38,7 +36,7 @@ class Totals:
     notes: mean -> the difference of the two runs, if there are two.
     """
 
-    table: "pd.DataFrame"
+    table: pd.DataFrame
     notes: dict[str, str]
 
 
@@ -53,8 +51,6 @@ class TotalsView(View[TotalsRequest, Totals]):
 
     def compute(self, runs: Sequence[Run], request: TotalsRequest) -> Totals:
         """Return the totals of each run, and the difference of two runs."""
-        import pandas as pd
-
         lines = [line for run in runs for line in _totals(run, request)]
         table = pd.DataFrame(lines, columns=["run", "mean", "n", "p_at_k", "low", "high"])
         two = len(runs) == 2 and (table["n"] > 0).all()

@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import isnan, log10
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
+
+import pandas as pd
 
 from lama_core.errors import UserError
 from lama_core.metrics.intervals import METHOD_OF_MEANS
@@ -34,9 +36,6 @@ from lama_core.views.choice import TopRequest
 from lama_core.views.colours import GREY, PALETTE
 from lama_core.views.figure import Axis, Figure, relation_label, right_title, said, said_interval
 from lama_core.views.view import Facts, Shown, View, ViewFunction
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LEAST_FACTS = 10  # minimum number of facts behind a point of the chart of readings
 # Grey is for the other lines; the first colours of the palette are those of the embedded models.
@@ -71,14 +70,12 @@ class TrainedSeries:
     training: Training
 
     @cached_property
-    def by_readings(self) -> "pd.DataFrame":
+    def by_readings(self) -> pd.DataFrame:
         """`metrics.readings.precision_by_readings`; empty if the readings aren't known."""
-        import pandas as pd  # slow to import (0.4 s)
-
         readings = readings_of(self.series.name)
         return precision_by_readings(self.training, readings) if readings else pd.DataFrame()
 
-    def curves(self, by: Grouping = "all") -> "pd.DataFrame":
+    def curves(self, by: Grouping = "all") -> pd.DataFrame:
         """Return `Training.curves` with the columns series, dataset, prompts, run and model."""
         table = self.training.curves(by)
         info = self.series.last
@@ -143,7 +140,7 @@ class TrainingView(View[TrainingRequest, Found]):
             request.on_note(problem)
         return tuple(found)
 
-    def frame(self, shown: Shown[TrainingRequest, Found]) -> "pd.DataFrame":
+    def frame(self, shown: Shown[TrainingRequest, Found]) -> pd.DataFrame:
         """Return a row for each series, group and step."""
         return stacked(one.curves(shown.request.by) for one in shown.found)
 
@@ -325,7 +322,7 @@ class TrainingView(View[TrainingRequest, Found]):
         return Facts(line["run"], fields)
 
 
-def _best_first(table: "pd.DataFrame", measure: Measure) -> list[str]:
+def _best_first(table: pd.DataFrame, measure: Measure) -> list[str]:
     """Return the lines of a chart, those with the best value at their last step first."""
     last = table.drop_duplicates("line", keep="last")
     best = last.sort_values(measure, ascending=measure == "mean_rank", kind="stable")
@@ -442,7 +439,7 @@ def _said_ends(measure: Measure, line: Line) -> str:
     return "" if low != low else f"95 % interval: {write(low)} to {write(high)}"
 
 
-def _plain(table: "pd.DataFrame") -> list[dict[Any, Any]]:
+def _plain(table: pd.DataFrame) -> list[dict[Any, Any]]:
     """Return the rows as dictionaries; steps are int, or NaN if unknown."""
     single = "group" in table and table["group"].eq(ALL).all()
     lines = table.drop(columns=REPEATED[: 5 if single else 3], errors="ignore").to_dict("records")

@@ -13,7 +13,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
+from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
+
+import pandas as pd
 
 from lama_core.errors import UserError
 from lama_core.metrics.fact_answers import Counting
@@ -23,9 +25,6 @@ from lama_core.runs.info import Run, RunInfo
 from lama_core.tables import Column, Line, Table
 from lama_core.views.choice import RunsRequest, choose_runs, model_names
 from lama_core.views.figure import Figure, labels_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 R = TypeVar("R", bound=Request)
 To = TypeVar("To", bound=Request)
@@ -98,13 +97,11 @@ class View(ABC, Generic[R, Found]):
             UserError: If these runs or facts can't be shown.
         """
 
-    def frame(self, shown: "Shown[R, Found]") -> "pd.DataFrame":
+    def frame(self, shown: "Shown[R, Found]") -> pd.DataFrame:
         """Return the DataFrame of the Python function and of the CSV.
 
         By default, it is what `compute` returns, or the attribute `table` of it.
         """
-        import pandas as pd  # slow to import (0.4 s)
-
         found = getattr(shown.found, "table", shown.found)
         if not isinstance(found, pd.DataFrame):
             raise TypeError(f"{type(self).__name__} defines no frame")
@@ -201,7 +198,7 @@ class Shown(Generic[R, Found]):
         return replace(self, request=replace(self.request, **fields))
 
     @cached_property
-    def frame(self) -> "pd.DataFrame":
+    def frame(self) -> pd.DataFrame:
         """The DataFrame."""
         return self.view.frame(self)
 
@@ -331,7 +328,7 @@ def narrowed(kind: type[To], request: Request, **changed: Any) -> To:
     return kind(**values | changed)
 
 
-class ViewFunction(Function[P, R, Shown[R, Found], "pd.DataFrame"]):
+class ViewFunction(Function[P, R, Shown[R, Found], pd.DataFrame]):
     """The Python function of a view; it returns a DataFrame."""
 
     def __init__(self, request: Callable[P, R], view: View[R, Found], doc: str) -> None:

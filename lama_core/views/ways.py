@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from lama_core.errors import UserError
 from lama_core.metrics.intervals import METHOD
@@ -39,9 +41,6 @@ from lama_core.views.figure import (
     said_interval,
 )
 from lama_core.views.view import MOST_LISTED, Facts, Shown, View, ViewFunction
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Found = tuple[WaysOfAsking, ...]  # of each model
 
@@ -96,7 +95,7 @@ class WaysView(View[WaysRequest, Found]):
             request.on_note(problem)
         return tuple(found)
 
-    def frame(self, shown: Shown[WaysRequest, Found]) -> "pd.DataFrame":
+    def frame(self, shown: Shown[WaysRequest, Found]) -> pd.DataFrame:
         """Return P@1 of each way: over all facts of a model, and by relation."""
         return stacked(one.shares() for one in shown.found)
 

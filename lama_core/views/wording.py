@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from lama_core import metrics
 from lama_core.errors import UserError
@@ -14,9 +16,6 @@ from lama_core.views.choice import RunsRequest
 from lama_core.views.conclusions import as_share, listed
 from lama_core.views.figure import RELATION, Axis, Figure, right_title, said
 from lama_core.views.view import Facts, Shown, View, ViewFunction
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MEAN = "mean over relations"
 MOST_RELATIONS = 12  # of the figure
@@ -42,8 +41,8 @@ class Wordings:
             the columns of `metrics.contrast`, and prompts. Empty if no run has altered queries.
     """
 
-    agreement: "pd.DataFrame"
-    altered: "pd.DataFrame"
+    agreement: pd.DataFrame
+    altered: pd.DataFrame
 
 
 class WordingView(View[WordingRequest, Wordings]):
@@ -62,8 +61,6 @@ class WordingView(View[WordingRequest, Wordings]):
         Raises:
             UserError: If no run has several wordings for a fact.
         """
-        import pandas as pd  # slow to import (0.4 s)
-
         agreement, altered = [], []
         for run in runs:
             info, ranking = run.info, request.ranking_of(run.info)
@@ -83,7 +80,7 @@ class WordingView(View[WordingRequest, Wordings]):
             )
         return tables
 
-    def frame(self, shown: Shown[WordingRequest, Wordings]) -> "pd.DataFrame":
+    def frame(self, shown: Shown[WordingRequest, Wordings]) -> pd.DataFrame:
         """Return both tables, one after the other."""
         return _filled([shown.found.agreement, shown.found.altered])
 
@@ -197,7 +194,7 @@ class WordingView(View[WordingRequest, Wordings]):
         return Facts(line["run"], {"relations": tuple(names)})
 
 
-def _means(shown: Shown[WordingRequest, Wordings], table: "pd.DataFrame", name: str) -> str:
+def _means(shown: Shown[WordingRequest, Wordings], table: pd.DataFrame, name: str) -> str:
     """Return the mean of each run, or of all runs if they are the same."""
     means = table.groupby("run", sort=False)[name].mean()
     same = set(map(as_share, means))
@@ -209,7 +206,7 @@ def _short(label: str) -> str:
     return label if len(label) <= LONGEST else label[: LONGEST - 1].rstrip() + "…"
 
 
-def in_all(table: "pd.DataFrame") -> "pd.DataFrame":
+def in_all(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the relations that all runs of a table have; all rows if there is none."""
     if table.empty:
         return table
@@ -218,7 +215,7 @@ def in_all(table: "pd.DataFrame") -> "pd.DataFrame":
     return common if len(common) else table
 
 
-def _ends_of(frame: "pd.DataFrame", before: str, after: str) -> "pd.DataFrame":
+def _ends_of(frame: pd.DataFrame, before: str, after: str) -> pd.DataFrame:
     """Return two marks for each run: of its mean, and of the relations that change most.
 
     Args:
@@ -244,7 +241,7 @@ def _ends_of(frame: "pd.DataFrame", before: str, after: str) -> "pd.DataFrame":
     return stacked(drawn.assign(value=drawn[name], hollow=hollow) for name, hollow in ends)
 
 
-def _chosen(tables: Sequence["pd.DataFrame"], request: WordingRequest) -> "pd.DataFrame":
+def _chosen(tables: Sequence[pd.DataFrame], request: WordingRequest) -> pd.DataFrame:
     """Return tables as one, without relations that the request doesn't name."""
     found = _filled(tables)
     if found.empty or not request.relations:
@@ -252,7 +249,7 @@ def _chosen(tables: Sequence["pd.DataFrame"], request: WordingRequest) -> "pd.Da
     return found[found["relation"].isin(request.relations)].reset_index(drop=True)
 
 
-def _filled(tables: Sequence["pd.DataFrame"]) -> "pd.DataFrame":
+def _filled(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Return tables as one; those without rows would make numbers of others floats."""
     return stacked(table for table in tables if len(table))
 
