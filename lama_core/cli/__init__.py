@@ -38,7 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "trace": ("runs:trace", "Average causal traces over a relation's facts, by token role."),
     "ask": ("queries:ask", "Ask a question and compare the models' texts."),
     "generate": (
-        "generation:generate",
+        "runs:generate",
         "Ask models free-text questions about a dataset's facts.",
     ),
     "extract": ("runs:extract", "Extract relations from sentences: LAMA's RE_n and RE_o."),

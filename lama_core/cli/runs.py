@@ -1,9 +1,10 @@
-"""Commands that make runs (`probe`, `statements`, `extract`, `read`, `analogy probe`); `runs`."""
+"""Commands that make runs (`probe`, `statements`, `generate`, `extract`, ...); `runs`."""
 
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from lama_core.api import generation
 from lama_core.api import runs as api
 from lama_core.api.imported import ImportedRuns
 from lama_core.api.imported import import_run as api_import_run
@@ -30,6 +31,12 @@ statements = commands.make(
     api.statements,
     print_runs,
     "statements --dataset starter --relation P36 --model minilm-mlm --limit 20",
+    runs_json,
+)
+generate = commands.make(
+    generation.generate,
+    print_runs,
+    "generate --dataset starter --relation P36 --model smollm2-135m --limit 20",
     runs_json,
 )
 extract = commands.make(

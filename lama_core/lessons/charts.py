@@ -176,14 +176,6 @@ WORDINGS = {
 }
 
 
-def _altered(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
-    return _means(_show(wording, runs, step).found.altered, "n", ALTERED, step)
-
-
-def _wordings(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
-    return _means(_show(wording, runs, step).found.agreement, "n_facts", WORDINGS, step)
-
-
 def _means(table: pd.DataFrame, n: str, rows: dict[str, str], step: ShowRun) -> pd.DataFrame:
     """Return each run's means over relations of some columns; rows: column -> the row's name.
 
@@ -257,8 +249,18 @@ CHARTS: dict[str, LessonChart] = {
     "totals": LessonChart("P@{k} over facts and over relations", "mean", _totals),
     "mentions": LessonChart("P@{k} by mentions of the {of} in a text", "mentions", _mentions),
     "rankings": LessonChart("P@{k}, filtered and raw", "relation, ranking", _rankings),
-    "altered": LessonChart("{prompts} queries compared with plain ones", "measure", _altered),
-    "wordings": LessonChart("The same facts in several wordings", "measure", _wordings),
+    "altered": LessonChart(
+        "{prompts} queries compared with plain ones",
+        "measure",
+        lambda runs, step: _means(_show(wording, runs, step).found.altered, "n", ALTERED, step),
+    ),
+    "wordings": LessonChart(
+        "The same facts in several wordings",
+        "measure",
+        lambda runs, step: _means(
+            _show(wording, runs, step).found.agreement, "n_facts", WORDINGS, step
+        ),
+    ),
     "ways": LessonChart("P@1 by way of asking, on the same facts", "way of asking", _ways),
     "training": LessonChart("Mean P@{k} over training", "training step", _training),
     "readings": LessonChart(

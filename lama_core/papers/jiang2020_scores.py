@@ -31,11 +31,6 @@ def published(model: str, averaging: Averaging, combination: str, method: str) -
     return table.number(COLUMNS.get(method, ""), model=model, prompts=LINES.get(combination))
 
 
-def paper_model(name: str) -> str:
-    """Return the paper's name of a model; "" if the model isn't in the paper."""
-    return BERTS.get(name, "")
-
-
 @dataclass(frozen=True, slots=True)
 class TableRow:
     """One row of the table.
@@ -64,7 +59,7 @@ def make_table(studies: Sequence[RelationStudy], model: str) -> tuple[TableRow, 
 
     Each row is the mean over those relations that have this ensemble (`n_relations`).
     """
-    same = paper_model(model)
+    same = BERTS.get(model, "")
     scores = [score for study in studies for score in study.scores()]
     fits = {
         (one.combination, one.method, study.relation.name): one.objective

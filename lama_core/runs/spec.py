@@ -76,7 +76,8 @@ class RunSpec(ABC):
 
     Attributes:
         kind: Kind of probe; an argument of the class statement.
-        version: Scoring version of the kind of probe; also an argument.
+        version: Scoring version of the kind of probe; also an argument. Raise it if and only if
+            the same specification gives other numbers.
         request: What was asked: a request of this kind, which can name further models. It isn't
             part of the identity; the fields that the numbers depend on are in `options`.
         folder: The working folder from which relative paths in the request start.

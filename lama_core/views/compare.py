@@ -35,7 +35,6 @@ from lama_core.tables import (
     table_of_frame,
     text,
 )
-from lama_core.views.conclusions import as_points
 from lama_core.views.figure import RELATION, Axis, Figure, said, said_interval
 from lama_core.views.slices import slicing_label
 from lama_core.views.view import MOST_LISTED, Facts, Shown, View, ViewFunction
@@ -205,7 +204,8 @@ class CompareView(View[CompareRequest, Compared]):
         leader = names["B" if top["difference"] > 0 else "A"]
         return (
             f"Of {len(rows):,} {what}, {names['A']} is clearly ahead in {clear['A']:,} and "
-            f"{names['B']} in {clear['B']:,}; the largest lead is {as_points(top['difference'])}, "
+            f"{names['B']} in {clear['B']:,}; the largest lead is "
+            f"{percent(abs(top['difference']))} points, "
             f"of {leader} on {where or shown.labels[top['relation']]}"
         )
 

@@ -41,8 +41,6 @@ from lama_core.scoring.executors import Part, Tick
 from lama_core.scoring.preparation import NoFactCounts, named_reasons
 from lama_core.scoring.ranking import Ranking
 
-# Incremented if and only if the same specification gives other numbers.
-VERSION = 4
 # Values of options that older runs don't record.
 BEFORE_VERSION_3 = {"tails": "first", "pairing": "all", "reverse": "positive"}
 
@@ -147,7 +145,7 @@ def _read_details(run: Run) -> ProbeDetails:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnalogySpec(RunSpec, kind="analogy", version=VERSION):
+class AnalogySpec(RunSpec, kind="analogy", version=4):
     """A run of one probe. model: The name of the scorer, whose kind is `method`."""
 
     request: AnalogyRequest

@@ -54,8 +54,6 @@ from lama_core.scoring.queries import (
 from lama_core.scoring.refusals import REFUSED, score_accepted
 from lama_core.types import Fact
 
-# Incremented if and only if the same specification gives other numbers.
-VERSION = 2
 CHARACTERS_PER_TOKEN = 4  # of English text, to estimate what a chat server will count
 PART = 64  # questions that a model answers together
 HAS_CONTROL = "question or example contains a control token of the model"
@@ -112,7 +110,7 @@ class GenerationWork:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GenerationSpec(RunSpec, kind=GENERATION, version=VERSION):
+class GenerationSpec(RunSpec, kind=GENERATION, version=2):
     """A run of generated answers.
 
     Attributes:

@@ -49,9 +49,6 @@ from lama_core.scoring.executors import Part, Tick
 from lama_core.scoring.preparation import NoFactCounts
 from lama_core.scoring.queries import Knowledge, gather_knowledge
 
-# Incremented if and only if the same specification gives other numbers.
-VERSION = 6
-ENSEMBLE_VERSION = 1
 SAVED_METHODS = ("top1", "optimised")
 # Keys of `details.json`.
 OPTIONS = ("combinations", "recipes", "train_limit", "seed")
@@ -60,7 +57,7 @@ _DETAILS_METADATA = b"lama_details"
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudySpec(RunSpec, kind="study", version=VERSION):
+class StudySpec(RunSpec, kind="study", version=6):
     """A study of the prompts of some relations.
 
     The run's identity depends on `pools` and `training_digest`, not on the fields of the request
@@ -368,7 +365,7 @@ def find_study(name: str) -> Study:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EnsembleSpec(RunSpec, kind=ENSEMBLE, version=ENSEMBLE_VERSION):
+class EnsembleSpec(RunSpec, kind=ENSEMBLE, version=1):
     """A run made from an ensemble of a study. request, study: The study's request and digest."""
 
     request: StudyRequest

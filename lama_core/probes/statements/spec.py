@@ -44,13 +44,11 @@ from lama_core.scoring.statement_scores import (
 from lama_core.scoring.top_answers import from_table, to_table
 from lama_core.types import Query
 
-# Incremented if and only if the same specification gives other numbers.
-VERSION = 1
 NOT_WRITTEN = "the model can't write the object"
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatementSpec(ClozeSpec, kind=STATEMENTS, version=VERSION):
+class StatementSpec(ClozeSpec, kind=STATEMENTS, version=1):
     """A run of statements. candidates: The answers, for all relations or for each relation."""
 
     request: StatementsRequest

@@ -33,8 +33,6 @@ from lama_core.scoring.executors import Tick
 from lama_core.scoring.preparation import Segment, prepare
 from lama_core.scoring.queries import gather_knowledge, make_questions
 
-# Incremented if and only if the same specification gives other numbers.
-VERSION = 1
 PART = 4  # facts per part, so an interruption loses at most four
 NOT_FIRST = "object is not the model's first answer"
 NO_SUBJECT = "subject is not in the text that the model sees"
@@ -62,7 +60,7 @@ class TraceOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TraceSpec(ClozeSpec, kind="trace", version=VERSION):
+class TraceSpec(ClozeSpec, kind="trace", version=1):
     """A run of causal traces."""
 
     request: TraceRequest

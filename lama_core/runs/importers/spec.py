@@ -16,11 +16,9 @@ from lama_core.errors import UserError
 from lama_core.runs.info import IMPORTED
 from lama_core.runs.spec import RunSpec, ScoringJob
 
-VERSION = 1
-
 
 @dataclass(frozen=True, kw_only=True)
-class ImportedSpec(RunSpec, kind=IMPORTED, version=VERSION):
+class ImportedSpec(RunSpec, kind=IMPORTED, version=1):
     """An imported run.
 
     answers: Name and digest of the ranked answers, empty if they aren't known.

@@ -12,7 +12,7 @@ from lama_core.datasets.prompt_sets import TITLES
 from lama_core.glossary import explain
 from lama_core.metrics.comparison import Difference, paired_difference
 from lama_core.metrics.intervals import METHOD_OF_MEANS, mean_share_intervals, share_intervals
-from lama_core.papers.jiang2020_scores import LINES, Averaging, paper_model, published
+from lama_core.papers.jiang2020_scores import BERTS, LINES, Averaging, published
 from lama_core.probes.prompts.ensemble import PAPER
 from lama_core.probes.prompts.study import RelationStudy, Score
 from lama_core.rounding import fixed, percent, percentage
@@ -126,7 +126,7 @@ def _draw_scores(
     """Draw P@1 of a prompt set's ensembles as bars, with published values if the paper has any."""
     single = len(studies) == 1
     # The paper reports means over all relations only.
-    paper_name = "" if single else paper_model(choice.info.model)
+    paper_name = "" if single else BERTS.get(choice.info.model, "")
     model = title_of(choice.info.model)
     table = score_rows(scores, paper_name, averaging)
     here = table[table["set"] == choice.combination]
