@@ -14,7 +14,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 import pyarrow as pa
@@ -54,19 +53,6 @@ class Stored:
     settings: PassSettings | None = None
 
 
-class Place(Protocol):
-    """Where the parts of a run are."""
-
-    def read(self, name: str) -> bytes | None:
-        """Return the content of a file; None if there is none."""
-
-    def write(self, name: str, content: bytes) -> None:
-        """Write a file."""
-
-    def delete(self) -> None:
-        """Delete all files."""
-
-
 @dataclass(frozen=True, slots=True)
 class Folder:
     """The parts in a folder of this machine, or that all workers share; path: `<id>.part`."""
@@ -74,14 +60,17 @@ class Folder:
     path: Path
 
     def read(self, name: str) -> bytes | None:
+        """Return the content of a file; None if there is none."""
         file = self.path / PARTS / name
         return read_file(file, MAX_PART) if file.is_file() else None
 
     def write(self, name: str, content: bytes) -> None:
+        """Write a file."""
         with atomic_file(self.path / PARTS / name) as file:
             file.write_bytes(content)
 
     def delete(self) -> None:
+        """Delete all files."""
         shutil.rmtree(self.path, ignore_errors=True)
 
     def __str__(self) -> str:
@@ -89,7 +78,7 @@ class Folder:
 
 
 class Address:
-    """The parts at an address that `fsspec` knows, such as `s3://bucket/folder`.
+    """The parts at an address that `fsspec` knows, such as `s3://bucket/folder`; see `Folder`.
 
     A file that was cut while it was written is found damaged by its digest, and written again.
     """
@@ -120,6 +109,9 @@ class Address:
 
     def __str__(self) -> str:
         return self._address
+
+
+Place = Folder | Address  # where the parts of a run are
 
 
 def place_of(run_id: str, folder: Path, address: str = "") -> Place:

@@ -4,6 +4,7 @@ To add one, write a reader in this folder and add a row. "table" is last: the li
 are tables, too.
 """
 
+from contextlib import suppress
 from pathlib import Path
 
 from lama_core.errors import UserError, did_you_mean
@@ -46,5 +47,9 @@ def find_format(name: str) -> Format:
 
 
 def recognize(path: Path) -> Format | None:
-    """Return the format of the results at a path, None if there are none."""
-    return next((form for form in FORMATS if form.recognizes(path)), None)
+    """Return the format of the results at a path, None if there are none or they can't be read."""
+    for form in FORMATS:
+        with suppress(UserError):
+            if form.recognizes(path):
+                return form
+    return None

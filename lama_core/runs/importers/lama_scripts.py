@@ -60,10 +60,7 @@ def recognizes(path: Path) -> bool:
     """Whether a file, or a file in a folder, has such answers or is named like LAMA's output."""
     if path.is_file():
         return path.name in (PICKLE, ACCURACIES) or _is_answer(_first(path))
-    try:
-        files = list(files_under(path))
-    except UserError:
-        return False
+    files = list(files_under(path))
     known = any(one.name in (PICKLE, ACCURACIES) for one in files)
     return known or any(_is_answer(_first(one)) for one in _logs(files)[:20])
 

@@ -59,11 +59,8 @@ def recognizes(path: Path) -> bool:
     """Whether it is a file of samples, or a folder with one or with a results file."""
     if path.is_file():
         return bool(_SAMPLES.fullmatch(path.name)) and "resps" in first_object(path)
-    try:
-        files = list(files_under(path))
-    except UserError:
-        return False
-    return any(_SAMPLES.fullmatch(one.name) or _RESULTS.fullmatch(one.name) for one in files)
+    names = [file.name for file in files_under(path)]
+    return any(_SAMPLES.fullmatch(name) or _RESULTS.fullmatch(name) for name in names)
 
 
 def read(path: Path, options: ReadOptions, on_progress: OnProgress) -> list[ImportedResults]:

@@ -79,10 +79,7 @@ class _Row(msgspec.Struct):
 
 def recognizes(path: Path) -> bool:
     """Whether a folder has such a folder at or under it, or the file is its metadata."""
-    try:
-        return path.name == METADATA if path.is_file() else bool(_folders(path))
-    except UserError:
-        return False
+    return path.name == METADATA if path.is_file() else bool(_folders(path))
 
 
 def _folders(path: Path) -> list[Path]:

@@ -120,7 +120,7 @@ class Format:
         title: For users, after "a" or "an" or alone in a list: `lm-pub-quiz results folder`.
         recognizes: Whether a file, or a folder (an archive is unpacked before), is in this format.
             Cheap: reads at most the beginning of a few files. It may answer True for a damaged
-            file that is clearly meant to be in this format; it never raises.
+            file that is clearly meant to be in this format. UserError means no.
         read: Read a file or folder; one `ImportedResults` for each model. Raises UserError with one
             clear sentence if nothing is usable; single unusable rows are `dropped`.
     """

@@ -110,11 +110,8 @@ def _shown(header: Sequence[str]) -> str:
 
 def recognizes(path: Path) -> bool:
     """Whether a file, or the only table of a folder, has the columns of results."""
-    try:
-        header, _ = user_table.first_rows(table_in(path), HEAD)
-        found = columns_of(header, {})
-    except UserError:
-        return False
+    header, _ = user_table.first_rows(table_in(path), HEAD)
+    found = columns_of(header, {})
     has_facts = "subject" in found and "object" in found
     return has_facts and any(role in found for role in RESULTS)
 
