@@ -9,31 +9,26 @@ answers.
 Source: Naeini et al. 2015; Guo et al. 2017, equation 3.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 N_BINS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class ReliabilityBin:
-    """Facts with confidence in (`low`, `high`]; the means are NaN if there are none."""
-
-    low: float
-    high: float
-    n: int
-    confidence: float
-    accuracy: float
-
-
 def reliability_bins(
     confidence: NDArray[np.float64], correct: NDArray[np.bool_], *, n_bins: int = N_BINS
-) -> tuple[ReliabilityBin, ...]:
-    """Return the bins of the reliability diagram, from low to high confidence.
+) -> pd.DataFrame:
+    """Return the bins of the reliability diagram: a row each, from low to high confidence.
 
-    confidence: probabilities, float64 [fact]. correct: bool [fact].
+    Args:
+        confidence: Probabilities, float64 [fact].
+        correct: Whether each fact is right, bool [fact].
+        n_bins: Number of bins.
+
+    Returns:
+        Columns: low (exclusive), high (inclusive), n (facts), confidence and accuracy (means, NaN
+        without facts).
     """
     edges = np.linspace(0, 1, n_bins + 1)
     numbers = np.clip(np.ceil(confidence * n_bins).astype(np.int64) - 1, 0, n_bins - 1)
@@ -41,13 +36,15 @@ def reliability_bins(
     with np.errstate(invalid="ignore"):
         confidences = np.bincount(numbers, confidence, minlength=n_bins) / counts
         accuracies = np.bincount(numbers, correct, minlength=n_bins) / counts
-    columns = (edges[:-1], edges[1:], counts, confidences, accuracies)
-    return tuple(ReliabilityBin(*row) for row in zip(*(x.tolist() for x in columns), strict=True))
+    ends = {"low": edges[:-1], "high": edges[1:]}
+    return pd.DataFrame({**ends, "n": counts, "confidence": confidences, "accuracy": accuracies})
 
 
-def expected_calibration_error(bins: tuple[ReliabilityBin, ...]) -> float:
+def expected_calibration_error(bins: pd.DataFrame) -> float:
     """Return the mean gap between accuracy and confidence, weighted by facts; NaN without facts."""
-    total = sum(bin_.n for bin_ in bins)
+    total = int(bins["n"].sum())
     if not total:
         return float("nan")
-    return sum(bin_.n * abs(bin_.accuracy - bin_.confidence) for bin_ in bins if bin_.n) / total
+    known = bins[bins["n"] > 0]
+    gaps = known["n"] * (known["accuracy"] - known["confidence"]).abs()
+    return float(sum(gaps.tolist())) / total

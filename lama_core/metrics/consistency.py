@@ -15,8 +15,6 @@ the same first prediction for the query and the altered query, and Spearman's co
 distributions over the candidates. A model that understands negation has a low overlap.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -25,28 +23,17 @@ from lama_core.runs.info import Run
 from lama_core.scoring.ranking import Ranking
 
 
-@dataclass(frozen=True, slots=True)
-class Consistency:
-    """Consistency of one relation, or the unweighted mean over relations.
+def paraphrase_consistency(facts: pd.DataFrame, *, ranking: Ranking = "filtered") -> pd.DataFrame:
+    """Return the consistency of each relation with several prompts: a row each, in the rows' order.
 
-    consistency: share of agreeing pairs. accuracy: P@1 over all prompts. consistent_accuracy: share
-    of facts that every prompt gets right. n_facts: facts with at least two queried prompts.
-    """
+    Args:
+        facts: Rows of a run with several prompts (`Run.facts`).
+        ranking: Filtered or raw.
 
-    relation: str
-    consistency: float
-    accuracy: float
-    consistent_accuracy: float
-    n_facts: int
-    n_prompts: int
-
-
-def paraphrase_consistency(
-    facts: pd.DataFrame, *, ranking: Ranking = "filtered"
-) -> tuple[Consistency, ...]:
-    """Return the consistency of each relation with several prompts, in the rows' order.
-
-    facts: rows of a run with several prompts (`Run.facts`).
+    Returns:
+        Columns: relation, consistency (share of agreeing pairs), accuracy (P@1 over all prompts),
+        consistent_accuracy (share of facts that every prompt gets right), n_facts (facts with at
+        least two queried prompts), n_prompts.
     """
     kept = facts[facts["excluded"].isna()]
     frame = pd.DataFrame(
@@ -68,17 +55,16 @@ def paraphrase_consistency(
     facts_["agreeing"] = agreeing
     facts_ = facts_[facts_["n"] > 1]
     prompts = frame.groupby("relation", sort=False)["prompt"].nunique()
-    return tuple(
-        Consistency(
-            str(relation),
-            float(group["agreeing"].sum() / group["pairs"].sum()),
-            float(group["right"].sum() / group["n"].sum()),
-            float(group["all_right"].mean()),
-            len(group),
-            int(prompts[str(relation)]),
-        )
-        for relation, group in facts_.groupby(level="relation", sort=False)
-    )
+    groups = facts_.groupby(level="relation", sort=False)
+    n_facts, sums = groups.size(), groups.sum()
+    columns = {
+        "consistency": sums["agreeing"] / sums["pairs"],
+        "accuracy": sums["right"] / sums["n"],
+        "consistent_accuracy": sums["all_right"] / n_facts,
+        "n_facts": n_facts,
+        "n_prompts": prompts.reindex(n_facts.index),
+    }
+    return pd.DataFrame(columns).reset_index()
 
 
 def contrast(run: Run, *, ranking: Ranking = "filtered") -> pd.DataFrame:

@@ -7,7 +7,7 @@ searched for; for any other pair, co-occurrence is unknown.
 
 import re
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -96,7 +96,9 @@ def stated_in_texts(facts: pd.DataFrame, models: Sequence[str]) -> pd.Categorica
         Labels [row] (see `training_texts.label`), all possible ones as categories; None if no pair
         was searched for in any text.
     """
-    known = {name: pairs for name in models if (pairs := _of_model(name))}
+    known = {
+        name: pairs for name in models if (pairs := read_text_file(name, STATED_FILE, load_stated))
+    }
     words = {
         pair: label([name for name, pairs in known.items() if pairs.get(pair)], list(known))
         for every in known.values()
@@ -112,8 +114,3 @@ def stated_in_texts(facts: pd.DataFrame, models: Sequence[str]) -> pd.Categorica
     codes[rows] = [names.index(words.get(pair, NOT_LOOKED_FOR)) for pair in of_rows]
     looked_for = (codes != names.index(NOT_LOOKED_FOR)).any()
     return pd.Categorical(np.array(names, dtype=object)[codes], list(names)) if looked_for else None
-
-
-def _of_model(name: str) -> Mapping[Pair, bool]:
-    """Return `load_stated` of a model's training text; {} if the model has no such file."""
-    return read_text_file(name, STATED_FILE, load_stated) or {}

@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 
 from lama_core.metrics.calibration import (
     N_BINS,
-    ReliabilityBin,
     reliability_bins,
 )
 from lama_core.metrics.intervals import Floats, Intervals, mean_share_intervals, share_intervals
@@ -319,8 +318,8 @@ def calibrate(
     ranking: Ranking = "filtered",
     relations: Sequence[str] | None = None,
     n_bins: int = N_BINS,
-) -> tuple[ReliabilityBin, ...]:
-    """Return the calibration of a run's first answers: the bins of the reliability diagram.
+) -> pd.DataFrame:
+    """Return the calibration of a run's first answers: `calibration.reliability_bins`.
 
     In the filtered ranking the first answer is the best without the other valid objects. Facts
     without an answer are excluded.

@@ -148,7 +148,8 @@ def wordings_in_texts(facts: pd.DataFrame, models: Sequence[str]) -> pd.Categori
         Labels [row] (see `training_texts.label`), all possible ones as categories; None if no
         model's training text is known.
     """
-    known = {name: forms for name in models if (forms := _of_model(name)) is not None}
+    texts = {name: read_text_file(name, FORMS_FILE, load_forms) for name in models}
+    known = {name: forms for name, forms in texts.items() if forms is not None}
     if not known:
         return None
     names = labels(list(known))
@@ -183,11 +184,6 @@ def _templates(facts: pd.DataFrame) -> NDArray[np.object_]:
         )
         found[rows[others]] = [_without_subject(*pair) for pair in pairs]
     return found
-
-
-def _of_model(name: str) -> SentenceForms | None:
-    """Return the forms of a model's training text; None if the model has no such file."""
-    return read_text_file(name, FORMS_FILE, load_forms)
 
 
 @dataclass(frozen=True)

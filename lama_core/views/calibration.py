@@ -1,7 +1,7 @@
 """View: reliability diagram and expected calibration error (Guo et al. 2017)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -44,7 +44,7 @@ class CalibrationView(View[CalibrationRequest, pd.DataFrame]):
             ranking, relations = request.ranking_of(run.info), request.relations or None
             bins = calibrate(run, ranking=ranking, relations=relations)
             ece = expected_calibration_error(bins)
-            tables.append(of_run(run, ece=ece, **pd.DataFrame(map(asdict, bins))))
+            tables.append(of_run(run, ece=ece, **bins))
         return stacked(tables)
 
     def columns(self, shown: Shown[CalibrationRequest, pd.DataFrame]) -> tuple[Column, ...]:

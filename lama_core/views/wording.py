@@ -8,7 +8,7 @@ import pandas as pd
 
 from lama_core import metrics
 from lama_core.errors import UserError
-from lama_core.metrics.score_tables import stacked
+from lama_core.metrics.score_tables import of_run, stacked
 from lama_core.rounding import counted, percent
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, number, share, table_of_frame, text
@@ -64,10 +64,8 @@ class WordingView(View[WordingRequest, Wordings]):
         agreement, altered = [], []
         for run in runs:
             info, ranking = run.info, request.ranking_of(run.info)
-            found = pd.DataFrame(metrics.paraphrase_consistency(run.facts, ranking=ranking))
-            found.insert(0, "model", info.model)
-            found.insert(0, "run", info.id)
-            agreement.append(found)
+            found = metrics.paraphrase_consistency(run.facts, ranking=ranking)
+            agreement.append(of_run(run, **found))
             if "plain" in run.facts:
                 found = metrics.contrast(run, ranking=ranking)
                 altered.append(found.assign(prompts=info.prompts))

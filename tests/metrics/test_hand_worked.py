@@ -256,7 +256,7 @@ def test_calibration(run: Run) -> None:
         1 - exp(-0.1),  # above 0.9: Anna
     ]
     assert metrics.expected_calibration_error(bins) == pytest.approx(sum(gaps) / 8, rel=1e-6)
-    assert [bin_.n for bin_ in bins] == [0, 0, 0, 2, 2, 0, 1, 1, 1, 1]
+    assert bins["n"].tolist() == [0, 0, 0, 2, 2, 0, 1, 1, 1, 1]
 
 
 def test_two_runs_compared(run: Run, other: Run) -> None:

@@ -151,7 +151,7 @@ def test_confidence_is_the_softmax_over_the_answers(run: Run) -> None:
     scores = SCORES["Anna"].values()
     assert found[0] == pytest.approx(exp(-1) / sum(map(exp, scores)), rel=1e-5)
     bins = metrics.calibrate(run)
-    assert sum(bin_.n for bin_ in bins) == 8
+    assert bins["n"].sum() == 8
 
 
 def test_statements_scored_otherwise_are_beside_each_other_on_the_same_facts(

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lama_core.datasets import Dataset
 from lama_core.errors import UserError
 from lama_core.models.protocols import PartReader, TracedPart
 from lama_core.probes.cloze.spec import ClozeSpec, SegmentWork
@@ -31,7 +30,7 @@ from lama_core.queries.lenses.lens import check_inspectable
 from lama_core.runs.spec import Finished, ScoringJob
 from lama_core.scoring.executors import Tick
 from lama_core.scoring.preparation import Segment, prepare
-from lama_core.scoring.queries import gather_knowledge, make_questions
+from lama_core.scoring.queries import make_questions
 
 PART = 4  # facts per part, so an interruption loses at most four
 NOT_FIRST = "object is not the model's first answer"
@@ -82,10 +81,7 @@ class TraceSpec(ClozeSpec, kind="trace", version=1):
     def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> ScoringJob:
         check_inspectable(scorer, PartReader)
         scorer.check_parts()
-        for note in scorer.notes:
-            on_note(f"{scorer.name}: {note}")
-        dataset: Dataset = self.load_data()
-        knowledge = gather_knowledge(dataset, self.relations)
+        dataset, knowledge = self._gather(scorer, on_note)
         questions = make_questions(dataset, self.relations, self.prompts, self.limit)
         prepared = prepare(questions, knowledge, self.candidates, scorer, self.context)
         subjects = tuple(
