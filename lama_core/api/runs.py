@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from lama_core.errors import UserError
+from lama_core.metrics.score_tables import of_run, stacked
 from lama_core.models.sources.checkpoints import checkpoint_of
 from lama_core.probes import kinds
 from lama_core.probes.analogy.request import AnalogyRequest
@@ -78,13 +79,7 @@ class Runs(Sequence[Run]):
     @property
     def frame(self) -> pd.DataFrame:
         """The columns `run` and `model`, then those of `load_run`, for all rows of all runs."""
-        tables = []
-        for run in self.runs:
-            table = run.facts.copy()
-            table.insert(0, "model", run.info.model)
-            table.insert(0, "run", run.info.id)
-            tables.append(table)
-        return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+        return stacked(of_run(run, **run.facts) for run in self.runs)
 
 
 def _identity(runs: Runs) -> Runs:

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from lama_core.metrics.score_tables import of_run
 from lama_core.runs.info import Run
 from lama_core.scoring.ranking import Ranking
 
@@ -93,10 +94,7 @@ def contrast(run: Run, *, ranking: Ranking = "filtered") -> pd.DataFrame:
     groups = frame.groupby(["source", "relation"], sort=False)
     table = groups[["overlap", "spearman", "plain", "altered"]].mean()
     table.insert(0, "n", groups.size())
-    table = table.reset_index()
-    table.insert(0, "model", run.info.model)
-    table.insert(0, "run", run.info.id)
-    return table
+    return of_run(run, **table.reset_index())
 
 
 def spearman_rows(

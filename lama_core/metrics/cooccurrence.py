@@ -59,11 +59,6 @@ class PairIndex:
         return found
 
 
-def find_stated(pairs: Iterable[Pair], passages: Iterable[str]) -> frozenset[Pair]:
-    """Return the pairs that co-occur in at least one passage; see `PairIndex`."""
-    return PairIndex(pairs).find(passages)
-
-
 def _contains(words: Sequence[str], wanted: Sequence[str]) -> bool:
     n = len(wanted)
     return bool(n) and any(

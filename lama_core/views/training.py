@@ -80,15 +80,14 @@ class TrainedSeries:
         table = self.training.curves(by)
         info = self.series.last
         runs = dict(zip(self.series.steps, self.series.runs, strict=True))
-        table.insert(0, "model", [runs[step].model for step in table["step"]])
-        table.insert(0, "run", [runs[step].id for step in table["step"]])
-        for name, value in (
-            ("prompts", info.prompts),
-            ("dataset", info.dataset),
-            ("series", self.series.name),
-        ):
-            table.insert(0, name, value)
-        return table
+        about = {
+            "series": self.series.name,
+            "dataset": info.dataset,
+            "prompts": info.prompts,
+            "run": [runs[step].id for step in table["step"]],
+            "model": [runs[step].model for step in table["step"]],
+        }
+        return pd.DataFrame({**about, **table})
 
 
 Found = tuple[TrainedSeries, ...]

@@ -21,7 +21,7 @@ from lama_core.errors import UserError
 from lama_core.lessons.charts import chart_table
 from lama_core.lessons.lesson import ShowRun
 from lama_core.metrics import training_texts
-from lama_core.metrics.cooccurrence import STATED_FILE, find_stated, load_stated, save_stated
+from lama_core.metrics.cooccurrence import STATED_FILE, PairIndex, load_stated, save_stated
 from lama_core.metrics.fact_answers import AnswerFilter, JoinedAnswers, join_answers
 from lama_core.metrics.intervals import difference_intervals
 from lama_core.metrics.slices import PAIR_SEEN, slice_differences, slice_table, slicings
@@ -68,8 +68,8 @@ def test_a_pair_is_stated_where_its_words_stand_in_one_passage() -> None:
              ("Lima", "South America"), ("Oslo", "Norway Norway"), ("", "a")]  # fmt: skip
     passages = ["PARIS, a city of France.", "Rome.", "Italy.", "New York County is a county.",
                 "South America has Lima.", "Lima is south of America", "Oslo, Norway"]  # fmt: skip
-    assert find_stated(pairs, passages) == {pairs[0], pairs[3]}
-    assert find_stated(pairs[2:3], ["York: New York County"]) == {pairs[2]}
+    assert PairIndex(pairs).find(passages) == {pairs[0], pairs[3]}
+    assert PairIndex(pairs[2:3]).find(["York: New York County"]) == {pairs[2]}
 
 
 def test_facts_are_divided_by_the_texts_that_state_them(joined: JoinedAnswers) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lama_core.errors import UserError
-from lama_core.metrics.cooccurrence import find_stated
+from lama_core.metrics.cooccurrence import PairIndex
 from lama_core.metrics.word_counts import COUNTS_FILE
 from lama_core.runs.info import Run
 from tools.training.card import make_card
@@ -153,7 +153,7 @@ def measure(
 
 def _by_corpus(facts: tuple[FactRank, ...], corpus: Corpus) -> tuple[SharedFacts, ...]:
     texts = (line for _, _, path in corpus.train for line in read_lines(path))
-    stated = find_stated(((fact.subject, fact.object) for fact in facts), texts)
+    stated = PairIndex((fact.subject, fact.object) for fact in facts).find(texts)
     groups = [
         (flag, [fact for fact in facts if ((fact.subject, fact.object) in stated) is flag])
         for flag in (True, False)
