@@ -54,11 +54,6 @@ def work_folder(parent: Path) -> Iterator[Path]:
         lock.release()
 
 
-@cache
-def _clear_once(parent: Path) -> None:
-    clear_leftovers(parent)
-
-
 def clear_leftovers(parent: Path) -> None:
     """Delete the work folders that killed processes left in `parent`."""
     for leftover in parent.glob(f"{WORK}*"):
@@ -67,6 +62,9 @@ def clear_leftovers(parent: Path) -> None:
                 shutil.rmtree(leftover, ignore_errors=True)
         except (Timeout, OSError):
             continue  # in use, or in a read-only folder
+
+
+_clear_once = cache(clear_leftovers)
 
 
 @contextmanager
@@ -140,8 +138,7 @@ def user_path(given: str | Path) -> Path:
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return path
     except (OSError, ValueError, RuntimeError) as error:
-        reason = reason_of(error)
-        raise UserError(f"{str(given)[:60]!a} can't be a path: {reason}.") from error
+        raise UserError(f"{str(given)[:60]!a} can't be a path: {reason_of(error)}.") from error
     return path
 
 
@@ -168,8 +165,7 @@ def open_file(path: Path, max_bytes: int | None = None) -> BufferedReader:
 
 def read_error(path: Path, error: OSError | ValueError) -> UserError:
     """Return the error for a file that the operating system can't open or read."""
-    reason = reason_of(error)
-    return UserError(f"{path} can't be read: {reason}.")
+    return UserError(f"{path} can't be read: {reason_of(error)}.")
 
 
 def _too_large(path: Path, max_bytes: int) -> UserError:

@@ -11,18 +11,30 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import psutil
 
 from lama_core.errors import UserError, int_from_env
 from lama_core.models.cpu import computed_precision
-from lama_core.models.devices import check_room, chosen_device, free_bytes, free_gpu_cache
+from lama_core.models.devices import (
+    check_room,
+    chosen_device,
+    free_bytes,
+    free_gpu_cache,
+    one_device,
+)
 from lama_core.models.hf.chat_templates import fault_message, fault_of_template
 from lama_core.models.model_folder import stored_tensors
 from lama_core.models.registry import find_kind, open_model
 from lama_core.models.sources.catalog import Entry, add_model, find_model
-from lama_core.models.sources.locations import check_folder, check_hub, fetch, locate
+from lama_core.models.sources.locations import (
+    LocatedModel,
+    check_folder,
+    check_hub,
+    fetch,
+    locate,
+)
 from lama_core.progress import OnProgress, Progress, ignore
 
 if TYPE_CHECKING:
@@ -32,6 +44,7 @@ if TYPE_CHECKING:
 # rounded to bf16, and the model computes in fp32.
 Precision = Literal["auto", "fp32", "bf16", "bf16-weights"]
 SERVED = "auto"  # precision of served models: the server chooses it
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +166,18 @@ class ModelCache:
                     return model.identity
         return None
 
-    def is_forked(self) -> bool:
-        """Whether this process was forked from one that had loaded a model."""
-        return self._loaded_by not in (0, os.getpid())
+    def check_fork(self) -> None:
+        """Raise UserError in a fork of a process that used models with several threads.
+
+        torch's threads don't exist in the fork, which would wait for them forever.
+        """
+        is_forked = self._loaded_by not in (0, os.getpid())
+        if is_forked and (torch := sys.modules.get("torch")) and torch.get_num_threads() > 1:
+            raise UserError(
+                "This process was forked from one that has used a model, and torch would wait "
+                "forever for threads that only exist there. Start processes by 'spawn' "
+                "(multiprocessing.get_context('spawn')), or use models only in the new processes."
+            )
 
     def drop(self, name: str, precision: str, device: str = "cpu") -> None:
         """Unload a model in one precision from one device."""
@@ -166,19 +188,6 @@ class ModelCache:
 
 
 CACHE = ModelCache(int_from_env("LAMA_MODEL_BYTES", psutil.virtual_memory().total // 2))
-
-
-def _check_fork() -> None:
-    """Raise UserError in a fork of a process that used models with several threads.
-
-    torch's threads don't exist in the fork, which would wait for them forever.
-    """
-    if CACHE.is_forked() and (torch := sys.modules.get("torch")) and torch.get_num_threads() > 1:
-        raise UserError(
-            "This process was forked from one that has used a model, and torch would wait forever "
-            "for threads that only exist there. Start processes by 'spawn' "
-            "(multiprocessing.get_context('spawn')), or use models only in the new processes."
-        )
 
 
 def load_model(
@@ -199,7 +208,7 @@ def load_model(
     entry = find_model(reference)
     if entry.source.how == "server":
         return _connect(entry)
-    _check_fork()
+    CACHE.check_fork()
     device = chosen_device()
     located = None
     if precision == "auto" and device != "cpu":
@@ -219,6 +228,29 @@ def load_model(
         return open_model(entry.name, located, kind, used, entry.reading)
 
     return CACHE.get(entry.name, used, load, needed, device)
+
+
+def load_auxiliary(
+    reference: str, task: str, read: Callable[[Entry, LocatedModel], T], on_progress: OnProgress
+) -> T:
+    """Return a model for another task than scoring; load it unless it is cached.
+
+    Args:
+        reference: The model, as for `find_model`.
+        task: A name of the task, which is part of the cached model's name.
+        read: Reads the model's files.
+        on_progress: Called with the progress of a download.
+
+    Raises:
+        UserError: If the model is unavailable, or `read` raises it.
+    """
+    entry = find_model(reference)
+
+    def load() -> T:
+        return read(entry, fetch(entry, on_progress))
+
+    found: T = CACHE.get(f"{entry.name} ({task})", "fp32", load, device=one_device())
+    return found
 
 
 def check_and_add_model(reference: str) -> Entry:

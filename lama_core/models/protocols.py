@@ -291,6 +291,10 @@ class Chat:
 
     messages: tuple[Message, ...]
 
+    def sent(self) -> list[dict[str, str]]:
+        """Return the messages as servers and chat templates expect them."""
+        return [{"role": one.role, "content": one.text} for one in self.messages]
+
 
 Ending = Literal["whole", "cut", "in reasoning"]
 

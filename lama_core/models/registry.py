@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
@@ -84,66 +86,35 @@ def _open_llama(name: str, folder: Path, precision: str, identity: str) -> "Mode
     return use_fast_paths(CausalModel(name, *read, identity=identity))
 
 
-def _open_masked(*args: Any) -> "Model":
-    from transformers import AutoModelForMaskedLM
-
-    from lama_core.models.hf.masked import MaskedModel
-
-    return _open_checked(MaskedModel, AutoModelForMaskedLM, *args)
-
-
-def _open_causal(*args: Any) -> "Model":
-    from transformers import AutoModelForCausalLM
-
-    from lama_core.models.hf.causal import CausalModel
-
-    return _open_checked(CausalModel, AutoModelForCausalLM, *args)
-
-
-def _open_seq2seq(*args: Any) -> "Model":
-    from transformers import AutoModelForSeq2SeqLM
-
-    from lama_core.models.hf.seq2seq import Seq2SeqModel
-
-    return _open_checked(Seq2SeqModel, AutoModelForSeq2SeqLM, *args)
-
-
 def _open_checked(
-    backend: Any, auto: Any, name: str, folder: Path, precision: str, identity: str
+    module: str, model: str, auto: str, name: str, folder: Path, precision: str, identity: str
 ) -> "Model":
+    """Load a folder with transformers' class `auto` for the class `model` of a module in `hf/`."""
+    import transformers
+
     from lama_core.models.hf.passed_checks import PassedChecks
     from lama_core.models.hf.self_checks import self_checked, use_fast_paths
 
+    backend = getattr(import_module(f"lama_core.models.hf.{module}"), model)
     checks = PassedChecks(folder, backend.kind, precision)
     rows = checks.find()
-    read = load_with_transformers(name, folder, auto, backend.kind, precision, rows)
-    model = backend(name, *read, identity=identity)
+    auto_class = getattr(transformers, auto)
+    read = load_with_transformers(name, folder, auto_class, backend.kind, precision, rows)
+    opened = backend(name, *read, identity=identity)
     if rows:
-        return use_fast_paths(model)
-    model, passed = self_checked(model)
+        return use_fast_paths(opened)
+    opened, passed = self_checked(opened)
     if passed:
-        checks.store(model.model.get_input_embeddings().weight.shape[0])
-    return model
+        checks.store(opened.model.get_input_embeddings().weight.shape[0])
+    return opened
 
 
-def _open_elmo(name: str, folder: Path, precision: str, *more: str, **reading: str) -> "Model":
-    from lama_core.models.classic.elmo import open_elmo
-
-    return open_elmo(name, folder, _dtype(precision), one_device(), *more, **reading)
-
-
-def _open_transformer_xl(
-    name: str, folder: Path, precision: str, *more: str, **reading: str
+def _open_classic(
+    module: str, name: str, folder: Path, precision: str, identity: str, **reading: str
 ) -> "Model":
-    from lama_core.models.classic.transformer_xl import open_transformer_xl
-
-    return open_transformer_xl(name, folder, _dtype(precision), one_device(), *more, **reading)
-
-
-def _open_fconv(name: str, folder: Path, precision: str, *more: str) -> "Model":
-    from lama_core.models.classic.fconv import open_fconv
-
-    return open_fconv(name, folder, _dtype(precision), one_device(), *more)
+    """Load a converted release with a module in `classic/`."""
+    opener = getattr(import_module(f"lama_core.models.classic.{module}"), f"open_{module}")
+    return opener(name, folder, _dtype(precision), one_device(), identity, **reading)
 
 
 MASKED, CAUSAL = "MODEL_FOR_MASKED_LM_MAPPING_NAMES", "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES"
@@ -155,15 +126,37 @@ SPAN_FILLERS = ("t5", "mt5", "umt5", "t5gemma", "t5gemma2")
 OLD = ("transfo-xl",)
 # Tried in this order; the first backend that accepts a folder is used.
 BACKENDS = (
-    Backend("elmo", "bidirectional", "", _open_elmo, ELMO, ("passes",)),
-    Backend("transformer-xl", "causal", "", _open_transformer_xl, TRANSFORMER_XL, ("memory",)),
-    Backend("fconv", "causal", "", _open_fconv, FCONV),
+    Backend("elmo", "bidirectional", "", partial(_open_classic, "elmo"), ELMO, ("passes",)),
+    Backend(
+        "transformer-xl",
+        "causal",
+        "",
+        partial(_open_classic, "transformer_xl"),
+        TRANSFORMER_XL,
+        ("memory",),
+    ),
+    Backend("fconv", "causal", "", partial(_open_classic, "fconv"), FCONV),
     Backend("bert", "masked", MASKED, _open_bert, known=True),
-    Backend("transformers", "masked", MASKED, _open_masked),
+    Backend(
+        "transformers",
+        "masked",
+        MASKED,
+        partial(_open_checked, "masked", "MaskedModel", "AutoModelForMaskedLM"),
+    ),
     # The same operations as in transformers, so the scores are equal to the last digit.
     Backend("transformers", "causal", CAUSAL, _open_llama, known=True),
-    Backend("transformers", "causal", CAUSAL, _open_causal),
-    Backend("transformers", "seq2seq", SEQ2SEQ, _open_seq2seq),
+    Backend(
+        "transformers",
+        "causal",
+        CAUSAL,
+        partial(_open_checked, "causal", "CausalModel", "AutoModelForCausalLM"),
+    ),
+    Backend(
+        "transformers",
+        "seq2seq",
+        SEQ2SEQ,
+        partial(_open_checked, "seq2seq", "Seq2SeqModel", "AutoModelForSeq2SeqLM"),
+    ),
 )
 
 
@@ -292,6 +285,7 @@ HARMLESS = re.compile(
     r"discriminator_predictions|mask_predictions|lm_predictions)\.|"
     r"(decoder|lm_head)\.(weight|bias)$|position_ids$|attn\.(masked_)?bias$|inv_freq$"
 )
+LOCAL = {"local_files_only": True, "trust_remote_code": False}  # options of `from_pretrained`
 SPARE = 1 << 24  # a model may have this many values that aren't stored: positions, masks
 
 
@@ -325,9 +319,8 @@ def load_with_transformers(
     logging.disable_progress_bar()
     logging.set_verbosity_error()
     dtype = _dtype(precision)
-    options = {"local_files_only": True, "trust_remote_code": False}
     rows = rows or int(read_folder(folder, lambda: _check_shapes(folder, auto)))
-    tokenizer = read_folder(folder, lambda: AutoTokenizer.from_pretrained(folder, **options))
+    tokenizer = read_folder(folder, lambda: AutoTokenizer.from_pretrained(folder, **LOCAL))
     if not getattr(tokenizer, "is_fast", False):
         raise UserError(f"{name} has no fast tokenizer: tokenizer.json is missing.")
     if kind == "masked" and tokenizer.mask_token_id is None:
@@ -363,7 +356,7 @@ def load_with_transformers(
                 use_safetensors=True,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # reported below, by name
-                **options,
+                **LOCAL,
             ),
         )
     for key, stored, wanted in sorted(report["mismatched_keys"]):

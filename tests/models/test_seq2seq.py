@@ -50,7 +50,7 @@ def test_a_sentinel_in_a_text_is_text(family: str, tiny_model: Models) -> None:
     query = fill("[X] is in [Y] .", "<extra_id_0> <extra_id_1>")
     ids = model.encode(query).token_ids
     assert [number for number in ids if number in model.vocabulary.sentinels] == [model.mask_id]
-    assert not set(model.text_ids("a <extra_id_3> b")) & set(model.vocabulary.sentinels)
+    assert not set(model.vocabulary.encode("a <extra_id_3> b")) & set(model.vocabulary.sentinels)
     assert not any("extra_id" in word for word in model.vocabulary.single_words())
 
 

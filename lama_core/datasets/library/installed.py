@@ -6,9 +6,10 @@ is moved here after its data were read completely. A damaged dataset is listed a
 doesn't prevent the use of other datasets.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import orjson
@@ -34,7 +35,9 @@ STARTER = "starter"
 STARTER_ANALOGIES = "starter-analogies"
 RECORD_FILE = "source.json"
 MAX_RECORD = 1 << 20  # bytes
+RELATIONS = "relations.jsonl"
 MAX_NAME = 60  # characters; file systems allow 255 bytes
+D = TypeVar("D")
 _STARTER_CITATION = "compiled by this project; each fact names its origin"
 
 
@@ -175,9 +178,12 @@ def question_set_names() -> tuple[str, ...]:
 
 def lama_vocabulary_path() -> Path | None:
     """Return the file of LAMA's 21,018 published candidates, or None if LAMA isn't installed."""
-    folder = installed_dir("lama")
-    found = sorted(folder.rglob(published.LAMA_VOCABULARY)) if folder.is_dir() else []
-    return found[0] if found else None
+    return _in_lama(published.LAMA_VOCABULARY)
+
+
+def _in_lama(name: str) -> Path | None:
+    """Return the file with this name in the installed LAMA; None if there is none."""
+    return next(iter(sorted(installed_dir("lama").rglob(name))), None)
 
 
 def load_dataset(name_or_path: str | Path) -> Dataset:
@@ -185,26 +191,48 @@ def load_dataset(name_or_path: str | Path) -> Dataset:
 
     Raises UserError, with the nearest name, if there is no such dataset.
     """
-    name = str(name_or_path)
-    if name == STARTER:
-        starter = _STARTERS[name]
+    if str(name_or_path) == STARTER:
+        starter = _STARTERS[STARTER]
         dataset = formats.load_facts(
-            starter_dir(), name=name, licence=starter.licence, citation=starter.citation
+            starter_dir(), name=STARTER, licence=starter.licence, citation=starter.citation
         )
         return with_aliases(dataset, starter_dir() / ALIASES_FILE)
+    return _load(name_or_path, "dataset", dataset_names, _load_facts)
+
+
+def _load_facts(path: Path, **described: str) -> Dataset:
+    return formats.load_facts(path, relations_file=relations_file_for(path), **described)
+
+
+def _load(
+    name_or_path: str | Path, what: str, known: Callable[[], Sequence[str]], load: Callable[..., D]
+) -> D:
+    """Return what `load` reads of the installed dataset with this name, or at this path.
+
+    Args:
+        name_or_path: The name or the path.
+        what: What is loaded, for the error.
+        known: Returns the names that can be loaded, for the error.
+        load: Reads a path; keyword arguments: name, licence and citation.
+
+    Raises:
+        UserError: If there is no such dataset; suggests the nearest name.
+    """
+    name = str(name_or_path)
     if name in installed_names():
         record = read_record(name)
-        return formats.load_facts(
-            installed_dir(name),
-            name=name,
-            relations_file=relations_file_for(installed_dir(name)),
-            licence=record.licence,
-            citation=record.citation,
+        return load(
+            installed_dir(name), name=name, licence=record.licence, citation=record.citation
         )
     path = user_path(name_or_path)
     if path.exists():
-        return formats.load_facts(path, relations_file=relations_file_for(path))
-    raise _not_installed("dataset", name, dataset_names())
+        return load(path)
+    if published.is_published(name):
+        raise NotFetchedError(f"The source {name!r} is", name)
+    names = known()
+    hint = did_you_mean(name, [*names, *(source.name for source in published.SOURCES)])
+    others = f"; known: {', '.join(names)}" if names else ": install one with `data import`"
+    raise UserError(f"No {what} or folder is called {name!r}{hint or others}")
 
 
 def load_analogies(name_or_path: str | Path) -> AnalogyDataset:
@@ -212,18 +240,10 @@ def load_analogies(name_or_path: str | Path) -> AnalogyDataset:
 
     Raises UserError, with the nearest name, if there are no such analogies.
     """
-    name = str(name_or_path)
-    if name == STARTER_ANALOGIES:
-        return bats.load(starter_analogies_dir(), name=name, licence=_STARTERS[name].licence)
-    if name in installed_names():
-        record = read_record(name)
-        return bats.load(
-            installed_dir(name), name=name, licence=record.licence, citation=record.citation
-        )
-    path = user_path(name_or_path)
-    if path.exists():
-        return bats.load(path)
-    raise _not_installed("set of analogies", name, analogy_names())
+    if str(name_or_path) == STARTER_ANALOGIES:
+        licence = _STARTERS[STARTER_ANALOGIES].licence
+        return bats.load(starter_analogies_dir(), name=STARTER_ANALOGIES, licence=licence)
+    return _load(name_or_path, "set of analogies", analogy_names, bats.load)
 
 
 def load_questions(name_or_path: str | Path) -> QuestionDataset:
@@ -231,16 +251,7 @@ def load_questions(name_or_path: str | Path) -> QuestionDataset:
 
     Raises UserError, with the nearest name, if there are no such questions.
     """
-    name = str(name_or_path)
-    if name in installed_names():
-        record = read_record(name)
-        return analogy_questions.load(
-            installed_dir(name), name=name, licence=record.licence, citation=record.citation
-        )
-    path = user_path(name_or_path)
-    if path.exists():
-        return analogy_questions.load(path)
-    raise _not_installed("set of questions", name, question_set_names())
+    return _load(name_or_path, "set of questions", question_set_names, analogy_questions.load)
 
 
 def safe_name(name: str) -> str:
@@ -290,9 +301,7 @@ def relations_file_for(path: Path) -> Path | None:
     root = lama.find_root(path)
     if root is None or any((root / name).is_file() for name in lama.TEMPLATE_FILES):
         return None
-    lama_dir = installed_dir("lama")
-    found = sorted(lama_dir.rglob("relations.jsonl")) if lama_dir.is_dir() else []
-    return found[0] if found and not (root.parent / "relations.jsonl").is_file() else None
+    return None if (root.parent / RELATIONS).is_file() else _in_lama(RELATIONS)
 
 
 def listing() -> list[Listed]:
@@ -362,11 +371,3 @@ def _count_lines(folder: Path, kind: Content) -> tuple[int, int]:
     n_relations = (folder / "relations.jsonl").read_bytes().count(b"\n")
     has_questions = (folder / SQUAD_RELATION / "test.jsonl").is_file()
     return n_relations + has_questions, sum(file.read_bytes().count(b"\n") for file in files)
-
-
-def _not_installed(what: str, name: str, known: tuple[str, ...]) -> UserError:
-    if published.is_published(name):
-        return NotFetchedError(f"The source {name!r} is", name)
-    hint = did_you_mean(name, [*known, *(source.name for source in published.SOURCES)])
-    known_names = f"; known: {', '.join(known)}" if known else ": install one with `data import`"
-    return UserError(f"No {what} or folder is called {name!r}{hint or known_names}")

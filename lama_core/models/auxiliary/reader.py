@@ -18,11 +18,12 @@ import torch
 from numpy.typing import NDArray
 
 from lama_core.errors import UserError
-from lama_core.models.cache import CACHE
-from lama_core.models.devices import HasDevice, device_of, one_device, to_cpu
+from lama_core.models.cache import load_auxiliary
+from lama_core.models.devices import HasDevice, device_of, to_cpu
 from lama_core.models.hf.transformer import longest_text
-from lama_core.models.sources.catalog import find_model
-from lama_core.models.sources.locations import fetch
+from lama_core.models.registry import load_with_transformers
+from lama_core.models.sources.catalog import Entry
+from lama_core.models.sources.locations import LocatedModel
 from lama_core.progress import OnProgress, ignore
 
 WORD = re.compile(r"\w+")
@@ -115,20 +116,13 @@ def load_reader(reference: str, *, on_progress: OnProgress = ignore) -> SpanRead
 
     Raises UserError if it is unavailable or not a question-answering model.
     """
-    entry = find_model(reference)
-    name = f"{entry.name} (reader)"
-    device = one_device()
+    return load_auxiliary(reference, "reader", _read, on_progress)
 
-    def load() -> SpanReader:
-        from transformers import AutoModelForQuestionAnswering
 
-        from lama_core.models.registry import load_with_transformers
+def _read(entry: Entry, located: LocatedModel) -> SpanReader:
+    from transformers import AutoModelForQuestionAnswering
 
-        located = fetch(entry, on_progress)
-        model, tokenizer = load_with_transformers(
-            name, located.folder, AutoModelForQuestionAnswering, "reader", "fp32"
-        )
-        return SpanReader(entry.name, model, tokenizer, identity=located.identity)
-
-    found: SpanReader = CACHE.get(name, "fp32", load, device=device)
-    return found
+    read = load_with_transformers(
+        f"{entry.name} (reader)", located.folder, AutoModelForQuestionAnswering, "reader", "fp32"
+    )
+    return SpanReader(entry.name, *read, identity=located.identity)

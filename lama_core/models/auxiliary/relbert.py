@@ -8,6 +8,7 @@ Relation Embeddings from Pre-trained Language Models, and its released code.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,11 @@ import torch
 from numpy.typing import NDArray
 
 from lama_core.errors import UserError
-from lama_core.models.cache import CACHE
+from lama_core.models.cache import load_auxiliary
 from lama_core.models.devices import HasDevice, device_of, one_device, run_in_passes, to_cpu
-from lama_core.models.sources.catalog import Entry, find_model
-from lama_core.models.sources.locations import fetch
+from lama_core.models.registry import LOCAL, read_folder
+from lama_core.models.sources.catalog import Entry
+from lama_core.models.sources.locations import LocatedModel
 from lama_core.progress import OnProgress, ignore
 
 ROWS_PER_BATCH = 64
@@ -97,22 +99,16 @@ def load_relbert(reference: str, *, on_progress: OnProgress = ignore) -> RelBert
 
     Raises UserError if it is unavailable, not an encoder, or has no prompt.
     """
-    entry = find_model(reference)
-    name = f"{entry.name} (RelBERT)"
-    device = one_device()
-    return CACHE.get(name, "fp32", lambda: _load(reference, entry, on_progress), device=device)
+    return load_auxiliary(reference, "RelBERT", partial(_read, reference), on_progress)
 
 
-def _load(reference: str, entry: Entry, on_progress: OnProgress) -> RelBert:
+def _read(name: str, _entry: Entry, located: LocatedModel) -> RelBert:
     from transformers import AutoModel, AutoTokenizer
 
-    from lama_core.models.registry import read_folder
-
-    located = fetch(entry, on_progress)
-    folder = located.folder
-    options = {"local_files_only": True, "trust_remote_code": False}
-    model = read_folder(folder, lambda: AutoModel.from_pretrained(folder, **options))
-    tokenizer = read_folder(folder, lambda: AutoTokenizer.from_pretrained(folder, **options))
+    model, tokenizer = (
+        read_folder(located.folder, partial(auto.from_pretrained, located.folder, **LOCAL))
+        for auto in (AutoModel, AutoTokenizer)
+    )
     if tokenizer.mask_token_id is None:
-        raise UserError(f"{reference}: its tokenizer has no mask token, which the prompt needs.")
-    return RelBert(reference, model.to(one_device()), tokenizer, identity=located.identity)
+        raise UserError(f"{name}: its tokenizer has no mask token, which the prompt needs.")
+    return RelBert(name, model.to(one_device()), tokenizer, identity=located.identity)

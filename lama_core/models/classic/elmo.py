@@ -27,7 +27,7 @@ from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import places_of
 from lama_core.models.classic.converted import LOGITS, N_CHARACTERS, are_sizes, open_release
 from lama_core.models.devices import map_distinct, to_cpu
-from lama_core.models.hf.layers import Linear, Table
+from lama_core.models.hf.layers import Convolution, Linear, Table
 from lama_core.models.hf.transformer import Transformer
 from lama_core.models.protocols import (
     Context,
@@ -154,7 +154,7 @@ class _Characters(nn.Module):
         super().__init__()
         self.embedding = Table(N_CHARACTERS, config.char_dim)
         self.convolutions = nn.ModuleList(
-            _Filters(config.char_dim, n, kernel) for kernel, n in config.filters
+            Convolution(config.char_dim, n, kernel) for kernel, n in config.filters
         )
         width = sum(n for _, n in config.filters)
         self.highways = nn.ModuleList(_Highway(width) for _ in range(config.n_highway))
@@ -162,20 +162,11 @@ class _Characters(nn.Module):
 
     def forward(self, letters: torch.Tensor) -> torch.Tensor:
         embedded = self.embedding(letters).transpose(1, 2)
-        states = torch.cat([filters(embedded) for filters in self.convolutions], dim=1)
+        parts = [functional.relu(filters(embedded).amax(2)) for filters in self.convolutions]
+        states = torch.cat(parts, dim=1)
         for highway in self.highways:
             states = highway(states)
         return self.projection(states)
-
-
-class _Filters(nn.Module):
-    def __init__(self, char_dim: int, n: int, kernel: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(n, char_dim, kernel))
-        self.bias = nn.Parameter(torch.empty(n))
-
-    def forward(self, embedded: torch.Tensor) -> torch.Tensor:
-        return functional.relu(functional.conv1d(embedded, self.weight, self.bias).amax(2))
 
 
 class _Highway(nn.Module):

@@ -28,7 +28,7 @@ from lama_core.models.classic.converted import (
     open_release,
     projections_of,
 )
-from lama_core.models.hf.layers import Linear, Output, Table
+from lama_core.models.hf.layers import Convolution, Linear, Output, Table
 
 
 class FConv(AdaptiveSoftmaxNetwork):
@@ -65,11 +65,11 @@ class _Body(nn.Module):
         widths = layer_widths(layers)
         self.embedding = Table(config.vocab_size, config.embed_dim)
         self.widened = Linear(config.embed_dim, widths[0])
-        self.convolutions = nn.ModuleList(
-            _Convolution(width_in, width, kernel)
+        self.convolutions = nn.ModuleList(  # of values and gates
+            Convolution(width_in, 2 * width, kernel)
             for width_in, (width, kernel, _) in zip(widths, layers, strict=False)
         )
-        self.residuals = [residual for _, _, residual in layers]
+        self.sizes = layers
         self.projections = nn.ModuleDict(
             {str(number): Linear(*sizes) for number, sizes in projections_of(layers).items()}
         )
@@ -77,31 +77,18 @@ class _Body(nn.Module):
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         states = self.widened(self.embedding(ids))
         before = [states]
-        for number, (layer, residual) in enumerate(
-            zip(self.convolutions, self.residuals, strict=True)
+        for number, (layer, (_, kernel, residual)) in enumerate(
+            zip(self.convolutions, self.sizes, strict=True)
         ):
-            states = functional.glu(layer(states), dim=-1)
+            padded = functional.pad(states.transpose(1, 2), (kernel - 1, 0))
+            states = functional.glu(layer(padded).transpose(1, 2), dim=-1)  # sees no later words
             if residual:
                 added = before[-residual]
-                name = str(number)
-                if name in self.projections:
-                    added = self.projections[name](added)
+                if str(number) in self.projections:
+                    added = self.projections[str(number)](added)
                 states = (states + added) * 0.5**0.5
             before.append(states)
         return states
-
-
-class _Convolution(nn.Module):
-    """A causal convolution over `kernel` words; outputs `width` values and `width` gates."""
-
-    def __init__(self, width_in: int, width: int, kernel: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(2 * width, width_in, kernel))
-        self.bias = nn.Parameter(torch.empty(2 * width))
-
-    def forward(self, states: torch.Tensor) -> torch.Tensor:
-        padded = functional.pad(states.transpose(1, 2), (self.weight.shape[2] - 1, 0))
-        return functional.conv1d(padded, self.weight, self.bias).transpose(1, 2)
 
 
 def _fits(config: SimpleNamespace) -> bool:

@@ -7,8 +7,8 @@ entities' weights are dropped. Source: Zhang et al. 2019, section 3.3; thunlp/ER
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ SIZES = (
 )
 SIGNS = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
 OF_ENTITIES = re.compile(r"_ent(\.|$|_)|(^|\.)ent_|^bert\.ent")
+OUTPUT = "cls.predictions.decoder."  # tied to the word embeddings
 BIAS = "bert.encoder.layer.{}.intermediate.{}.bias"
 
 
@@ -60,11 +61,6 @@ def convert_ernie(folder: Path, out: Path) -> None:
     if missing or len(set(words)) != len(words):
         what = f"has no {missing[0]}" if missing else "contains a word twice"
         raise UserError(f"Not a BERT vocabulary: {folder / WORDS} {what}.")
-    file = folder / WEIGHTS
-    state = read_state(read_pickle(file), file)
-    table = "bert.embeddings.word_embeddings.weight"
-    get_weight(state, table, (len(words), config["hidden_size"]), file)
-    write_tensors(out / "model.safetensors", _without_entities(config, state, file))
     described = {
         "model_type": "bert",
         "architectures": ["BertForMaskedLM"],
@@ -74,14 +70,19 @@ def convert_ernie(folder: Path, out: Path) -> None:
         "pad_token_id": words.index("[PAD]"),
         **config,
     }
+    tensors = _without_entities(SimpleNamespace(**described), folder / WEIGHTS)
+    write_tensors(out / "model.safetensors", tensors)
     (out / CONFIG).write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
     _write_tokenizer(out, words, config["max_position_embeddings"])
 
 
-def _without_entities(
-    config: dict[str, Any], state: dict[str, np.ndarray], file: Path
-) -> dict[str, np.ndarray]:
+def _without_entities(config: SimpleNamespace, file: Path) -> dict[str, np.ndarray]:
     """Return BERT's weights: entity weights dropped, the entity projection's bias added."""
+    import torch
+
+    from lama_core.models.hf.bert import BertMaskedLM
+
+    state = read_state(read_pickle(file), file)
     kept = {
         name.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
             "LayerNorm.beta", "LayerNorm.bias"
@@ -89,44 +90,20 @@ def _without_entities(
         for name, value in state.items()
         if not OF_ENTITIES.search(name)
     }
-    width = (config["intermediate_size"],)
-    for layer in range(config["num_hidden_layers"]):
+    width = (config.intermediate_size,)
+    for layer in range(config.num_hidden_layers):
         entities = BIAS.format(layer, "dense_ent")
         if entities in state:
             own = BIAS.format(layer, "dense")
             kept[own] = get_weight(kept, own, width, file) + get_weight(
                 state, entities, width, file
             )
-    for name, shape in _needed(config):
-        get_weight(kept, name, shape, file)
+    with torch.device("meta"):
+        wanted = BertMaskedLM(config).named_parameters()
+    for name, value in wanted:
+        if not name.startswith(OUTPUT):
+            get_weight(kept, name, tuple(value.shape), file)
     return kept
-
-
-def _needed(config: dict[str, Any]) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yield the name and shape of each weight to check; word embeddings are checked before."""
-    width, inner = config["hidden_size"], config["intermediate_size"]
-    linear = {
-        "attention.self.query": (width, width),
-        "attention.self.key": (width, width),
-        "attention.self.value": (width, width),
-        "attention.output.dense": (width, width),
-        "intermediate.dense": (inner, width),
-        "output.dense": (width, inner),
-    }
-    norms = ["bert.embeddings.LayerNorm", "cls.predictions.transform.LayerNorm"]
-    dense = {"cls.predictions.transform.dense": (width, width)}
-    for layer in range(config["num_hidden_layers"]):
-        place = f"bert.encoder.layer.{layer}"
-        dense |= {f"{place}.{name}": shape for name, shape in linear.items()}
-        norms += [f"{place}.attention.output.LayerNorm", f"{place}.output.LayerNorm"]
-    yield "bert.embeddings.position_embeddings.weight", (config["max_position_embeddings"], width)
-    yield "bert.embeddings.token_type_embeddings.weight", (config["type_vocab_size"], width)
-    for name, shape in dense.items():
-        yield f"{name}.weight", shape
-        yield f"{name}.bias", shape[:1]
-    for name in norms:
-        yield f"{name}.weight", (width,)
-        yield f"{name}.bias", (width,)
 
 
 def _write_tokenizer(out: Path, words: list[str], max_tokens: int) -> None:

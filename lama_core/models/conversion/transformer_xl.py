@@ -30,6 +30,7 @@ FIXED = {"attn_type": 0, "pre_lnorm": False, "adaptive": True, "untie_r": True}
 WORDS = ("vocab.json", "vocab.bin")
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 UNWRITABLE = re.compile("[\n\ud800-\udfff]")  # line breaks and lone surrogates
+OURS, EMBEDDINGS = "body.embedding.", "transformer.word_emb.emb_"
 LAYER = {
     "queries_keys_values.weight": "dec_attn.qkv_net.weight",
     "distances.weight": "dec_attn.r_net.weight",
@@ -147,32 +148,28 @@ def _tensors(
     # Without the output layer, the names of the weights have no prefix `transformer.`.
     if "word_emb.emb_projs.0" in state:
         raise UserError(f"{file} lacks Transformer-XL's output layer, so it can't predict words.")
+    tied = {  # used where the release has no output weights
+        name.replace(EMBEDDINGS, "crit.out_"): value
+        for name, value in state.items()
+        if name.startswith(EMBEDDINGS)
+    }
+    weights = tied | state
     ends, d_model = config["cutoffs"], config["d_model"]
     inner = config["n_head"] * config["d_head"]
-    found: dict[str, np.ndarray] = {}
+    wanted: dict[str, tuple[str, tuple[int, ...]]] = {}  # our name -> the release's, shape
     for number, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
         width = d_model // config["div_val"] ** number
-        table, widen = (
-            get_weight(state, f"transformer.word_emb.{name}", shape, file)
-            for name, shape in (
-                (f"emb_layers.{number}.weight", (end - start, width)),
-                (f"emb_projs.{number}", (d_model, width)),
-            )
-        )
-        found[f"body.embedding.tables.{number}.weight"] = table
-        found[f"body.embedding.projections.{number}"] = widen
-        tied = {f"crit.out_layers.{number}.weight": table, f"crit.out_projs.{number}": widen}
-        outputs = {**tied, **state}
-        place = f"outputs.{number}"
-        found[f"{place}.projection"] = get_weight(
-            outputs, f"crit.out_projs.{number}", (d_model, width), file
-        )
-        output, bias = f"crit.out_layers.{number}.weight", f"crit.out_layers.{number}.bias"
-        found[f"{place}.output.weight"] = get_weight(outputs, output, (end - start, width), file)
-        found[f"{place}.output.bias"] = get_weight(state, bias, (end - start,), file)
+        table, projection = (end - start, width), (d_model, width)
+        wanted |= {
+            f"{OURS}tables.{number}.weight": (f"{EMBEDDINGS}layers.{number}.weight", table),
+            f"{OURS}projections.{number}": (f"{EMBEDDINGS}projs.{number}", projection),
+            f"outputs.{number}.projection": (f"crit.out_projs.{number}", projection),
+            f"outputs.{number}.output.weight": (f"crit.out_layers.{number}.weight", table),
+            f"outputs.{number}.output.bias": (f"crit.out_layers.{number}.bias", table[:1]),
+        }
     n_clusters = len(ends) - 1
-    found["clusters.weight"] = get_weight(state, "crit.cluster_weight", (n_clusters, d_model), file)
-    found["clusters.bias"] = get_weight(state, "crit.cluster_bias", (n_clusters,), file)
+    wanted["clusters.weight"] = ("crit.cluster_weight", (n_clusters, d_model))
+    wanted["clusters.bias"] = ("crit.cluster_bias", (n_clusters,))
     shapes = {
         "queries_keys_values.weight": (3 * inner, d_model),
         "distances.weight": (inner, d_model),
@@ -184,8 +181,13 @@ def _tensors(
         "outer.weight": (d_model, config["d_inner"]),
     }
     for layer in range(config["n_layer"]):
-        for ours, theirs in LAYER.items():
-            found[f"body.layers.{layer}.{ours}"] = get_weight(
-                state, f"transformer.layers.{layer}.{theirs}", shapes.get(ours, (d_model,)), file
+        wanted |= {
+            f"body.layers.{layer}.{ours}": (
+                f"transformer.layers.{layer}.{theirs}",
+                shapes.get(ours, (d_model,)),
             )
-    return found
+            for ours, theirs in LAYER.items()
+        }
+    return {
+        ours: get_weight(weights, theirs, shape, file) for ours, (theirs, shape) in wanted.items()
+    }

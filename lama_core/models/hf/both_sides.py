@@ -96,7 +96,7 @@ class TokenHidingModel(InspectableModel):
     def framed(self, text: str) -> list[int]:
         """Token ids of a text, with special tokens."""
         before, after = self.vocabulary.frame
-        return [*before, *self.text_ids(text), *after]
+        return [*before, *self.vocabulary.encode(text), *after]
 
     def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
         def score(texts: list[str]) -> list[TokenScores]:

@@ -85,7 +85,7 @@ class CausalModel(InspectableModel):
 
     def framed(self, text: str) -> list[int]:
         """Token ids of a text with the special tokens before it, but not those after it."""
-        return [*self.vocabulary.frame[0], *self.text_ids(text)]
+        return [*self.vocabulary.frame[0], *self.vocabulary.encode(text)]
 
     def _left_ids(self, left: str) -> list[int]:
         ids = self.framed(left)
@@ -376,7 +376,7 @@ class CausalModel(InspectableModel):
         return self.word_score(pieces, total)
 
     def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
-        bodies = [self.text_ids(text) for text in texts]
+        bodies = [self.vocabulary.encode(text) for text in texts]
         start = self.vocabulary.frame[0]
         values = map_distinct(self.chain_log_probs, [(*start, *body) for body in bodies])
         return [

@@ -116,7 +116,7 @@ class Renderer:
             raise ValueError(f"it is {str(template)[:40]!r}, not a text")
         request = {
             "template": template,
-            "messages": [{"role": one.role, "content": one.text} for one in chat.messages],
+            "messages": chat.sent(),
             "special": {name: str(token) for name, token in special.items()},
         }
         with self._lock:

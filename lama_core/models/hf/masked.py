@@ -128,7 +128,7 @@ class MaskedModel(TokenHidingModel):
         ids = list(before)
         for number, part in enumerate(parts):
             follows = number and not part[:1].isspace()
-            read = self.vocabulary.encode_after if follows else self.text_ids
+            read = self.vocabulary.encode_after if follows else self.vocabulary.encode
             ids += ([self.tokenizer.mask_token_id] if number else []) + read(part)
         return ids + after
 

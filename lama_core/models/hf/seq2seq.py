@@ -92,7 +92,7 @@ class Seq2SeqModel(TokenHidingModel):
         before, after = self.vocabulary.frame
         # The space before a blank belongs to the word in it.
         left, *others = (part.rstrip() for part in query.parts)
-        ids = before + self.text_ids(left)
+        ids = before + self.vocabulary.encode(left)
         position = len(ids)
         for sentinel, part in zip(sentinels, others, strict=False):
             ids += [sentinel, *self.vocabulary.encode_after(part)]

@@ -311,10 +311,6 @@ class Transformer(HasDevice):
         known = bool(pieces) and self.tokenizer.unk_token_id not in pieces
         return WordScore(self.vocabulary.show_text(pieces), log_prob if known else -np.inf)
 
-    def text_ids(self, text: str) -> list[int]:
-        """Token ids of a text, without special tokens; control tokens in it count as text."""
-        return self.vocabulary.encode(text)
-
     def scored_statement(
         self, read: TextTokens, log_probs: NDArray[np.float32], scored: Scored
     ) -> StatementScores:

@@ -15,13 +15,13 @@ place nor shifted.
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from lama_core.candidates.columns import Columns, OpenColumns
-from lama_core.candidates.spelling import OpenVocabulary, place_of
+from lama_core.candidates.spelling import place_of
 from lama_core.downloads.retry import Patience
 from lama_core.errors import UserError
 from lama_core.models.devices import map_distinct
@@ -29,7 +29,6 @@ from lama_core.models.protocols import (
     Context,
     Encoded,
     Hiding,
-    Kind,
     Scored,
     Scores,
     Statement,
@@ -46,6 +45,7 @@ from lama_core.models.server.completions import (
     Lists,
     RequestRefused,
 )
+from lama_core.models.server.served import ServedModel
 from lama_core.models.vocabulary import CONTINUATION
 from lama_core.types import Query
 
@@ -72,41 +72,19 @@ MIN_CHECKED = 2  # at least this many positions must be comparable
 TOLERANCE = 0.25
 
 
-@dataclass(frozen=True, slots=True)
-class _SplitText:
-    """A text split in two: `rest` is scored given `left`."""
+class ServerModel(ServedModel):
+    """A model that scores words and texts.
 
-    left: str
-    rest: str
-
-    @property
-    def text(self) -> str:
-        return self.left + self.rest
-
-
-class ServerModel:
-    """A model behind a server; safe to use from several threads.
-
-    identity: a digest of the URL, the model's name and the server's record of it, because remote
-    weights can't be hashed. n_list: number of tokens to request per blank. is_shifted: whether the
-    server's log-probabilities are one token too early (module docstring).
+    n_list: number of tokens to request per blank. is_shifted: whether the server's
+    log-probabilities are one token too early (module docstring).
     """
-
-    kind: Kind = "causal"
-    max_tokens = 1 << 20  # unknown: the server refuses a text that is too long
-    n_bytes = 0
-    precision = "auto"  # the server chooses
-    device = "server"
 
     def __init__(
         self, name: str, server: Completions, *, identity: str, n_list: int, is_shifted: bool
     ) -> None:
-        self.name = name
-        self.identity = identity
+        super().__init__(name, server, identity=identity)
         self.n_list = n_list
         self.is_shifted = is_shifted
-        self.vocabulary = OpenVocabulary()
-        self._server = server
 
     @cached_property
     def notes(self) -> list[str]:
@@ -148,7 +126,9 @@ class ServerModel:
         lefts = [_unpack(query.token_ids) for query in batch]
         blanks = [
             _Blank(query, left, listed, columns)
-            for query, left, listed in zip(batch, lefts, self._lists(lefts), strict=True)
+            for query, left, listed in zip(
+                batch, lefts, self._map_distinct(self._next_tokens, lefts), strict=True
+            )
         ]
         self._score_each(blanks)
         normalisers = np.zeros(len(batch), np.float32)
@@ -173,15 +153,12 @@ class ServerModel:
         floor = np.array([min(blank.listed.values()) for blank in blanks], np.float32)
         return replace(scores, n_listed=n_listed, floor=floor)
 
-    def _lists(self, lefts: Sequence[str]) -> list[Lists]:
-        """Return the next-token list of each text: token -> log-probability."""
-        return self._map_distinct(self._next_tokens, lefts)
-
     def _map_distinct(self, work: Callable[[str], Done], texts: Sequence[str]) -> list[Done]:
         """Apply `work` to each distinct text, a few at a time."""
         return map_distinct(lambda different: self._server.at_once(work, different), texts)
 
     def _next_tokens(self, left: str) -> Lists:
+        """Return the next-token list of a text: token -> log-probability."""
         found = self._server.next_tokens(left, self.n_list)
         if not found and self.is_shifted:  # the most likely next token is the unlisted end token
             found = self._server.echo(left, self.n_list).lists[-1]
@@ -194,12 +171,12 @@ class ServerModel:
     def _score_each(self, blanks: Sequence["_Blank"]) -> None:
         """Add the scores of the candidates in `blank.wanted()`, given the left context."""
         wanted = [
-            (blank, column, _SplitText(blank.left, blank.gap + form))
+            (blank, column, blank.gap + form)
             for blank in blanks
             for column in blank.wanted()
             for form in blank.forms(column)
         ]
-        values = self._totals([(split, blank.listed) for blank, _, split in wanted])
+        values = self._totals([(blank.left, rest, blank.listed) for blank, _, rest in wanted])
         for (blank, column, _), value in zip(wanted, values, strict=True):
             blank.add(column, value)
 
@@ -229,11 +206,11 @@ class ServerModel:
     def _joint(self, blank: "_Blank", columns: Sequence[int]) -> dict[int, float]:
         """Return the log-probability of each column's word together with the text after it."""
         texts = [
-            (column, _SplitText(blank.left, blank.gap + form + blank.query.suffix))
+            (column, blank.gap + form + blank.query.suffix)
             for column in columns
             for form in blank.best_forms(column)
         ]
-        values = self._totals([(text, blank.listed) for _, text in texts])
+        values = self._totals([(blank.left, rest, blank.listed) for _, rest in texts])
         found: dict[int, float] = {}
         for (column, _), value in zip(texts, values, strict=True):
             found[column] = float(np.logaddexp(found.get(column, -math.inf), value))
@@ -246,17 +223,16 @@ class ServerModel:
         left = _unpack(encoded.token_ids)
         gap = " " if encoded.places[0].left == " " else ""
         listed = self._next_tokens(left)
-        alone = self._score_rest(_SplitText(left, gap + word), listed)
-        tokens = tuple(map(_shown, alone.rest))
+        alone = self._score_rest(left, gap + word, listed)
         total = alone.total
         if encoded.suffix:
-            joint = self._totals([(_SplitText(left, gap + word + encoded.suffix), listed)])[0]
+            joint = self._score_rest(left, gap + word + encoded.suffix, listed).total
             total = joint - float(np.logaddexp(joint, normaliser))
-        return WordScore((tokens[0].removeprefix(CONTINUATION), *tokens[1:]), total)
+        return WordScore(_shown_text(alone.tokens), total)
 
     def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
         return [
-            TokenScores(scored.shown, np.array(scored.values, dtype=np.float32))
+            TokenScores(_shown_text(scored.tokens), np.array(scored.log_probs, dtype=np.float32))
             for scored in self._map_distinct(self._score_text, texts)
         ]
 
@@ -266,7 +242,7 @@ class ServerModel:
 
         Sends one request.
         """
-        return not math.isnan(self._score_text(CHECK_TEXTS[0]).values[0])
+        return not math.isnan(self._score_text(CHECK_TEXTS[0]).log_probs[0])
 
     def statement_log_probs(
         self,
@@ -281,73 +257,51 @@ class ServerModel:
             for statement, tokens in zip(statements, found, strict=True)
         ]
 
-    def _score_text(self, text: str) -> "_ScoredTokens":
+    def _score_text(self, text: str) -> Echo:
         """Score all tokens of a text."""
-        return self._score_rest(_SplitText("", text), {})
+        return self._score_rest("", text, {})
 
-    def _totals(self, texts: Sequence[tuple[_SplitText, Lists]]) -> list[float]:
-        """Return the log-probability of the rest of each text given its left part."""
+    def _totals(self, texts: Sequence[tuple[str, str, Lists]]) -> list[float]:
+        """Return the total of `_score_rest` for each text."""
         return self._server.at_once(lambda part: self._score_rest(*part).total, texts)
 
-    def _score_rest(self, split: _SplitText, listed: Lists) -> "_ScoredTokens":
-        """Score the tokens of `split.rest` given `split.left`, corrected for a shifted server.
+    def _score_rest(self, left: str, rest: str, listed: Lists) -> Echo:
+        """Score the tokens of the text `rest` given `left`, corrected for a shifted server.
 
-        listed: the next-token list of `split.left`.
+        listed: the next-token list of `left`.
         """
         for n in (LIST_LENGTHS[0], FULL_LIST) if self.is_shifted else (1,):
-            echo = self._server.echo(split.text, n)
-            start = _first_of_rest(echo, split)
+            echo = self._server.echo(left + rest, n)
+            start = _first_of_rest(echo, left, rest)
             if start is None:
-                parts = (_SplitText("", split.text), _SplitText("", split.left))
-                whole, left = (self._score_rest(part, {}) for part in parts)
-                return _ScoredTokens((split.rest,), (whole.total - left.total,), (len(split.left),))
+                difference = self._score_text(left + rest).total - self._score_text(left).total
+                return Echo((rest,), (len(left),), (difference,))
             values = echo.log_probs[start:]
-            if self.is_shifted and split.left:
+            if self.is_shifted and left:
                 values = shifted_back(echo, start, listed)
             elif self.is_shifted and len(echo.tokens) > 1:  # the first token has no list before it
-                second = self._next_tokens(split.text[: echo.offsets[1]])
+                second = self._next_tokens(rest[: echo.offsets[1]])
                 values = (math.nan, *shifted_back(echo, 1, second))
-            known = values if split.left else values[1:]
+            known = values if left else values[1:]
             if not any(map(math.isnan, known)):
-                return _ScoredTokens(echo.tokens[start:], values, echo.offsets[start:])
+                return Echo(echo.tokens[start:], echo.offsets[start:], values)
         raise UserError(
             f"The server of {self.name} doesn't return a log-probability for every token of "
-            f"{split.text[:80]!r}: remove that text."
+            f"{(left + rest)[:80]!r}: remove that text."
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _ScoredTokens:
-    """Tokens (`rest`), log-probabilities and start offsets, of a text or of `_SplitText.rest`."""
-
-    rest: tuple[str, ...]
-    values: tuple[float, ...]
-    offsets: tuple[int, ...]
-
-    @property
-    def total(self) -> float:
-        """Sum of the log-probabilities; a first token without context is not counted."""
-        return float(sum(value for value in self.values if not math.isnan(value)))
-
-    @property
-    def shown(self) -> tuple[str, ...]:
-        """The tokens as displayed; the first one is always shown as the start of a word."""
-        first, *others = map(_shown, self.rest)
-        return first.removeprefix(CONTINUATION), *others
-
-
-def _statement_scores(
-    statement: Statement, tokens: _ScoredTokens, scored: Scored
-) -> StatementScores:
+def _statement_scores(statement: Statement, tokens: Echo, scored: Scored) -> StatementScores:
     """Return a statement's scores; a token that is part of a character spans all of it."""
     starts = np.array(tokens.offsets)
     places = np.append(np.unique(starts), len(statement.text))
     ends = places[np.searchsorted(places, starts, side="right")]
     in_answer = (starts < statement.end) & (ends > statement.start)
-    log_probs = np.array(tokens.values, dtype=np.float32)
+    log_probs = np.array(tokens.log_probs, dtype=np.float32)
     if scored == "answer":
         log_probs[~in_answer] = np.nan
-    return StatementScores(tokens.shown, log_probs, in_answer, not in_answer.any())
+    shown = _shown_text(tokens.tokens)
+    return StatementScores(shown, log_probs, in_answer, not in_answer.any())
 
 
 class _Blank:
@@ -405,11 +359,11 @@ class _Blank:
         return (self._best[column],) if column in self._best else self.forms(column)
 
 
-def _first_of_rest(echo: Echo, split: _SplitText) -> int | None:
-    """Return the index of the first token of `split.rest`; None if a token spans both parts."""
-    gap = len(split.rest) - len(split.rest.lstrip())  # the space may belong to the token before
-    start = echo.first_from(len(split.left))
-    return echo.first_from(len(split.left) + gap) if start is None else start
+def _first_of_rest(echo: Echo, left: str, rest: str) -> int | None:
+    """Return the index of the first token of `rest`; None if a token spans both parts."""
+    gap = len(rest) - len(rest.lstrip())  # the space may belong to the token before
+    start = echo.first_from(len(left))
+    return echo.first_from(len(left) + gap) if start is None else start
 
 
 def shifted_back(echo: Echo, start: int, listed: Lists) -> tuple[float, ...]:
@@ -518,6 +472,12 @@ def _shown(token: str) -> str:
         text = text.encode("unicode_escape").decode("ascii") or "␠"
     joins = not token.startswith(" ") and any(sign.isalnum() for sign in text)
     return CONTINUATION + text if joins else text
+
+
+def _shown_text(tokens: Sequence[str]) -> tuple[str, ...]:
+    """Return a text's tokens as displayed; the first one is shown as the start of a word."""
+    first, *others = map(_shown, tokens)
+    return first.removeprefix(CONTINUATION), *others
 
 
 def _pack(text: str) -> tuple[int, ...]:

@@ -16,20 +16,21 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from lama_core.candidates.spelling import OpenVocabulary
 from lama_core.downloads.retry import Patience
 from lama_core.errors import TextRefusedError, UserError
 from lama_core.files import read_file, write_text_atomically
 from lama_core.models.answers import FoundAnswer, find_answer
-from lama_core.models.protocols import Chat, Ending, GeneratedText, Kind, Message
+from lama_core.models.protocols import Chat, Ending, GeneratedText
 from lama_core.models.server.addresses import check_gives_scores, read_address
 from lama_core.models.server.completions import Completions, RequestRefused
+from lama_core.models.server.served import ServedModel
 from lama_core.paths import cache_dir
 
 PATH = "/chat/completions"
@@ -42,56 +43,15 @@ IDENTITY_FIELDS = ("id", "root", "owned_by", "digest", "revision", "sha", "meta"
 REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking", "reasoning_details")
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """An answer as it is stored; `made` is when the server gave it, such as `2026-11-25 09:30`.
-
-    Tokens and log-probabilities are empty if the server returns none.
-    """
-
-    text: str
-    tokens: tuple[str, ...]
-    log_probs: tuple[float | None, ...]
-    ending: Ending
-    made: str
-
-    def generated(self, *, is_stored: bool) -> GeneratedText:
-        """Return the answer; if its log-probabilities are unknown, they are a single NaN."""
-        values = [math.nan if value is None else value for value in self.log_probs] or [math.nan]
-        log_probs = np.array(values, np.float32)
-        return GeneratedText(
-            self.text,
-            tuple(self.tokens),
-            log_probs,
-            ending=self.ending,
-            made=self.made,
-            is_stored=is_stored,
-        )
-
-
-class ChatModel:
-    """A chat model behind a server. Several threads may use it at once.
-
-    Attributes:
-        identity: Digest of the address, the model's name and the server's record of the model;
-            its weights can't be hashed.
-    """
-
-    kind: Kind = "causal"
-    max_tokens = 1 << 20  # unknown: the server refuses a text that is too long
-    n_bytes = 0
-    precision = "auto"  # the server chooses
-    device = "server"
+class ChatModel(ServedModel):
+    """A model that answers chats."""
 
     def __init__(self, name: str, server: Completions, *, identity: str) -> None:
-        self.name = name
-        self.identity = identity
-        self.vocabulary = OpenVocabulary()
+        super().__init__(name, server, identity=identity)
         self.notes = (
             "Its weights are on a server and can't be hashed: runs identify it by the server's "
             "URL, the model's name and the server's record of it.",
         )
-        self._server = server
         # What is sent besides the messages; a field that the server refuses is left out.
         self._fields = {"temperature": 0, "logprobs": True}
         self._limit = "max_tokens"
@@ -153,9 +113,8 @@ class ChatModel:
         for prompt in prompts:
             if isinstance(prompt, str):
                 raise UserError(f"{self.name} is a chat server: ask without --plain.")
-            messages = [_message(one) for one in prompt.messages]
             model = self._server.address.model
-            bodies.append({"model": model, "messages": messages, "max_tokens": max_tokens})
+            bodies.append({"model": model, "messages": prompt.sent(), "max_tokens": max_tokens})
         return bodies
 
     def _stored_at(self, body: Mapping[str, Any], record: str) -> Path:
@@ -167,17 +126,16 @@ class ChatModel:
         """Return the stored answer to a request; if there is none, request and store it."""
         if path.is_file() and not again:
             try:
-                return _Answer(**json.loads(read_file(path, ANSWER_BYTES))).generated(
-                    is_stored=True
-                )
-            except (UserError, ValueError, TypeError):
+                return _read_answer(path)
+            except (UserError, ValueError, TypeError, LookupError, AttributeError):
                 path.unlink(missing_ok=True)  # damaged: requested again below
         answer = self._ask(body)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text_atomically(path, json.dumps(asdict(answer), ensure_ascii=True))
-        return answer.generated(is_stored=False)
+        values = [value if math.isfinite(value) else None for value in answer.log_probs.tolist()]
+        stored = {name: getattr(answer, name) for name in ("text", "tokens", "ending", "made")}
+        write_text_atomically(path, json.dumps({**stored, "log_probs": values}))
+        return answer
 
-    def _ask(self, body: Mapping[str, Any]) -> _Answer:
+    def _ask(self, body: Mapping[str, Any]) -> GeneratedText:
         """Return the server's answer; one whose reasoning is cut is asked for with more tokens.
 
         If the first answer that is cut shows no reasoning, it is asked for with more tokens, too:
@@ -197,14 +155,14 @@ class ChatModel:
         self._n_more = REASONING_TOKENS
         return longer[0]
 
-    def _longer(self, body: Mapping[str, Any]) -> tuple[_Answer, bool, bool] | None:
+    def _longer(self, body: Mapping[str, Any]) -> tuple[GeneratedText, bool, bool] | None:
         """Return `_request` with tokens for reasoning; None if these don't fit the server."""
         try:
             return self._request(body, REASONING_TOKENS)
         except (TextRefusedError, RequestRefused):
             return None
 
-    def _request(self, body: Mapping[str, Any], n_more: int) -> tuple[_Answer, bool, bool]:
+    def _request(self, body: Mapping[str, Any], n_more: int) -> tuple[GeneratedText, bool, bool]:
         """Return the server's answer, whether it reasoned, and whether it used all tokens.
 
         n_more: Tokens for reasoning.
@@ -238,12 +196,12 @@ class ChatModel:
         elif reason == "length" and not found.is_whole:
             ending = "cut"
         kept = _tokens_of(tokens, text, replace(found, end=found.start + len(shown)))
-        answered = _Answer(
+        answered = GeneratedText(
             shown,
             tuple(token for token, _ in kept),
-            tuple(value if math.isfinite(value) else None for _, value in kept),
-            ending,
-            datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M"),
+            _log_probs([value if math.isfinite(value) else None for _, value in kept]),
+            ending=ending,
+            made=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M"),
         )
         return answered, has_reasoning, reason == "length"
 
@@ -283,8 +241,15 @@ def open_chat(reference: str, patience: Patience | None = None) -> ChatModel:
     return ChatModel(address.reference, server, identity=identity)
 
 
-def _message(one: Message) -> dict[str, str]:
-    return {"role": one.role, "content": one.text}
+def _read_answer(path: Path) -> GeneratedText:
+    stored = json.loads(read_file(path, ANSWER_BYTES))
+    tokens, log_probs = tuple(stored.pop("tokens")), _log_probs(stored.pop("log_probs"))
+    return GeneratedText(tokens=tokens, log_probs=log_probs, **stored, is_stored=True)
+
+
+def _log_probs(values: Sequence[float | None]) -> NDArray[np.float32]:
+    """Return log-probabilities, float32 [token]; a single NaN if the server returned none."""
+    return np.array(values or [None], np.float32)  # None becomes NaN
 
 
 def _content(message: Mapping[str, Any]) -> tuple[str, bool]:

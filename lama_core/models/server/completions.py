@@ -54,14 +54,18 @@ class Echo:
 
     tokens: the text of each token; empty for a token that is only a part of a character.
     offsets: index of the character of the prompt at which each token begins. log_probs: NaN where
-    the server gives none.
-    lists: the most likely tokens at each position, text -> log-probability.
+    the server gives none. lists: the most likely tokens at each position, text -> log-probability.
     """
 
     tokens: tuple[str, ...]
     offsets: tuple[int, ...]
     log_probs: tuple[float, ...]
-    lists: tuple[Lists, ...]
+    lists: tuple[Lists, ...] = ()
+
+    @property
+    def total(self) -> float:
+        """Sum of the log-probabilities; a first token without context is not counted."""
+        return float(sum(value for value in self.log_probs if not math.isnan(value)))
 
     def first_from(self, offset: int) -> int | None:
         """Return the index of the token that begins at an offset; None if no token does."""
@@ -159,10 +163,7 @@ class Completions:
 
     def next_tokens(self, prompt: str, n: int) -> Lists:
         """Return the `n` most likely next tokens: text -> log-probability; may be empty."""
-        found = self._complete(prompt, n, echo=False)
-        if found is None:
-            raise UserError(self._no_prompt())
-        _, _, lists, _ = found
+        _, _, lists, _ = self._complete(prompt, n, echo=False)
         return lists[0] if lists else {}
 
     def echo(self, prompt: str, n: int) -> Echo:
@@ -170,10 +171,7 @@ class Completions:
 
         Raises UserError if the server returns no tokens, or if they don't add up to the text.
         """
-        found = self._complete(prompt, n, echo=True)
-        if found is None:
-            raise UserError(self._no_prompt())
-        tokens, log_probs, lists, n_prompt = found
+        tokens, log_probs, lists, n_prompt = self._complete(prompt, n, echo=True)
         tokens = tokens[:n_prompt]
         for n_before in range(min(MAX_BEFORE, len(tokens)) + 1):
             offsets = _offsets(prompt, tokens[n_before:])
@@ -195,8 +193,8 @@ class Completions:
 
     def _complete(
         self, prompt: str, n: int, *, echo: bool
-    ) -> tuple[list[str], list[float], list[Lists], int | None] | None:
-        """Request a completion; return None if the response has no log-probabilities of a prompt.
+    ) -> tuple[list[str], list[float], list[Lists], int | None]:
+        """Request a completion; raise UserError if it has no log-probabilities of a prompt.
 
         llama-server has those of the generated token only, as the list `content`; Ollama and LM
         Studio have none.
@@ -217,7 +215,7 @@ class Completions:
         try:
             part = answer["choices"][0].get("logprobs")
             if part is None or (isinstance(part, dict) and "tokens" not in part):
-                return None
+                raise UserError(self._no_prompt())
             tokens = [_text(token) for token in part["tokens"]]
             log_probs = [_number(value) for value in part["token_logprobs"]]
             given = part.get("top_logprobs") or [None] * len(tokens)
