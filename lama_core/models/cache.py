@@ -246,11 +246,8 @@ def load_auxiliary(
     """
     entry = find_model(reference)
 
-    def load() -> T:
-        return read(entry, fetch(entry, on_progress))
-
-    found: T = CACHE.get(f"{entry.name} ({task})", "fp32", load, device=one_device())
-    return found
+    name, device = f"{entry.name} ({task})", one_device()
+    return CACHE.get(name, "fp32", lambda: read(entry, fetch(entry, on_progress)), device=device)
 
 
 def check_and_add_model(reference: str) -> Entry:

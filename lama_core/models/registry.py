@@ -92,12 +92,12 @@ def _open_checked(
     """Load a folder with transformers' class `auto` for the class `model` of a module in `hf/`."""
     import transformers
 
-    from lama_core.models.hf.passed_checks import PassedChecks
+    from lama_core.models.hf.passed_checks import checks_file, find_passed, store_passed
     from lama_core.models.hf.self_checks import self_checked, use_fast_paths
 
     backend = getattr(import_module(f"lama_core.models.hf.{module}"), model)
-    checks = PassedChecks(folder, backend.kind, precision)
-    rows = checks.find()
+    checks = checks_file(folder, backend.kind, precision)
+    rows = find_passed(checks)
     auto_class = getattr(transformers, auto)
     read = load_with_transformers(name, folder, auto_class, backend.kind, precision, rows)
     opened = backend(name, *read, identity=identity)
@@ -105,7 +105,7 @@ def _open_checked(
         return use_fast_paths(opened)
     opened, passed = self_checked(opened)
     if passed:
-        checks.store(opened.model.get_input_embeddings().weight.shape[0])
+        store_passed(checks, opened.model.get_input_embeddings().weight.shape[0])
     return opened
 
 

@@ -468,8 +468,7 @@ def token_ids(
     backend: Any = getattr(tokenizer, "_tokenizer", None)
     if not hasattr(backend, "encode_batch_fast"):
         settings = {"add_special_tokens": frame, "split_special_tokens": split_special}
-        ids: list[list[int]] = tokenizer(texts, verbose=False, **settings)["input_ids"]
-        return ids
+        return tokenizer(texts, verbose=False, **settings)["input_ids"]
     backend.no_truncation()
     backend.no_padding()
     backend.encode_special_tokens = split_special

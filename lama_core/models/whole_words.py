@@ -52,6 +52,7 @@ class WordVocabulary:
     """
 
     is_fast = True
+    cased = True  # no text is lower-cased
     marks_ends = True  # a token always ends its word
     pad_token_id = 0
     mask_token_id = None
@@ -72,7 +73,8 @@ class WordVocabulary:
         self.special_texts = tuple(sorted({word for word in control if word}))
         self.frame = ([self.bos_token_id], [self.index[signs.end]] if signs.end else [])
         apart = sorted(map(re.escape, filter(None, signs.apart)), key=len, reverse=True)
-        self._apart = re.compile("|".join(apart)) if apart else None
+        sign = "|".join(apart)
+        self._parts = re.compile(rf"{sign}|(?:(?!{sign})\S)+" if apart else r"\S+")
 
     @cached_property
     def special_ids(self) -> frozenset[int]:
@@ -80,30 +82,13 @@ class WordVocabulary:
         control = set(self.special_texts)
         return frozenset(n for n, word in enumerate(self.words) if word in control)
 
-    @property
-    def cased(self) -> bool:
-        """Always True: no text is lower-cased."""
-        return True
-
     def split(self, text: str) -> list[Word]:
         """Split a text into words with character offsets."""
         return [
             word
-            for found in re.finditer(r"\S+", text)
-            for part in self._parted(Word(found[0], *found.span()))
-            for word in self._without_end(part)
+            for part in self._parts.finditer(text)
+            for word in self._without_end(Word(part[0], *part.span()))
         ]
-
-    def _parted(self, word: Word) -> Iterator[Word]:
-        """Split a word around the separated signs."""
-        at = 0
-        for sign in self._apart.finditer(word.text) if self._apart else ():
-            if sign.start() > at:
-                yield Word(word.text[at : sign.start()], word.start + at, word.start + sign.start())
-            yield Word(sign[0], word.start + sign.start(), word.start + sign.end())
-            at = sign.end()
-        if at < len(word.text):
-            yield Word(word.text[at:], word.start + at, word.end)
 
     def _without_end(self, word: Word) -> tuple[Word, ...]:
         """Split off a punctuation mark from an unknown word, if both parts are known."""

@@ -158,11 +158,11 @@ def test_tokens_offsets_and_words_equal_those_of_transformers(folder: Path, *, s
     }
     text = "Ann <|im_end|> wrote in 1998: ’naïve’ 東京 "
     got, expected = mine(text, **options), theirs(text, **options)
-    assert got.input_ids == list(expected["input_ids"])
+    assert got["input_ids"] == list(expected["input_ids"])
     assert [tuple(span) for span in got["offset_mapping"]] == list(expected["offset_mapping"])
     assert got.word_ids() == expected.word_ids()
-    assert (mine.eos_token_id in got.input_ids) is not split
-    assert mine.decode(got.input_ids) == theirs.decode(expected["input_ids"])
+    assert (mine.eos_token_id in got["input_ids"]) is not split
+    assert mine.decode(got["input_ids"]) == theirs.decode(expected["input_ids"])
     for name in ("bos", "eos", "unk", "pad", "sep", "cls", "mask"):
         for suffix in ("token", "token_id"):
             assert getattr(mine, f"{name}_{suffix}") == getattr(theirs, f"{name}_{suffix}")

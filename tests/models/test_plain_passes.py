@@ -343,10 +343,8 @@ def test_statements_whose_hidden_answer_leaves_the_same_text_are_computed_once(
 ) -> None:
     model = tiny_model("bert-cased")
     rows = []
-    plain = model.logits_at
-    monkeypatch.setattr(
-        model, "logits_at", lambda ids, at: (rows.extend(ids.tolist()), plain(ids, at))[1]
-    )
+    plain = model.logits_of
+    monkeypatch.setattr(model, "logits_of", lambda copies: (rows.extend(copies), plain(copies))[1])
     statements = [Statement(f"It is {word}.", 6, 6 + len(word)) for word in ("Paris", "Oslo")]
     found = model.statement_log_probs(statements)
     n_tokens = sum(len(one.tokens) for one in found)

@@ -90,7 +90,7 @@ def bare_masked(model: Any, texts: Sequence[str]) -> Callable[[], None]:
     copies = []
     for text in texts:
         ids = model.framed(text)
-        n_tokens = len(model.text_ids(text))
+        n_tokens = len(model.vocabulary.encode(text))
         start = (len(ids) - n_tokens) // 2
         for at in range(start, start + n_tokens):
             copies.append(([*ids[:at], model.hidden_id, *ids[at + 1 :]], at))
@@ -115,7 +115,7 @@ def plain_masked(model: Any, texts: Sequence[str]) -> Callable[[], None]:
 
 def bare_causal(model: Any, texts: Sequence[str]) -> Callable[[], None]:
     """Return a function that runs as many tokens as the sentences have distinct prefixes."""
-    rows = [model.text_ids(text) for text in texts]
+    rows = [model.vocabulary.encode(text) for text in texts]
     prefixes = {tuple(row[:end]) for row in rows for end in range(1, len(row))}
     return full_passes(model, len(prefixes))
 
@@ -125,7 +125,7 @@ def plain_causal(model: Any, texts: Sequence[str]) -> Callable[[], None]:
 
     def scores() -> None:
         for text in texts:
-            ids = torch.tensor([model.text_ids(text)])
+            ids = torch.tensor([model.vocabulary.encode(text)])
             with torch.inference_mode():
                 log_probs = model.model(input_ids=ids).logits[0, :-1].log_softmax(-1)
             log_probs.gather(1, ids[0, 1:, None]).sum().item()

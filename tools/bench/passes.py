@@ -59,7 +59,8 @@ def copy_passes(model: Any, copies: Iterable[tuple[Sequence[int], int]]) -> Call
 
     def passes() -> None:
         for ids, positions in batches:
-            model.logits_at(ids, positions)
+            where = (torch.arange(len(ids)), positions)
+            model.forward(where, **model.inputs_of(ids))
 
     return passes
 

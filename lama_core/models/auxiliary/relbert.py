@@ -7,6 +7,7 @@ without the mask token, `mask` the mask token's state. Source: Ushio et al. 2021
 Relation Embeddings from Pre-trained Language Models, and its released code.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -86,12 +87,7 @@ class RelBert(HasDevice):
         A word such as "<obj>" is therefore never read as a slot.
         """
         words = {"<subj>": head, "<obj>": tail, "<mask>": str(self.tokenizer.mask_token)}
-        text, rest = "", self.template
-        while rest:
-            slot = min(words, key=lambda slot: rest.find(slot) if slot in rest else len(rest))
-            before, found, rest = rest.partition(slot)
-            text += before + (words[slot] if found else "")
-        return text
+        return re.sub("<(subj|obj|mask)>", lambda slot: words[slot[0]], self.template)
 
 
 def load_relbert(reference: str, *, on_progress: OnProgress = ignore) -> RelBert:

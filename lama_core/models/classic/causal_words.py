@@ -52,11 +52,6 @@ class AdaptiveSoftmaxNetwork(nn.Module):
     def get_output_embeddings(self) -> None:
         """Return None: the output weights are in clusters."""
 
-    def embed(self, ids: torch.Tensor) -> torch.Tensor:
-        """Return the input embeddings [..., dim] of ids [...]."""
-        vectors: torch.Tensor = self.get_input_embeddings()(ids)
-        return vectors
-
 
 class CausalWordModel(CausalModel):
     """A causal model of whole words; it can't continue from a cached prefix."""
@@ -70,5 +65,6 @@ class CausalWordModel(CausalModel):
         return max(1, min(super().tokens_per_pass, LOGITS // self.model.activations_per_token))
 
     def input_vectors(self, ids: Sequence[int]) -> torch.Tensor:
+        rows = torch.tensor(list(ids), dtype=torch.int64, device=self.device)
         with torch.inference_mode():
-            return self.model.embed(torch.tensor(list(ids), dtype=torch.int64, device=self.device))
+            return self.model.get_input_embeddings()(rows)

@@ -10,6 +10,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import msgspec
+
 from lama_core.errors import UserError
 from lama_core.files import read_file
 from lama_core.models.model_folder import CONFIG, read_json
@@ -77,12 +79,9 @@ def read_description(folder: Path, *names: str) -> tuple[SimpleNamespace, WordVo
             f"{config['n_words']}. Convert the release again."
         )
     try:
-        given: dict[str, Any] = {
-            name: tuple(sign) if isinstance(sign, list) else sign
-            for name, sign in config["signs"].items()
-        }
-        vocabulary = WordVocabulary(words, Signs(**given), max_tokens=MAX_TOKENS)
-    except (KeyError, TypeError, AttributeError) as error:
+        signs = msgspec.convert(config["signs"], Signs)
+        vocabulary = WordVocabulary(words, signs, max_tokens=MAX_TOKENS)
+    except (KeyError, msgspec.ValidationError) as error:
         raise UserError(
             f"{folder / CONFIG}: its signs don't match its vocabulary ({error}). Convert the "
             "release again."

@@ -15,7 +15,7 @@ Departure: States of ELMo
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import torch
@@ -272,11 +272,8 @@ class ElmoModel(Transformer):
             for rows in self._rows(len(states))
         ]
 
-        def joined(name: str) -> NDArray[Any]:
-            return np.concatenate([getattr(part, name) for part in parts])
-
-        first, first_log_probs = joined("first"), joined("first_log_probs")
-        return Scores(joined("log_probs"), first=first, first_log_probs=first_log_probs)
+        names = ("log_probs", "first", "first_log_probs")
+        return Scores(**{n: np.concatenate([getattr(part, n) for part in parts]) for n in names})
 
     def _words(self, query: Encoded) -> list[str]:
         """Return the words of an encoded query, without begin and end signs."""

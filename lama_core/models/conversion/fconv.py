@@ -146,8 +146,10 @@ def _tensors(config: dict[str, Any], state: State, file: Path) -> State:
         theirs, ours = f"decoder.convolutions.{number}", f"body.convolutions.{number}"
         shape = (kernel, widths[number], 2 * width)
         whole = _normalised(state, theirs, shape, (1, 1, 2 * width), (0, 1), file)
-        found[f"{ours}.weight"] = whole.transpose(2, 1, 0)
-        found[f"{ours}.bias"] = get_weight(state, f"{theirs}.bias", (2 * width,), file)
+        found |= {
+            f"{ours}.weight": whole.transpose(2, 1, 0),
+            f"{ours}.bias": get_weight(state, f"{theirs}.bias", (2 * width,), file),
+        }
     for number, (added, width) in projections_of(layers).items():
         place = f"projections.{number}"
         found |= _linear(state, f"decoder.{place}", f"body.{place}", (width, added), file)
@@ -157,12 +159,12 @@ def _tensors(config: dict[str, Any], state: State, file: Path) -> State:
     for number, (start, end) in enumerate(pairwise(ends)):
         inner = last // FACTOR ** (number + 1)
         tail = f"decoder.adaptive_softmax.tail.{number}"
-        found[f"tails.{number}.0.weight"] = get_weight(
-            state, f"{tail}.0.weight", (inner, last), file
-        )
-        found[f"tails.{number}.1.weight"] = get_weight(
-            state, f"{tail}.2.weight", (end - start, inner), file
-        )
+        found |= {
+            f"tails.{number}.0.weight": get_weight(state, f"{tail}.0.weight", (inner, last), file),
+            f"tails.{number}.1.weight": get_weight(
+                state, f"{tail}.2.weight", (end - start, inner), file
+            ),
+        }
     return found
 
 

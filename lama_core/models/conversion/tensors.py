@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from lama_core.errors import UserError
 from lama_core.files import read_file
-from lama_core.models.model_folder import check_memory
+from lama_core.models.model_folder import LIBRARY_ERRORS, check_memory
 
 CHUNK = 1 << 24  # numbers to write at once
 # Finds the refused name in an error of torch's restricted loader.
@@ -57,17 +57,7 @@ def read_pickle(path: Path, allowed: Sequence[type] = ()) -> Any:
             f"Refused: {path} references {found[1][:80]}, which could run code; nothing was "
             "executed. Download the official release."
         ) from error
-    except (
-        RuntimeError,
-        EOFError,
-        ValueError,
-        OSError,
-        LookupError,
-        AttributeError,
-        TypeError,
-        AssertionError,
-        MemoryError,
-    ) as error:
+    except (EOFError, *LIBRARY_ERRORS) as error:
         raise _damaged(path) from error
 
 

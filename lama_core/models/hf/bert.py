@@ -10,28 +10,17 @@ Source: Devlin et al. 2019, sections 3 and 3.1; logits equal `BertForMaskedLM`'s
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NamedTuple, cast
+from typing import cast
 
 import torch
 from torch import nn
 from torch.nn import functional
 
-from lama_core.models.hf.fast_tokenizer import FastTokenizer, read_tokenizer
-from lama_core.models.hf.layers import Linear, Norm, Output, Table, read_weights
-from lama_core.models.model_folder import CONFIG, WEIGHTS, read_json
+from lama_core.models.hf.fast_tokenizer import FastTokenizer
+from lama_core.models.hf.layers import BodyOutput, Linear, Norm, Output, Table, read_network
 
+OWN_NAMES = {"cls.predictions.bias": "cls.predictions.decoder.bias"}
 _ATTENDED = ("query", "key", "value")
-
-
-class BodyOutput(NamedTuple):
-    """Output of the encoder.
-
-    last_hidden_state: [row, position, dim]. hidden_states: the embeddings, then the output of each
-    layer; None if not requested.
-    """
-
-    last_hidden_state: torch.Tensor
-    hidden_states: tuple[torch.Tensor, ...] | None = None
 
 
 class BertMaskedLM(nn.Module):
@@ -89,7 +78,8 @@ class _Body(nn.Module):
         for layer in cast(nn.ModuleList, self.encoder["layer"]):
             states = layer(states, seen)
             collected.append(states)
-        return BodyOutput(states, tuple(collected) if output_hidden_states else None)
+        hidden_states = tuple(collected) if output_hidden_states else None
+        return BodyOutput(states, hidden_states=hidden_states)
 
 
 class _Embeddings(nn.Module):
@@ -170,16 +160,4 @@ def read_bert(folder: Path, dtype: torch.dtype) -> tuple[BertMaskedLM, FastToken
 
     Raises UserError if a file can't be read.
     """
-    config = SimpleNamespace(**read_json(folder / CONFIG))
-    with torch.device("meta"):  # no memory until the shapes are known to match the file's
-        model = BertMaskedLM(config)
-    table, projection = model.get_input_embeddings(), model.get_output_embeddings()
-    projection.weight = table.weight  # tied
-    read_weights(model, folder / WEIGHTS, dtype, own_name=_own_name, copy=True)
-    projection.weight = table.weight
-    return model, read_tokenizer(folder)
-
-
-def _own_name(key: str) -> str:
-    """Return a stored weight's name in `BertMaskedLM`."""
-    return "cls.predictions.decoder.bias" if key == "cls.predictions.bias" else key
+    return read_network(BertMaskedLM, folder, dtype, own_names=OWN_NAMES, copy=True)

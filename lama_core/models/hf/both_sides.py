@@ -86,13 +86,6 @@ class TokenHidingModel(InspectableModel):
         """Id of the token that replaces a hidden token."""
         raise NotImplementedError
 
-    def logits_at(self, ids: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
-        """Logits at the mask of each row, float32 [row, vocabulary].
-
-        ids: int64 [row, token], without padding. at: int64 [row], position of the mask.
-        """
-        raise NotImplementedError
-
     def framed(self, text: str) -> list[int]:
         """Token ids of a text, with special tokens."""
         before, after = self.vocabulary.frame
@@ -164,8 +157,7 @@ class TokenHidingModel(InspectableModel):
 
     def logits_of(self, copies: Sequence[MaskedCopy]) -> torch.Tensor:
         """Logits of the scored tokens in copies of one shape, float32 [copy, token, vocabulary]."""
-        ids, at = ([copy.ids for copy in copies], [copy.at for copy in copies])
-        return self.logits_at(torch.tensor(ids), torch.tensor(at))[:, None]
+        raise NotImplementedError
 
     def _score_copies(self, copies: Sequence[MaskedCopy], length: int) -> NDArray[np.float32]:
         """Log-probabilities of the scored tokens in copies of one shape, float32 [copy, token]."""

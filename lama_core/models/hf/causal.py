@@ -265,24 +265,17 @@ class CausalModel(InspectableModel):
         left: list[int],
         words: Sequence[Sequence[int]],
         suffix: list[int],
-        *,
-        n_last: int = 0,
-        until: float = math.inf,
     ) -> np.ndarray:
         """Log-probability of each token of the suffix after each word, float32 [word, token].
 
-        Words that aren't scored because the time is over have NaN. The left context is computed
-        once.
+        The left context is computed once.
 
         Args:
             left: Token ids left of the word.
             words: Token ids of each word; all have the same number.
             suffix: Token ids right of the word.
-            n_last: Number of words at the end that are scored even after `until`.
-            until: Time (`time.monotonic`) after which only the last `n_last` words are scored, and
-                at most `FEWEST_WORDS` of the first if no word was scored in time.
         """
-        *_, found = self._suffix_parts(left, words, suffix, prefix=None, n_last=n_last, until=until)
+        *_, found = self._suffix_parts(left, words, suffix)
         return found
 
     def _suffix_parts(
@@ -291,14 +284,18 @@ class CausalModel(InspectableModel):
         words: Sequence[Sequence[int]],
         suffix: list[int],
         *,
-        prefix: Prefix | None,
-        n_last: int,
-        until: float,
+        prefix: Prefix | None = None,
+        n_last: int = 0,
+        until: float = math.inf,
     ) -> Iterator[np.ndarray]:
         """Yield the values of `suffix_log_probs` after each pass; the array is the same.
 
-        The first pass has `FIRST_RESCORED` words, the others as many as fit. prefix: the left
-        context, if the model has read it.
+        The first pass has `FIRST_RESCORED` words, the others as many as fit. Words that aren't
+        scored because the time is over have NaN.
+
+        prefix: the left context, if the model has read it. n_last: number of words at the end that
+        are scored even after `until`. until: time (`time.monotonic`) after which only these are
+        scored, and at most `FEWEST_WORDS` of the first if no word was scored in time.
         """
         cache = (prefix or self._read(left)).cache if self.caches else None
         found = np.full((len(words), len(suffix)), np.nan, np.float32)
@@ -419,7 +416,11 @@ class CausalModel(InspectableModel):
             self.check_window(len(row))
         most = min(self.tokens_per_pass, max(1, self.logits_of_texts // self.vocabulary.size))
         reach = min(self.tree_reach, math.isqrt(self.masks_of_trees))
-        values: dict[int, np.ndarray] = {}
+        values = {
+            number: np.full(len(row), np.nan, np.float32)
+            for number, row in enumerate(rows)
+            if len(row) < 2
+        }
         in_trees = [number for number, row in enumerate(rows) if 1 < len(row) <= reach]
         trees = plan_trees([rows[number] for number in in_trees], min(most, reach))
         trees.sort(key=lambda tree: -len(tree.tokens))
@@ -477,18 +478,14 @@ class CausalModel(InspectableModel):
         self, rows: Sequence[Sequence[int]], numbers: Sequence[int]
     ) -> dict[int, np.ndarray]:
         """Return the log-probabilities of `chain_log_probs` for rows without trees, by index."""
-        longer = [number for number in numbers if len(rows[number]) > 1]
-        found = {number: np.full(len(rows[number]), np.nan, np.float32) for number in numbers}
-        if longer:
-            logits = self.logits(
-                [rows[number] for number in longer],
-                [range(len(rows[number]) - 1) for number in longer],
-            )
-            targets = torch.tensor([token for number in longer for token in rows[number][1:]])
-            values = to_cpu(chosen_log_probs(logits, targets))
-            parts = values.split([len(rows[number]) - 1 for number in longer])
-            found |= {n: _with_first(part.numpy()) for n, part in zip(longer, parts, strict=True)}
-        return found
+        logits = self.logits(
+            [rows[number] for number in numbers],
+            [range(len(rows[number]) - 1) for number in numbers],
+        )
+        targets = torch.tensor([token for number in numbers for token in rows[number][1:]])
+        values = to_cpu(chosen_log_probs(logits, targets))
+        parts = values.split([len(rows[number]) - 1 for number in numbers])
+        return {n: _with_first(part.numpy()) for n, part in zip(numbers, parts, strict=True)}
 
 
 def _with_first(later: np.ndarray) -> np.ndarray:

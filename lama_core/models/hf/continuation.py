@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import torch
 
+from lama_core.models.hf.prefix_tree import n_shared
+
 ROWS_PER_BATCH = 64
 # A batch's cache may hold at least this many tokens. After the prompts, each pass computes only one
 # token per text, so smaller batches would take many more passes.
@@ -160,8 +162,7 @@ def shared_prefixes(rows: Sequence[list[int]]) -> list[list[int]]:
 def _common_beginning(rows: Sequence[list[int]]) -> list[int]:
     """Return the tokens that all rows begin with, not including the last token of a row."""
     first, last = min(rows)[:-1], max(rows)[:-1]  # what these two share is shared by all
-    n = min(len(first), len(last))
-    return first[: next((at for at in range(n) if first[at] != last[at]), n)]
+    return first[: n_shared(first, last)]
 
 
 def batches_to_continue(

@@ -18,11 +18,6 @@ class Encoding(dict[str, Any]):
 
     words: list[list[int | None]]
 
-    @property
-    def input_ids(self) -> Any:
-        """The token ids; for several texts, a list for each."""
-        return self["input_ids"]
-
     def word_ids(self, number: int = 0) -> list[int | None]:
         """Return the number of the word that each token is in; None for special tokens."""
         return self.words[number]
@@ -31,25 +26,12 @@ class Encoding(dict[str, Any]):
 class FastTokenizer:
     """A tokenizer with the names and methods of transformers' that backends use.
 
-    special_tokens_map: the named special tokens, such as `eos_token`, as text. all_special_tokens:
-    these, each once. chat_template: Jinja text, or None.
+    Each name of SPECIAL, such as `eos_token`, is an attribute with the token as text, or None;
+    `eos_token_id` is its id. special_tokens_map: these tokens by name. all_special_tokens: these,
+    each once. chat_template: Jinja text, or None.
     """
 
     is_fast = True
-    bos_token: str | None
-    eos_token: str | None
-    unk_token: str | None
-    sep_token: str | None
-    pad_token: str | None
-    cls_token: str | None
-    mask_token: str | None
-    bos_token_id: int | None
-    eos_token_id: int | None
-    unk_token_id: int | None
-    sep_token_id: int | None
-    pad_token_id: int | None
-    cls_token_id: int | None
-    mask_token_id: int | None
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields without the lock, which can't be sent to another process."""
@@ -67,15 +49,13 @@ class FastTokenizer:
         self.backend_tokenizer = backend
         self.chat_template = chat_template
         self.model_max_length = config["model_max_length"]
+        self.special_tokens_map: dict[str, str] = {}
         for name in SPECIAL:
-            token = config.get(name)
-            setattr(self, name, token)
-            number = None if token is None else backend.token_to_id(token)
-            setattr(self, f"{name}_id", number)
-        named = {name: getattr(self, name) for name in SPECIAL}
-        self.special_tokens_map = {
-            name: token for name, token in named.items() if token is not None
-        }
+            setattr(self, name, config.get(name))
+            setattr(self, f"{name}_id", None)
+            if (token := config.get(name)) is not None:
+                setattr(self, f"{name}_id", backend.token_to_id(token))
+                self.special_tokens_map[name] = token
         self.all_special_tokens = list(dict.fromkeys(self.special_tokens_map.values()))
         self.all_special_ids = [backend.token_to_id(token) for token in self.all_special_tokens]
         self._lock = threading.Lock()
@@ -110,9 +90,7 @@ class FastTokenizer:
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
         """Return the text of tokens."""
-        backend = self.backend_tokenizer
-        text: str = backend.decode(list(ids), skip_special_tokens=skip_special_tokens)
-        return text
+        return self.backend_tokenizer.decode(list(ids), skip_special_tokens=skip_special_tokens)
 
     def convert_ids_to_tokens(self, ids: int | Sequence[int]) -> Any:
         """Return the token of an id, or a list of tokens."""

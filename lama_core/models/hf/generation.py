@@ -89,7 +89,7 @@ def prompt_ids(model: Any, prompt: str | Chat) -> list[int]:
     """Return the token ids of a prompt, with the special tokens that its model expects."""
     tokenizer = model.tokenizer
     if isinstance(prompt, str):
-        ids = list(tokenizer(prompt).input_ids)
+        ids = list(tokenizer(prompt)["input_ids"])
         if not ids:
             raise UserError(f"The prompt has no tokens for {model.name}: write a question.")
         return ids
@@ -101,7 +101,7 @@ def prompt_ids(model: Any, prompt: str | Chat) -> list[int]:
                     "remove it."
                 )
     text = render_chat(model.name, tokenizer, prompt)
-    return list(tokenizer(text, add_special_tokens=False).input_ids)
+    return list(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
 def _greedy(

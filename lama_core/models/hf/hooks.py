@@ -28,10 +28,9 @@ class HookedModel(Transformer):
 
     def __init__(self, name: str, model: Any, tokenizer: Any, *, identity: str) -> None:
         super().__init__(name, model, tokenizer, identity=identity)
-        self._stacks: dict[nn.Module, int] = {}
-        for number, stack in enumerate(_stacks(self.model)):
-            for module in stack:
-                self._stacks[module] = number
+        self._stacks: dict[nn.Module, int] = {
+            module: number for number, stack in enumerate(_stacks(self.model)) for module in stack
+        }
         self._hooked: set[nn.Module] = set()
         self._hook(self._stacks)
         self.text_embeddings.register_forward_hook(self._embedded)
@@ -51,6 +50,14 @@ class HookedModel(Transformer):
     def inputs_of(self, ids: torch.Tensor) -> dict[str, Any]:
         """Return the inputs of a pass over texts of one length. ids: int64 [row, token]."""
         return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+
+    def logits_of_ids(self, ids: torch.Tensor, at: int, *, slopes: bool = False) -> torch.Tensor:
+        """Logits at one position of texts of one length, float32 [row, vocabulary].
+
+        ids: int64 [row, token]. slopes: whether the pass needs gradients.
+        """
+        where = (torch.arange(len(ids)), torch.full((len(ids),), at))
+        return self.forward(where, slopes=slopes, **self.inputs_of(ids))[0]
 
     def read_at(self, encoded: Encoded) -> int:
         """Return the position in the layers' output that the first blank is predicted from."""

@@ -101,14 +101,6 @@ class Interval:
         return max(abs(missed), self.change)
 
 
-@dataclass(frozen=True, slots=True)
-class Integral:
-    """Integrated gradients, summed over the embeddings' dimensions: float64 [token]."""
-
-    contributions: torch.Tensor
-    n_points: int
-
-
 class InspectableModel(HookedModel):
     """A model whose layers can be read, and whose answers can be attributed to tokens."""
 
@@ -186,9 +178,7 @@ class InspectableModel(HookedModel):
             steps.append(Step(self._stacks[module], state(first), state(output)))
 
         with self.watching(watch):
-            where = (torch.tensor([0]), torch.tensor([at]))
-            ids = torch.tensor([encoded.token_ids])
-            own, _ = self.forward(where, **self.inputs_of(ids))
+            own = self.logits_of_ids(torch.tensor([encoded.token_ids]), at)
         return steps, own
 
     def _head_logits(
@@ -215,11 +205,9 @@ class InspectableModel(HookedModel):
             return with_states(output, states[:, None].expand(-1, hidden.shape[1], -1).to(hidden))
 
         first = replace(encoded, token_ids=encoded.token_ids[:1], positions=(0,))
-        n = len(states)
         with self.watching(replace_output):
-            where = (torch.arange(n), torch.full((n,), self.read_at(first)))
-            ids = torch.tensor([first.token_ids] * n)
-            return self.forward(where, **self.inputs_of(ids))[0]
+            ids = torch.tensor([first.token_ids] * len(states))
+            return self.logits_of_ids(ids, self.read_at(first))
 
     def erased(
         self, encoded: Encoded, word: Sequence[int], *, until: float = math.inf
@@ -277,11 +265,11 @@ class InspectableModel(HookedModel):
 
         baseline, log_probs = log_prob(0.0), float(self._log_probs([encoded], word)[0])
         if steps is None:
-            found = _integrate_adaptively(log_prob, integrate, baseline, log_probs, until)
+            found, n = _integrate_adaptively(log_prob, integrate, baseline, log_probs, until)
         else:
-            found = Integral(integrate(0.0, 1.0, steps), steps)
-        values = found.contributions[places].float().numpy()
-        return self._make_attribution(encoded, places, values, log_probs, baseline, found.n_points)
+            found, n = integrate(0.0, 1.0, steps), steps
+        values = found[places].float().numpy()
+        return self._make_attribution(encoded, places, values, log_probs, baseline, n)
 
     def _gradients(
         self, encoded: Encoded, word: Sequence[int], points: torch.Tensor
@@ -304,12 +292,10 @@ class InspectableModel(HookedModel):
     ) -> torch.Tensor:
         """`_gradients` of points in one pass, on the model's device."""
         embeddings = embeddings.detach().requires_grad_()
-        n = len(embeddings)
-        where = (torch.arange(n), torch.full((n,), self.read_at(encoded)))
-        inputs = self.inputs_of(torch.tensor([encoded.token_ids] * n))
+        ids = torch.tensor([encoded.token_ids] * len(embeddings))
         try:
             with self.passing(slopes=True), self.embedding(embeddings):
-                logits, _ = self.forward(where, slopes=True, **inputs)
+                logits = self.logits_of_ids(ids, self.read_at(encoded), slopes=True)
                 if self._here.embeddings is not None:
                     raise self._no_gradients("it doesn't embed its text with a single table")
                 total = word_log_probs(logits, [word]).sum()
@@ -399,8 +385,8 @@ def _integrate_adaptively(
     baseline: float,
     whole: float,
     until: float,
-) -> Integral:
-    """Integrate over intervals of the path, each with `POINTS_PER_INTERVAL` points.
+) -> tuple[torch.Tensor, int]:
+    """Integrate over intervals of the path; return the values, float64 [token], and n of points.
 
     Halve the interval with the largest error until the errors sum to at most `MIN_ERROR` or
     `MAX_ERROR_SHARE` of the difference between `whole` and `baseline`, `MAX_POINTS` points are
@@ -435,7 +421,7 @@ def _integrate_adaptively(
         total = halves[0].contributions + halves[1].contributions
         change = float((total - worst.contributions).abs().max())
         parts += [replace(half, change=change * HALVING_FACTOR / 2) for half in halves]
-    return Integral(torch.stack([part.contributions for part in parts]).sum(0), n_points)
+    return torch.stack([part.contributions for part in parts]).sum(0), n_points
 
 
 def word_log_probs(logits: torch.Tensor, words: Sequence[Sequence[int]]) -> torch.Tensor:

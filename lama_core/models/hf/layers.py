@@ -1,14 +1,17 @@
 """Layers that aren't initialised with random numbers, and a function that reads their weights."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import nn
 from torch.nn import functional
 
 from lama_core.errors import UserError
+from lama_core.models.hf.fast_tokenizer import FastTokenizer, read_tokenizer
+from lama_core.models.model_folder import CONFIG, WEIGHTS, read_json
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -17,6 +20,19 @@ class Output(NamedTuple):
     """Output of a forward pass. logits: [row, position, vocabulary]."""
 
     logits: torch.Tensor
+    past_key_values: Any = None
+
+
+class BodyOutput(NamedTuple):
+    """Output of a network without its head.
+
+    last_hidden_state: [row, position, dim]. past_key_values, hidden_states: None if not requested;
+    `hidden_states` has the embeddings, then the output of each layer.
+    """
+
+    last_hidden_state: torch.Tensor
+    past_key_values: Any = None
+    hidden_states: tuple[torch.Tensor, ...] | None = None
 
 
 class Linear(nn.Module):
@@ -87,12 +103,38 @@ class Table(nn.Module):
         return functional.embedding(rows, self.weight)
 
 
+def read_network(
+    make: Callable[[SimpleNamespace], M], folder: Path, dtype: torch.dtype, **options: Any
+) -> tuple[M, FastTokenizer]:
+    """Return the network and tokenizer of a folder whose digest the catalogue has.
+
+    The output embeddings are the input embeddings.
+
+    Args:
+        make: Builds the network from the folder's configuration.
+        folder: The folder.
+        dtype: Type of the weights.
+        options: Options of `read_weights`.
+
+    Raises:
+        UserError: If a file can't be read.
+    """
+    config = SimpleNamespace(**read_json(folder / CONFIG))
+    with torch.device("meta"):  # no memory until the shapes are known to match the file's
+        model: Any = make(config)
+    table, projection = model.get_input_embeddings(), model.get_output_embeddings()
+    projection.weight = table.weight
+    read_weights(model, folder / WEIGHTS, dtype, **options)
+    projection.weight = table.weight
+    return model, read_tokenizer(folder)
+
+
 def read_weights(
     module: M,
     file: Path,
     dtype: torch.dtype,
     *,
-    own_name: Callable[[str], str] = str,
+    own_names: Mapping[str, str] = MappingProxyType({}),
     copy: bool = False,
     device: str = "cpu",
 ) -> M:
@@ -104,7 +146,7 @@ def read_weights(
         module: The module.
         file: The weights.
         dtype: Type to convert the weights to.
-        own_name: Maps a stored weight's name to the module's; empty if it isn't needed.
+        own_names: The module's names of weights that are stored under other names.
         copy: Copy the weights instead of mapping them.
         device: Device to load the weights to.
 
@@ -117,8 +159,7 @@ def read_weights(
     found = {}
     try:
         with safe_open(file, "pt") as stored:
-            keys = {own_name(key): key for key in stored.keys()}  # noqa: SIM118 (no mapping)
-            keys.pop("", None)
+            keys = {own_names.get(key, key): key for key in stored.keys()}  # noqa: SIM118
             for name in sorted(keys.keys() ^ wanted.keys()):
                 what = "lacks weight" if name in wanted else "has an unexpected weight"
                 raise UserError(f"{file} {what} {name[:80]!r}. Convert the release again.")

@@ -9,17 +9,15 @@ Source: Touvron et al. 2023, section 2.2; Su et al. 2021 (rotary embeddings); Ai
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NamedTuple
 
 import torch
 from torch import nn
 from torch.nn import functional
 
-from lama_core.models.hf.fast_tokenizer import FastTokenizer, read_tokenizer
-from lama_core.models.hf.layers import Linear, RmsNorm, Table, read_weights
-from lama_core.models.model_folder import CONFIG, WEIGHTS, read_json
+from lama_core.models.hf.fast_tokenizer import FastTokenizer
+from lama_core.models.hf.layers import BodyOutput, Linear, Output, RmsNorm, Table, read_network
 
-_TABLE, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
+OWN_NAMES = {"lm_head.weight": "model.embed_tokens.weight"}  # one table, stored under either name
 
 Pair = tuple[torch.Tensor, torch.Tensor]
 
@@ -56,25 +54,6 @@ class PrefixCache:
         self.layers = [(keys[rows], values[rows]) for keys, values in self.layers]
 
 
-class BodyOutput(NamedTuple):
-    """Output of the layers.
-
-    last_hidden_state: [row, position, dim]. past_key_values: None if not requested. hidden_states:
-    the embeddings, then the output of each layer, the last one normalised; None if not requested.
-    """
-
-    last_hidden_state: torch.Tensor
-    past_key_values: PrefixCache | None = None
-    hidden_states: tuple[torch.Tensor, ...] | None = None
-
-
-class CausalOutput(NamedTuple):
-    """Output of a forward pass. logits: [row, position, vocabulary]."""
-
-    logits: torch.Tensor
-    past_key_values: PrefixCache | None = None
-
-
 class LlamaCausalLM(nn.Module):
     """The layers and the head, with the interface of transformers' `LlamaForCausalLM`."""
 
@@ -106,7 +85,7 @@ class LlamaCausalLM(nn.Module):
         position_ids: torch.Tensor | None = None,
         past_key_values: PrefixCache | None = None,
         use_cache: bool = False,
-    ) -> CausalOutput:
+    ) -> Output:
         """Return logits for token ids int64 [row, position].
 
         Args:
@@ -118,7 +97,7 @@ class LlamaCausalLM(nn.Module):
             use_cache: Whether to make a cache if there is none.
         """
         output = self.model(input_ids, attention_mask, position_ids, past_key_values, use_cache)
-        return CausalOutput(self.lm_head(output[0]), output[1])
+        return Output(self.lm_head(output[0]), output[1])
 
 
 class _Body(nn.Module):
@@ -276,16 +255,4 @@ def read_llama(
 
     Raises UserError if a file can't be read.
     """
-    config = SimpleNamespace(**read_json(folder / CONFIG))
-    with torch.device("meta"):  # no memory until the shapes are known to match the file's
-        model = LlamaCausalLM(config)
-    table = model.model.embed_tokens
-    model.lm_head.weight = table.weight  # tied
-    read_weights(model, folder / WEIGHTS, dtype, own_name=_own_name, device=device)
-    model.lm_head.weight = table.weight
-    return model, read_tokenizer(folder)
-
-
-def _own_name(key: str) -> str:
-    """Return a stored weight's name in `LlamaCausalLM`: the tied table may have the head's name."""
-    return _TABLE if key == _HEAD else key
+    return read_network(LlamaCausalLM, folder, dtype, own_names=OWN_NAMES, device=device)

@@ -127,17 +127,9 @@ class Path:
         if state.shape != self.state.shape or float((self.state - state).abs().max()) > bound:
             raise self.refusal("more than attention and MLPs changes its hidden states")
 
-    def activate(self, state: torch.Tensor) -> None:
-        """Scale each dimension of the sum to an activation's output. state: that output, [dim]."""
-        self._apply_step(Scaling(torch.where(self.state.abs() > 1e-30, state / self.state, 0.0)))
-
-    def project(self, module: nn.Module) -> None:
-        """Apply a projection."""
-        self._apply_step(Projection(weight_of(module)), _bias_of(module))
-
     def normalise(self, module: nn.Module, after: torch.Tensor) -> None:
         """Apply a norm with its scale for this text. after: the norm's output, [dim]."""
-        self._apply_step(self.scaling_of(module, self.state, after), _bias_of(module))
+        self.apply(self.scaling_of(module, self.state, after), _bias_of(module))
 
     def scaling_of(self, module: nn.Module, state: torch.Tensor, after: torch.Tensor) -> Scaling:
         """Return a norm without its bias as a scaling. state, after: the input and output."""
@@ -178,7 +170,8 @@ class Path:
         """Return the error for a model whose logits can't be divided into parts."""
         return unsupported(self.model.name, self.model.model, why)
 
-    def _apply_step(self, step: Step, bias: torch.Tensor | None = None) -> None:
+    def apply(self, step: Step, bias: torch.Tensor | None = None) -> None:
+        """Apply a step to the state, then add a bias, [dim]."""
         self.steps.append(step)
         self.state = step.apply(self.state)
         if bias is not None:
@@ -207,17 +200,7 @@ def logit_parts(
     answer: Sequence[int],
     against: Sequence[int] | None = None,
 ) -> LogitParts:
-    """Return the parts of an answer's logit at the first blank.
-
-    Args:
-        model: The model.
-        encoded: The text.
-        answer: The tokens that can write the answer; the one with the largest logit is used.
-        against: The tokens that can write another answer, whose parts are subtracted; or None.
-
-    Raises:
-        UserError: If the model's family isn't supported.
-    """
+    """Return the parts of an answer's logit at the first blank: see `PartReader.logit_parts`."""
     parts = find_parts(model.name, model.model)
     seen, logits = run_or_refuse(lambda: _run(model, parts, encoded))
     path = _path(model, parts, seen)
@@ -226,8 +209,8 @@ def logit_parts(
     chosen = [_best(logits, answer), *([] if against is None else [_best(logits, against)])]
     signs = torch.tensor([1.0, -1.0][: len(chosen)], dtype=torch.float64)
     directions = path.directions(signs @ _double(table.weight[chosen]))
-    stored = _given_bias(table)
-    bias = 0.0 if stored is None else float(signs @ _double(stored[chosen]))
+    stored = _bias_of(table)
+    bias = 0.0 if stored is None else float(signs @ stored[chosen])
     logit = float(signs @ logits[chosen])
     named = [
         LogitPart(term.layer, term.part, float(directions[term.at] @ term.vector))
@@ -266,8 +249,7 @@ def _run(
             seen[module] = Seen(before, after)
 
     with model.watching(watch, (*modules, *parts.head)):
-        where = (torch.tensor([0]), torch.tensor([at]))
-        logits, _ = model.forward(where, **model.inputs_of(torch.tensor([encoded.token_ids])))
+        logits = model.logits_of_ids(torch.tensor([encoded.token_ids]), at)
     model.check_numbers(logits)
     return seen, to_cpu(logits)[0].double()
 
@@ -296,10 +278,11 @@ def _path(model: HookedModel, parts: ModelParts, seen: dict[nn.Module, Seen]) ->
             continue
         if before.shape != path.state.shape:
             raise path.refusal("its head reads more than the last hidden state")
-        path.activate(before)
+        activation = torch.where(path.state.abs() > 1e-30, before / path.state, 0.0)
+        path.apply(Scaling(activation))
         weight = getattr(module, "weight", None)
         if weight is not None and weight.ndim == 2:
-            path.project(module)
+            path.apply(Projection(weight_of(module)), _bias_of(module))
         else:
             path.normalise(module, seen[module].after)
     return path
@@ -377,7 +360,9 @@ def _words(model: HookedModel, raised: torch.Tensor) -> tuple[str, ...]:
 
 def _check_logits(path: Path, table: Any, logits: torch.Tensor) -> None:
     """Raise UserError if the logits aren't the output embeddings times the last state."""
-    product = functional.linear(path.state.to(table.weight), table.weight, _given_bias(table))
+    bias = _bias_of(table)
+    given = None if bias is None else bias.to(table.weight)
+    product = functional.linear(path.state.to(table.weight), table.weight, given)
     bound = TOLERANCES[path.model.precision] * max(float(logits.std()), 1e-3)
     if float((to_cpu(product).double() - logits).abs().max()) > bound:
         raise path.refusal("its logits aren't a product with the last hidden state")
@@ -398,11 +383,6 @@ def _double(values: torch.Tensor) -> torch.Tensor:
     return to_cpu(values.detach()).double()
 
 
-def _given_bias(module: nn.Module) -> torch.Tensor | None:
-    bias = getattr(module, "bias", None)
-    return bias if isinstance(bias, torch.Tensor) else None
-
-
 def _bias_of(module: nn.Module) -> torch.Tensor | None:
-    bias = _given_bias(module)
-    return None if bias is None else _double(bias)
+    bias = getattr(module, "bias", None)
+    return _double(bias) if isinstance(bias, torch.Tensor) else None

@@ -19,7 +19,7 @@ from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place, places_of
 from lama_core.errors import UserError
 from lama_core.models.devices import to_cpu
-from lama_core.models.hf.both_sides import TokenHidingModel
+from lama_core.models.hf.both_sides import MaskedCopy, TokenHidingModel
 from lama_core.models.hf.transformer import pack
 from lama_core.models.protocols import Context, Encoded, Kind, Scores, WordScore
 from lama_core.models.vocabulary import token_ids
@@ -44,9 +44,10 @@ class MaskedModel(TokenHidingModel):
     def mask_id(self) -> int:
         return int(self.tokenizer.mask_token_id)
 
-    def logits_at(self, ids: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
-        where = (torch.arange(len(ids)), at)
-        return self.forward(where, input_ids=ids, attention_mask=torch.ones_like(ids))[0]
+    def logits_of(self, copies: Sequence[MaskedCopy]) -> torch.Tensor:
+        where = (torch.arange(len(copies)), torch.tensor([copy.at for copy in copies]))
+        ids = torch.tensor([copy.ids for copy in copies])
+        return self.forward(where, **self.inputs_of(ids))[0][:, None]
 
     def without(self, encoded: Encoded, at: int) -> Encoded:
         """Return the text with one token masked."""

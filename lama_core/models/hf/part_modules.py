@@ -167,13 +167,12 @@ def find_parts(name: str, model: Any) -> ModelParts:
     for names in FAMILIES:
         stack = _find(model, names.layers)
         if isinstance(stack, nn.ModuleList) and len(stack):
-            layers = [_layer(module, names) for module in stack]
-            if None not in layers:
-                head = (_find(model, path) for path in names.head)
-                return ModelParts(
-                    tuple(layer for layer in layers if layer is not None),
-                    tuple(module for module in head if module is not None),
-                )
+            try:
+                layers = tuple(_layer(module, names) for module in stack)
+            except AttributeError:  # another family with these layers
+                continue
+            head = (_find(model, path) for path in names.head)
+            return ModelParts(layers, tuple(module for module in head if module is not None))
     raise unsupported(name, model, "the names of these modules aren't known")
 
 
@@ -185,16 +184,17 @@ def unsupported(name: str, model: Any, why: str) -> UserError:
     )
 
 
-def _layer(module: nn.Module, names: _Names) -> Layer | None:
-    """Return a layer's modules; None if one of them is missing."""
-    parts = (names.attention, names.mlp)
-    outs = (names.attention_out or names.attention, names.mlp_out or names.mlp)
-    found = [_find(module, path) for path in (*parts, *outs, *names.norms)]
-    known = [part for part in found if part is not None]
-    if known != found:
-        return None
-    attention, mlp, attention_out, mlp_out, *norms = known
-    return Layer(module, attention, mlp, attention_out, mlp_out, tuple(norms))
+def _layer(module: nn.Module, names: _Names) -> Layer:
+    """Return a layer's modules; raise AttributeError if one of them is missing."""
+    find = module.get_submodule
+    return Layer(
+        module,
+        find(names.attention),
+        find(names.mlp),
+        find(names.attention_out or names.attention),
+        find(names.mlp_out or names.mlp),
+        tuple(map(find, names.norms)),
+    )
 
 
 def _find(module: nn.Module, path: str) -> nn.Module | None:

@@ -9,7 +9,6 @@ import hashlib
 import json
 import platform
 from contextlib import suppress
-from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 
@@ -27,38 +26,34 @@ LIBRARIES = ("torch", "transformers", "tokenizers", "safetensors", "numpy")
 MAX_BYTES = 4096
 
 
-class PassedChecks:
-    """The stored result of a model's checks for one kind and precision, on the chosen device."""
+def checks_file(folder: Path, kind: str, precision: str) -> Path:
+    """Return the file for a model's checks in one kind and precision, on the chosen device."""
+    settings = [
+        VERSION,
+        __version__,
+        folder_digest(folder),
+        kind,
+        precision,
+        chosen_device(),
+        platform.machine(),
+        torch.backends.cpu.get_cpu_capability(),
+        *map(version, LIBRARIES),
+    ]
+    name = hashlib.sha256(json.dumps(settings).encode()).hexdigest()
+    return cache_dir() / "models" / "checked" / f"{name}.json"
 
-    def __init__(self, folder: Path, kind: str, precision: str) -> None:
-        self._folder, self._kind, self._precision = folder, kind, precision
 
-    @cached_property
-    def _file(self) -> Path:
-        settings = [
-            VERSION,
-            __version__,
-            folder_digest(self._folder),
-            self._kind,
-            self._precision,
-            chosen_device(),
-            platform.machine(),
-            torch.backends.cpu.get_cpu_capability(),
-            *map(version, LIBRARIES),
-        ]
-        name = hashlib.sha256(json.dumps(settings).encode()).hexdigest()
-        return cache_dir() / "models" / "checked" / f"{name}.json"
+def find_passed(file: Path) -> int | None:
+    """Return the number of rows of the embedding table if the model passed; else None."""
+    try:
+        stored = json.loads(read_file(file, MAX_BYTES))
+    except (UserError, ValueError, RecursionError):
+        return None
+    rows = stored.get("rows") if isinstance(stored, dict) else None
+    return rows if type(rows) is int and 0 < rows <= MAX_SIZE else None
 
-    def find(self) -> int | None:
-        """Return the number of rows of the embedding table if the model passed; else None."""
-        try:
-            stored = json.loads(read_file(self._file, MAX_BYTES))
-        except (UserError, ValueError, RecursionError):
-            return None
-        rows = stored.get("rows") if isinstance(stored, dict) else None
-        return rows if type(rows) is int and 0 < rows <= MAX_SIZE else None
 
-    def store(self, rows: int) -> None:
-        """Store that the model passed all checks. rows: number of rows of its embedding table."""
-        with suppress(OSError):  # the next process runs the checks again
-            write_text_atomically(self._file, json.dumps({"rows": rows}))
+def store_passed(file: Path, rows: int) -> None:
+    """Store that the model passed all checks. rows: number of rows of its embedding table."""
+    with suppress(OSError):  # the next process runs the checks again
+        write_text_atomically(file, json.dumps({"rows": rows}))

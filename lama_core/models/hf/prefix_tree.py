@@ -70,7 +70,7 @@ def plan_trees(rows: Sequence[Sequence[int]], max_tokens: int) -> list[Tree]:
     before: Sequence[int] = ()
     for number in sorted(range(len(rows)), key=lambda number: tuple(rows[number])):
         row = rows[number]
-        shared = path[: _n_shared(before, row)]
+        shared = path[: n_shared(before, row[:-1])]
         room = min(max_tokens, max(WIDTH, LONG * len(row)))
         if not trees or len(trees[-1].tokens) + len(row) - 1 - len(shared) > room:
             trees.append(Tree())
@@ -79,15 +79,12 @@ def plan_trees(rows: Sequence[Sequence[int]], max_tokens: int) -> list[Tree]:
     return trees
 
 
+def n_shared(left: Sequence[int], right: Sequence[int]) -> int:
+    """Return the number of tokens that two rows both begin with."""
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((n for n, (one, other) in pairs if one != other), min(len(left), len(right)))
+
+
 def padded(values: Sequence[int], width: int) -> list[int]:
     """Pad values with zeros to a width; no token attends to padding."""
     return [*values, *[0] * (width - len(values))]
-
-
-def _n_shared(left: Sequence[int], right: Sequence[int]) -> int:
-    """Return the length of two rows' common prefix, without the right row's last token."""
-    limit = min(len(left), len(right) - 1)
-    number = 0
-    while number < limit and left[number] == right[number]:
-        number += 1
-    return number

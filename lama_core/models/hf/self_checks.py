@@ -74,10 +74,9 @@ def self_checked(model: M) -> tuple[M, bool]:
     wanted = [logits[places] for logits, places in zip(plain, at, strict=True)]
 
     def answer(some: Sequence[int]) -> bool:
-        def ask() -> torch.Tensor:
-            return model.logits([rows[n] for n in some], [at[n] for n in some])
-
-        return _agrees(model, ask, torch.cat([wanted[n] for n in some]))
+        texts, places = [rows[n] for n in some], [at[n] for n in some]
+        expected = torch.cat([wanted[n] for n in some])
+        return _agrees(model, lambda: model.logits(texts, places), expected)
 
     everything = range(len(rows))
     passed = answer(everything) and all(answer([one]) for one in everything)
@@ -138,11 +137,10 @@ def _check_cache(model: CausalModel, row: Sequence[int], plain: torch.Tensor) ->
     words = [[row[first]], [row[first]]]
     targets = torch.tensor(row[first + 1 :])
     chosen = plain[first:-1].log_softmax(1).gather(1, targets[:, None].to(plain.device))[:, 0]
+    left, suffix = list(row[:first]), list(row[first + 1 :])
 
     def ask() -> torch.Tensor:
-        return torch.from_numpy(
-            model.suffix_log_probs(list(row[:first]), words, list(row[first + 1 :]))
-        )
+        return torch.from_numpy(model.suffix_log_probs(left, words, suffix))
 
     if not _agrees(model, ask, chosen.expand(2, -1), float(to_cpu(plain).std())):
         model.caches = False

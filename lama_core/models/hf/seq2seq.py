@@ -55,9 +55,6 @@ class Seq2SeqModel(TokenHidingModel):
     def mask_id(self) -> int:
         return self.vocabulary.sentinels[0]
 
-    def logits_at(self, ids: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
-        return self._blank_logits(ids, torch.ones_like(ids))
-
     def plain_logits(self, row: Sequence[int]) -> torch.Tensor:
         """Logits after the decoder's start token and sentinel, float32 [2, vocabulary], uncut."""
         with self.passing():
@@ -68,8 +65,7 @@ class Seq2SeqModel(TokenHidingModel):
     def inputs_of(self, ids: torch.Tensor) -> dict[str, Any]:
         """Return the inputs of a pass over texts of one length; the decoder fills the blank."""
         start = torch.tensor(self._start_ids).repeat(len(ids), 1)
-        more = {"decoder_input_ids": start, "use_cache": False}
-        return {**super().inputs_of(ids), **more}
+        return {**super().inputs_of(ids), "decoder_input_ids": start, "use_cache": False}
 
     def read_at(self, encoded: Encoded) -> int:
         return len(self._start_ids) - 1

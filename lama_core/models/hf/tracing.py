@@ -76,11 +76,6 @@ class Pass:
     clean: tuple[torch.Tensor, ...]
 
 
-def default_window(n_layers: int) -> int:
-    """Return the number of layers that are restored together: the paper's share."""
-    return max(1, round(n_layers * WINDOW_SHARE))
-
-
 def find_tokens(model: HookedModel, query: Query, encoded: Encoded, words: str) -> tuple[int, ...]:
     """Return the positions of the tokens of some words, where they first occur in a text.
 
@@ -125,23 +120,8 @@ def trace(
 ) -> Trace:
     """Return the probability of a word at the first blank after each restoration.
 
-    Args:
-        model: The model.
-        encoded: The text.
-        subject: Positions of the subject's tokens, consecutive.
-        word: The tokens that can write the word.
-        part: What to restore.
-        window: Number of layers to restore attention or MLPs in; None for the paper's share.
-        draws: Number of draws of noise.
-        seed: Seed of the noise.
-        until: Time (`time.monotonic`) after which no more passes start. The means are over the
-            finished draws; if none is finished, the first draw's values are returned, with NaN for
-            those not computed.
-        tick: Called after each pass with the number of finished restorations and their total
-            number.
-
-    Raises:
-        UserError: If the model's family isn't supported.
+    The parameters are those of `PartReader.trace`. If no draw is finished in time, the first draw
+    has NaN for the values that weren't computed.
     """
     parts = find_parts(model.name, model.model)
     layers = tuple(layer.whole for layer in parts.layers)
@@ -151,7 +131,7 @@ def trace(
         "attention": tuple(layer.attention for layer in parts.layers),
         "mlp": tuple(layer.mlp for layer in parts.layers),
     }[part]
-    width = 1 if part == "states" else window or default_window(n_layers)
+    width = 1 if part == "states" else window or max(1, round(n_layers * WINDOW_SHARE))
     ids = torch.tensor([encoded.token_ids])
     with model.passing():
         plain = model.text_embeddings(ids.to(model.device)).clone()
@@ -215,8 +195,7 @@ def _clean_pass(
         found[module] = state.reshape(-1, state.shape[-1]).clone()
 
     with model.watching(keep, restored):
-        where = (torch.tensor([0]), torch.tensor([model.read_at(encoded)]))
-        logits, _ = model.forward(where, **model.inputs_of(ids))
+        logits = model.logits_of_ids(ids, model.read_at(encoded))
     if len(found) < len(restored):
         raise unsupported(model.name, model.model, "not all of its layers run")
     model.check_numbers(logits)

@@ -85,10 +85,7 @@ class ServerModel(ServedModel):
         super().__init__(name, server, identity=identity)
         self.n_list = n_list
         self.is_shifted = is_shifted
-
-    @cached_property
-    def notes(self) -> list[str]:
-        return [
+        self.notes = [
             "Remote weights can't be hashed: runs identify this model by the server's URL, the "
             "model's name and the server's record of it.",
             "The server's log-probabilities are one token too early; this is corrected."
