@@ -40,6 +40,8 @@ class AdaptiveSoftmaxNetwork(nn.Module):
 
     def __init__(self, config: SimpleNamespace) -> None:
         super().__init__()
+        if config.cutoffs[-1] != config.vocab_size:
+            raise ValueError("the last cluster doesn't end with the vocabulary")
         self.config = config
 
     @property

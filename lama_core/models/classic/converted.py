@@ -5,7 +5,7 @@ vocabulary (`signs`, see `whole_words.Signs`).
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,7 +14,7 @@ import msgspec
 
 from lama_core.errors import UserError
 from lama_core.files import read_file
-from lama_core.models.model_folder import CONFIG, read_json
+from lama_core.models.model_folder import CONFIG, LIBRARY_ERRORS, read_json
 from lama_core.models.whole_words import Signs, WordVocabulary
 
 if TYPE_CHECKING:
@@ -90,21 +90,9 @@ def read_description(folder: Path, *names: str) -> tuple[SimpleNamespace, WordVo
     return SimpleNamespace(**sizes), vocabulary
 
 
-def are_sizes(values: Iterable[object], *, least: int = 1) -> bool:
-    """Whether all values are integers from `least` to 2**24 - 1."""
-    return all(type(value) is int and least <= value < 1 << 24 for value in values)
-
-
-def are_cutoffs(cutoffs: Sequence[int], n_words: int) -> bool:
-    """Whether cutoffs increase, and the last one is the size of the vocabulary."""
-    increasing = are_sizes(cutoffs) and list(cutoffs) == sorted(set(cutoffs))
-    return increasing and cutoffs[-1] == n_words
-
-
 def open_release(
     folder: Path,
     sizes: Sequence[str],
-    fits: Callable[[SimpleNamespace], bool],
     make: Callable[[SimpleNamespace], M],
     dtype: "torch.dtype",
 ) -> tuple[M, WordVocabulary]:
@@ -113,8 +101,8 @@ def open_release(
     Args:
         folder: The release.
         sizes: Required sizes in its configuration.
-        fits: Returns whether a configuration is valid.
-        make: Builds the network from a configuration.
+        make: Builds the network from a configuration; raises an exception for sizes that no network
+            has, unless the weights don't have them, either.
         dtype: Type of the weights.
 
     Raises:
@@ -126,11 +114,10 @@ def open_release(
 
     config, vocabulary = read_description(folder, *sizes)
     try:
-        valid = fits(config)
-    except (TypeError, ValueError, LookupError):
-        valid = False
-    if not valid:
-        raise UserError(f"{folder / CONFIG} has invalid sizes. Convert the release again.")
-    with torch.device("meta"):
-        model = make(config)
+        with torch.device("meta"):
+            model = make(config)
+    except LIBRARY_ERRORS as error:
+        raise UserError(
+            f"{folder / CONFIG} has invalid sizes. Convert the release again."
+        ) from error
     return read_weights(model, folder / WEIGHTS, dtype), vocabulary

@@ -25,7 +25,7 @@ from torch.nn import functional
 
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import places_of
-from lama_core.models.classic.converted import LOGITS, N_CHARACTERS, are_sizes, open_release
+from lama_core.models.classic.converted import LOGITS, N_CHARACTERS, open_release
 from lama_core.models.devices import map_distinct, to_cpu
 from lama_core.models.hf.layers import Convolution, Linear, Table
 from lama_core.models.hf.transformer import Transformer
@@ -60,6 +60,7 @@ SIZES = (
 BEGIN_TEXT, END_TEXT, BEGIN_WORD, END_WORD, PADDING = range(256, 261)
 FORGET_BIAS = 1.0
 PASSES = 1
+MAX_PARTS = 100  # highway layers, or groups of filters
 WORDS_PER_PASS = 512
 
 States = list[list[tuple[torch.Tensor, torch.Tensor]]]
@@ -70,6 +71,8 @@ class Elmo(nn.Module):
 
     def __init__(self, config: SimpleNamespace, *, n_words: int) -> None:
         super().__init__()
+        if max(config.n_highway, len(config.filters)) >= MAX_PARTS:
+            raise ValueError("too many highway layers or filters")
         self.config = config
         self.characters = _Characters(config)
         self.directions = nn.ModuleList(
@@ -186,7 +189,7 @@ class _Lstm(nn.Module):
         super().__init__()
         self.gates = Linear(2 * config.projection_dim, 4 * config.dim)
         self.projection = Linear(config.dim, config.projection_dim, bias=False)
-        self.cell_clip, self.proj_clip = config.cell_clip, config.proj_clip
+        self.cell_clip, self.proj_clip = float(config.cell_clip), float(config.proj_clip)
 
     def forward(
         self,
@@ -439,20 +442,6 @@ class ElmoModel(Transformer):
             return torch.cat(self._spelled([self.vocabulary.words[number] for number in ids]))
 
 
-def _fits(config: SimpleNamespace) -> bool:
-    """Whether the sizes in a release's configuration are valid."""
-    names = ("char_dim", "max_characters", "dim", "projection_dim", "n_layers")
-    kernels = [kernel for kernel, _ in config.filters]
-    widths = [width for _, width in config.filters]
-    return (
-        are_sizes([*(getattr(config, name) for name in names), *kernels, *widths])
-        and are_sizes([config.n_highway], least=0)
-        and all(isinstance(clip, int | float) for clip in (config.cell_clip, config.proj_clip))
-        and max(config.n_highway, len(kernels)) < 100
-        and max(kernels) <= config.max_characters
-    )
-
-
 def open_elmo(
     name: str, folder: Path, dtype: torch.dtype, device: str, identity: str, *, passes: str = ""
 ) -> ElmoModel:
@@ -461,6 +450,6 @@ def open_elmo(
     def make(config: SimpleNamespace) -> Elmo:
         return Elmo(config, n_words=config.vocab_size)
 
-    model, vocabulary = open_release(folder, SIZES, _fits, make, dtype)
+    model, vocabulary = open_release(folder, SIZES, make, dtype)
     n_passes = int(passes) if passes else PASSES
     return ElmoModel(name, model.to(device), vocabulary, identity=identity, passes=n_passes)

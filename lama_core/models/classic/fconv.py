@@ -22,8 +22,6 @@ from lama_core.models.classic.causal_words import (
 from lama_core.models.classic.converted import (
     FACTOR,
     MAX_LAYERS,
-    are_cutoffs,
-    are_sizes,
     layer_widths,
     open_release,
     projections_of,
@@ -62,6 +60,9 @@ class _Body(nn.Module):
     def __init__(self, config: SimpleNamespace) -> None:
         super().__init__()
         layers = config.convolutions
+        reaches = (residual in range(n + 1) for n, (_, _, residual) in enumerate(layers, start=1))
+        if len(layers) > MAX_LAYERS or not all(reaches):
+            raise ValueError("too many layers, or a residual from before the first layer")
         widths = layer_widths(layers)
         self.embedding = Table(config.vocab_size, config.embed_dim)
         self.widened = Linear(config.embed_dim, widths[0])
@@ -91,19 +92,6 @@ class _Body(nn.Module):
         return states
 
 
-def _fits(config: SimpleNamespace) -> bool:
-    """Whether the layers and cutoffs in a release's configuration are valid."""
-    layers = config.convolutions
-    return (
-        0 < len(layers) <= MAX_LAYERS
-        and all(
-            are_sizes([width, kernel]) and are_sizes([residual], least=0) and residual <= number + 1
-            for number, (width, kernel, residual) in enumerate(layers)
-        )
-        and are_cutoffs(config.cutoffs, config.vocab_size)
-    )
-
-
 def open_fconv(
     name: str, folder: Path, dtype: torch.dtype, device: str, identity: str
 ) -> CausalWordModel:
@@ -114,5 +102,5 @@ def open_fconv(
         return FConv(config)
 
     sizes = ("embed_dim", "convolutions", "cutoffs")
-    model, vocabulary = open_release(folder, sizes, _fits, make, dtype)
+    model, vocabulary = open_release(folder, sizes, make, dtype)
     return CausalWordModel(name, model.to(device), vocabulary, identity=identity)

@@ -24,7 +24,7 @@ from lama_core.models.classic.causal_words import (
     CausalWordModel,
     joined,
 )
-from lama_core.models.classic.converted import are_cutoffs, are_sizes, open_release
+from lama_core.models.classic.converted import open_release
 from lama_core.models.hf.layers import Linear, Norm, Output, Table
 
 EPSILON = 1e-5
@@ -52,6 +52,8 @@ class TransformerXL(AdaptiveSoftmaxNetwork):
 
     def __init__(self, config: SimpleNamespace, *, zero_memory: bool) -> None:
         super().__init__(config)
+        if type(config.mem_len) is not int or config.mem_len < 1:
+            raise ValueError("mem_len is not a positive number")
         ends = config.cutoffs
         sizes = [end - start for start, end in zip([0, *ends], ends, strict=False)]
         widths = [config.d_model // config.div_val**cluster for cluster in range(len(sizes))]
@@ -156,7 +158,7 @@ class _Layer(nn.Module):
     def __init__(self, config: SimpleNamespace) -> None:
         super().__init__()
         self.heads, self.width, d_model = config.n_head, config.d_head, config.d_model
-        self.clamp = config.clamp_len
+        self.clamp = int(config.clamp_len)
         inner = self.heads * self.width
         self.queries_keys_values = Linear(d_model, 3 * inner, bias=False)
         self.distances = Linear(d_model, inner, bias=False)
@@ -220,13 +222,6 @@ class _Layer(nn.Module):
         return self.distances(waves).view(n, self.heads, self.width)
 
 
-def _fits(config: SimpleNamespace) -> bool:
-    """Whether the sizes in a release's configuration are valid."""
-    sizes = [getattr(config, name) for name in SIZES[:6]]
-    whole = are_sizes([*sizes, config.div_val]) and type(config.clamp_len) is int
-    return whole and len(config.cutoffs) > 1 and are_cutoffs(config.cutoffs, config.vocab_size)
-
-
 def open_transformer_xl(
     name: str, folder: Path, dtype: torch.dtype, device: str, identity: str, *, memory: str = ""
 ) -> CausalWordModel:
@@ -237,7 +232,7 @@ def open_transformer_xl(
         config.num_hidden_layers = config.n_layer
         return TransformerXL(config, zero_memory=zero)
 
-    model, vocabulary = open_release(folder, SIZES, _fits, make, dtype)
+    model, vocabulary = open_release(folder, SIZES, make, dtype)
     opened = CausalWordModel(name, model.to(device), vocabulary, identity=identity)
     n_zeros = model.config.mem_len
     opened.notes.append(
