@@ -20,6 +20,7 @@ from pages.ui.queries.wordings import WORDINGS
 from pages.ui.router import is_routed, open_tab
 from pages.ui.shared import links, screens, url_state
 
+WITH_POLL = ("Sentence", "Answers")
 WITHOUT_ANSWER = ("Grid", "Batch", "Examples")  # tabs without a field for the right answer
 
 
@@ -40,6 +41,15 @@ def draw_analogy() -> None:
         "What to do", ("Solve", "Score"), key="analogy", label_visibility="collapsed"
     )
     draw_query(PAIRS if chosen == "Score" else ANALOGY)
+
+
+def _title_of_choices(tab: str) -> str:
+    """What a phone shows only after a click."""
+    view = st.session_state.get("score", st.query_params.get("score"))
+    whole = tab == "Answers" and view == SENTENCES.name
+    choices = ["Models", *["right answer"] * (tab not in WITHOUT_ANSWER and not whole), "options"]
+    choices += ["class poll"] * (tab in WITH_POLL and not whole)
+    return f"{', '.join(choices[:-1])} and {choices[-1]}"
 
 
 def main() -> None:
@@ -68,8 +78,7 @@ def main() -> None:
                 links.draw_link(
                     "Read wrong answers", "fact_check", screens.RESULTS, screens.CONFIDENT_AND_WRONG
                 )
-        chosen = "models" if name in WITHOUT_ANSWER else "models, right answer"
-        st.toggle(f"Choose {chosen} and options", key="choosing")  # on phones
+        st.toggle(_title_of_choices(name), key="choosing")  # on phones
         tabs[name]()
 
 

@@ -105,6 +105,7 @@ def main() -> None:
     if wanted := st.query_params.get("paper"):
         _draw_measured()
         terms = read_terms(glossary_text())
+        st.subheader("Terms", anchor=False)
         with st.container(gap="xxsmall"):
             for term in MEASURED:
                 with st.expander(term):

@@ -55,6 +55,7 @@ class LessonChart:
         make: Makes the table: a line for each run and row, see `chart_table`.
         counts: What n counts.
         sorts: Whether the rows with the first run's highest values come first.
+        intervals: What the 95 % intervals are over, after these words; empty if it depends.
     """
 
     title: str
@@ -62,6 +63,7 @@ class LessonChart:
     make: Callable[[Sequence[Run], ShowRun], pd.DataFrame]
     counts: str = "facts"
     sorts: bool = False
+    intervals: str = " over the facts"
 
     def title_of(self, step: ShowRun) -> str:
         """Return the chart's title."""
@@ -246,7 +248,12 @@ CHARTS: dict[str, LessonChart] = {
     "curve": LessonChart("Mean P@k by k", "k best answers", _curve),
     "ranks": LessonChart("Facts by rank of the right answer", "rank of the right answer", _ranks),
     "slices": LessonChart("P@{k} by {by}", "{by}", _slices),
-    "totals": LessonChart("P@{k} over facts and over relations", "mean", _totals),
+    "totals": LessonChart(
+        "P@{k} over facts and over relations",
+        "mean",
+        _totals,
+        intervals=", over the facts and over the relations",
+    ),
     "mentions": LessonChart("P@{k} by mentions of the {of} in a text", "mentions", _mentions),
     "rankings": LessonChart("P@{k}, filtered and raw", "relation, ranking", _rankings),
     "altered": LessonChart(
@@ -275,7 +282,7 @@ def chart_of(step: ShowRun) -> LessonChart:
     if step.figure in CHARTS:
         return CHARTS[step.figure]
     function = next(one for one in VIEWS if one.view.name == step.figure)
-    return LessonChart(function.view.title, "row", partial(_view, function))
+    return LessonChart(function.view.title, "row", partial(_view, function), intervals="")
 
 
 def _view(

@@ -67,7 +67,7 @@ def test_a_phone_shows_page_names_a_result_and_cards(page: Page, app_url: str) -
     expect(page.get_by_text("Right answer Paris")).to_be_in_viewport()
     models = page.get_by_role("combobox", name="Models")
     expect(models).to_be_hidden()
-    page.get_by_text("Choose models, right answer and options").click()
+    page.get_by_text("Models, right answer, options and class poll").click()
     expect(models).to_be_visible()
     page.get_by_role("tab", name="Wordings").click()
     expect(page.get_by_test_id("stDataFrame")).to_be_hidden()

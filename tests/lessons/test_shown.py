@@ -153,6 +153,12 @@ def test_a_stored_answer_is_that_of_the_fact_asked_in_these_words(plain: Run) ->
     assert stored.words == tuple(plain.top.words[rows[0]][:5]) and stored.words[0] == "cairo"
     assert stored.log_probs[0] == pytest.approx(float(plain.facts["first_log_prob"].iloc[rows[0]]))
     assert find_stored("Nobody asked ___ so.", [plain]) is None
+    (gold,) = stored.judged(" cairo").golds
+    assert (gold.word, gold.rank) == ("Cairo", 1) == (stored.golds[0].word, stored.golds[0].rank)
+    assert gold.log_prob == pytest.approx(stored.log_probs[0], abs=1e-4)
+    (listed,) = stored.judged(stored.words[1]).golds
+    assert (listed.word, listed.rank) == (stored.words[1], 2)
+    assert stored.judged("Lima").golds == stored.judged(None).golds == ()
 
 
 @pytest.mark.parametrize("n", [0, 1, 3, 5])

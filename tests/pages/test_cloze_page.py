@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import streamlit as st
 from opening import html, open_page
@@ -12,7 +13,10 @@ from tiny_models import save_model_folder
 
 from lama_core.errors import UserError
 from lama_core.models.cache import check_and_add_model
+from lama_core.models.protocols import StatementScores
 from lama_core.queries.blank_answers import BlankAnswer
+from lama_core.queries.sentences import ModelSentences, compare_sentences
+from pages.ui.queries.sentences import _preferred
 from pages.ui.shared import links, predictions, query_queue
 from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import examples
@@ -43,7 +47,8 @@ def test_the_table_has_a_row_a_wording_and_the_box_counts_those_that_agree() -> 
     boxes = "".join(one.proto.body for one in app.get("html"))
     assert f"<b>4 of 4</b> wordings give <b>{shown}</b> first" in boxes
     n_right = sum("✓" in answer for answer in table[f"{MODEL} answer"])
-    assert f"right: {n_right} of 4; negation not counted" in boxes
+    assert n_right == 4 and ">negation not counted" in boxes
+    assert "right: 4 of 4" not in boxes, "it is said once, above"
     assert "✓" not in table[f"{MODEL} answer"][4], "nothing is right in a negated sentence"
     assert "missed the “not”" in "".join(one.value for one in app.caption)
 
@@ -245,11 +250,13 @@ def test_sentences_are_compared_token_by_token() -> None:
     app = open_page("cloze", view="Compare sentences", models=MODEL)
     assert not app.error
     shown = html(app)
-    assert "The sentence with <b>are</b> is about " in shown and " times likelier: log" in shown
-    assert shown.count("lx-strip") == 2 and shown.count(">likelier<") == 1
+    assert "The sentence with <b>are</b> has the higher pseudo-log-likelihood: +" in shown
+    assert "likelier" not in shown, "no ratio of probabilities follows"
+    assert any("the sum is a pseudo-log-likelihood" in one.value for one in app.caption)
+    assert shown.count("lx-strip") == 2 and shown.count(">higher<") == 1
     marked = [one.split(">")[1].split("<")[0] for one in shown.split("lx-token marked")[1:]]
     assert marked == ["are", "is"]
-    first, second = (float(one.split(",")[0]) for one in shown.split("<b>log-prob. ")[1:])
+    first, second = (float(one.split(",")[0]) for one in shown.split("<b>sum ")[1:])
     less = float(shown.split("compared with the first: ")[1].split(",")[0])
     assert less == pytest.approx(second - first, abs=0.011)
     app.text_area(key="sentences").set_value("Only one.").run()
@@ -372,3 +379,18 @@ def test_the_short_name_of_a_model_typed_or_in_an_address_chooses_it() -> None:
     field.set_value(["minilm-mlm", "MINILM-MLM-TWIN"]).run()
     field = app.multiselect(key="models")
     assert field.value == ["minilm-mlm", "minilm-mlm-twin"], "not a model with the typed name"
+
+
+def test_only_a_causal_models_sentences_are_compared_as_probabilities() -> None:
+    text = ("It is a cat.", "It is a dog.")
+    scores = [
+        StatementScores((word,), np.array([value], np.float32), np.array([True]))
+        for word, value in (("cat", -1.0), ("dog", -3.0))
+    ]
+    found = compare_sentences(text, scores)
+    causal, masked = (
+        _preferred(ModelSentences("m", kind, sentences=found, n_left_out=0))
+        for kind in ("causal", "masked")
+    )
+    assert causal.startswith("The sentence with <b>cat.</b> is about 7.4 times likelier: log")
+    assert masked == "The sentence with <b>cat.</b> has the higher pseudo-log-likelihood: +2.00."

@@ -3,6 +3,8 @@
 import pytest
 from opening import html, open_page, said
 
+from lama_core.candidates.columns import Candidates
+from pages.ui.shared.predictions import describe_candidates
 from pages.ui.shared.url_state import DEFAULT_MODELS
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -32,3 +34,38 @@ def test_the_third_card_shows_the_stored_answer_above_the_button() -> None:
 @pytest.mark.parametrize("settings", [{"context": "both"}, {"candidates": "words"}])
 def test_answers_of_a_run_with_other_settings_are_not_shown(settings: dict[str, str]) -> None:
     assert n_tables(IN_RUN, **settings) == (2, False, ["Get it (92.9 MB)"])
+
+
+def test_a_stored_answer_that_is_right_is_marked() -> None:
+    app = open_page("ask", text=IN_RUN, gold="Paris")
+    assert html(app).count("Right answer <b>Paris</b>") == 3
+
+
+@pytest.mark.parametrize(
+    ("names", "said_of"),
+    [
+        (["minilm-mlm"], "one token in the model, without stop words (list: common). The model "),
+        (["minilm-mlm", "minilm-mlm-twin"], "one token in each model, without stop words"),
+        (["minilm-mlm", "smollm2-135m"], "because one of the models is uncased; a cased model's"),
+    ],
+)
+def test_the_caption_of_the_candidates_is_about_the_models_that_answer(
+    names: list[str], said_of: str
+) -> None:
+    text = describe_candidates(Candidates("common", ("paris",), True), dict.fromkeys(names, 1))
+    assert said_of in text
+    assert ("a cased model" in text) == ("smollm2-135m" in names)
+    assert ("only lower-case words" in text) == ("smollm2-135m" not in names)
+
+
+@pytest.mark.parametrize(
+    ("params", "title"),
+    [
+        ({}, "Models, right answer, options and class poll"),
+        ({"tab": "Answers"}, "Models, right answer, options and class poll"),
+        ({"tab": "Answers", "score": "Whole sentences"}, "Models and options"),
+        ({"tab": "Grid"}, "Models and options"),
+    ],
+)
+def test_the_switch_on_phones_names_what_it_shows(params: dict[str, str], title: str) -> None:
+    assert open_page("ask", **params).toggle(key="choosing").label == title

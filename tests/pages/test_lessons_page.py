@@ -23,6 +23,7 @@ from lama_core.lessons.lesson import (
 from lama_core.lessons.step_results import Shown, judged_predictions
 from lama_core.scoring.shared_fields import ClozeSettings
 from pages.ui.lessons import progress
+from pages.ui.lessons.step_view import _sentence
 from pages.ui.shared import cache
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -116,7 +117,8 @@ def test_the_summary_shows_the_answers_to_questions_without_a_prediction() -> No
 
 def test_what_shows_an_answer_waits_for_the_prediction() -> None:
     app = open_page("lessons", lesson=FIRST, step="3")
-    assert "predict first" in app.info[0].value
+    assert app.info[0].value.startswith("This lesson has a question before this step.")
+    assert [one.label for one in app.button][-2:] == ["To the question", "All lessons"]
     assert "Next" not in {one.label for one in app.button}
     assert not app.session_state[progress.KEY][FIRST][1].shown
     to_step(app, 2)
@@ -139,7 +141,9 @@ def test_the_stored_answers_stand_in_for_a_model_that_is_not_here() -> None:
     to_step(app, 3)
     assert any(one.label.startswith("Get it") for one in app.button)
     assert "From its run starter-smollm2_135m-manual-a31de53809 on 15,809 words" in said(app)
-    assert "canberra" in html(app)
+    assert html(app).count("Right answer <b>Canberra</b>: rank <b>1</b>") == 2
+    assert html(app).count('<tr class="gold">') == 2, "the stored answer is marked, too"
+    assert "Ranked by MiniLM-MLM: 22,426 words that are one token each." in said(app)
 
 
 def test_stored_answers_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -338,3 +342,10 @@ def test_a_student_sheet_has_blanks_and_a_teacher_sheet_the_answers() -> None:
     answered = sheet(lesson, {step + 1: shown})
     assert "Answer: <b>french</b>" in answered and "Answer: <b>not shown</b>" in answered
     assert "class=line" not in answered.partition("</style>")[2]
+
+
+def test_notes_of_charts_have_the_models_titles() -> None:
+    models = ("minilm-mlm", "minilm-mlm-twin")
+    note = "over facts: minilm-mlm minus minilm-mlm-twin +7.8 points."
+    assert _sentence(note, models) == "Over facts: MiniLM-MLM minus MiniLM-MLM twin +7.8 points."
+    assert _sentence("minilm-mlm: mentions.", models) == "MiniLM-MLM: mentions."

@@ -13,6 +13,7 @@ from lama_core.models.sources.locations import is_here
 from lama_core.queries.question import AskRequest
 from lama_core.requests import command_line
 from pages.ui.queries import history, pins
+from pages.ui.shared import links, screens
 from pages.ui.shared.query_queue import ANSWERS
 
 SMOLLM = "smollm2-135m"
@@ -194,3 +195,18 @@ def test_smollm_answers_within_the_limits(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("LAMA_QUERY_TOKENS", "8")
     app = open_page("", tab="Question", question="Which is the largest lake of the whole of Asia?")
     assert any("the maximum here is 8" in one.value for one in app.error)
+
+
+@pytest.mark.usefixtures("home")
+def test_stored_answers_of_a_model_that_is_not_here_are_a_click_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gone: list[tuple[str, dict[str, object]]] = []
+    monkeypatch.setattr(links, "go", lambda page, params: gone.append((page, dict(params))))
+    app = open_page("", tab="Question", models=SMOLLM)
+    (link,) = (one for one in app.button if one.label.startswith("Read "))
+    assert link.label == "Read SmolLM2 135M Instruct's stored answers to 1,240 questions"
+    link.click().run()
+    ((page, params),) = gone
+    assert page == screens.RESULTS and params["tab"] == "Wrong answers"
+    assert str(params["runs"]).startswith("starter-smollm2_135m-questions_0_shot")

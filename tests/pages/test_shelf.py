@@ -114,6 +114,9 @@ def test_pinned_answers_are_the_views_own_and_stand_in_the_address() -> None:
     assert html(app).count('<td class="word">') == 5 and "query above is pinned" in captions(app)
     both = html(open_page("cloze", models=MODEL, text="Oslo is in ___.", pin=pin))
     assert both.count('<td class="word">') == 10 and f'<td class="word">{word}</td>' in both
+    right = json.dumps({**PIN, "gold": word.upper()})
+    marked = html(open_page("cloze", models=MODEL, text="Oslo is in ___.", pin=right))
+    assert f'<tr class="gold"><td class="rank">1</td><td class="word">{word}</td>' in marked
     rank = own.split("Right answer <b>Italy</b>: rank <b>")[1].split("<")[0]
     assert f"Right answer Italy: rank {rank}<" in both
     again = open_page("analogy", models=MODEL, pin=pin)

@@ -66,11 +66,13 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
     missing = None if teaching else first_to_predict(lesson, progress.predicted, number)
     if missing is not None:
         st.info(
-            "This step shows the answer to an earlier question. Please predict first.",
+            "This lesson has a question before this step. Please predict first.",
             icon=":material/psychology_alt:",
         )
-        if st.button("To the question", type="primary"):
-            links.go(screens.LESSONS, address_of(lesson, missing))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if st.button("To the question", type="primary"):
+                links.go(screens.LESSONS, address_of(lesson, missing))
+            _draw_way_to_all()
         return
     progress.seen.add(number)
     if number == last:
@@ -200,8 +202,12 @@ def _draw_navigation(
             links.go(screens.LESSONS, address_of(lesson, number + 1))
         if step is None:
             _draw_after(lesson, listing, progress)
-        if st.button("All lessons", icon=":material/apps:", type="tertiary"):
-            links.go(screens.LESSONS, address_of(None))
+        _draw_way_to_all()
+
+
+def _draw_way_to_all() -> None:
+    if st.button("All lessons", icon=":material/apps:", type="tertiary"):
+        links.go(screens.LESSONS, address_of(None))
 
 
 def _draw_summary(lesson: Lesson, progress: Progress) -> None:

@@ -4,6 +4,7 @@ Each function returns what it showed, for the summary and the handouts.
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
@@ -14,6 +15,7 @@ import streamlit as st
 
 from lama_core.api.generation import GenerateRequest
 from lama_core.api.stored_answers import Stored
+from lama_core.candidates.lists import COMMON
 from lama_core.errors import did_you_mean
 from lama_core.lessons.charts import (
     OF_SERIES,
@@ -81,7 +83,7 @@ def _draw_query(request: ClozeRequest, number: str = "") -> Shown:
     names = available_models(request.models)
     line = reserve_line(f"{text} {number}")
     found = cache.stored_answers(request, (text,))
-    stored = {name: answers[text] for name, answers in found.items()}
+    stored = {name: answers[text].judged(gold) for name, answers in found.items()}
     shown = [name for name in request.models if name in names or name in stored]
     columns = query_models(
         shown, query_model, predictions.describe, stored=stored, offers=not number
@@ -119,7 +121,11 @@ def _describe_candidates(request: ClozeSettings, columns: Mapping[str, Column[An
     candidates = cache.candidates_of(replace(request, models=tuple(columns)))
     if candidates.words is None:
         return "Ranked: each model's whole vocabulary."
-    return f"Ranked: the {len(candidates.words):,} words that are one token in each of the models."
+    by = ", ".join(map(predictions.short_title, columns))
+    which = ""
+    if candidates.name == COMMON:
+        which = " that are one token " + ("in each of them" if len(columns) > 1 else "each")
+    return f"Ranked by {by}: {len(candidates.words):,} words{which}."
 
 
 def _word_text(word: str, prob: float) -> str:
@@ -191,7 +197,11 @@ def _draw_firsts(
     stored = cache.stored_answers(one, sentences) if isinstance(one, ClozeRequest) else {}
     for name, found in stored.items():
         firsts |= {(row, name): _word_probs(answer)[0] for row, answer in found.items()}
-        note = f"{title_of(name)} isn't installed: answers from its stored run."
+        n_words = next(iter(found.values())).n_candidates
+        note = (
+            f"{title_of(name)} isn't installed: answers from its stored run, ranked among "
+            f"{n_words:,} words."
+        )
         with st.container(border=True):
             st.caption(plain(note))
             _draw_column(name, sentences, golds, wrong, firsts)
@@ -285,15 +295,15 @@ def draw_run(step: ShowRun, key: str) -> Shown:
         footnote=figure.caption,
         enlarged=enlarged(),
     )
-    notes = [str(note) for note in dict.fromkeys(table["note"]) if note]
+    notes = [_sentence(str(note), step.models) for note in dict.fromkeys(table["note"]) if note]
     marks = {
-        "low": "Lines: 95 % intervals.",
+        "low": f"Lines: 95 % intervals{kind.intervals}.",
         "freq": "Vertical marks: the Freq baseline, which always answers the relation's most "
         "frequent object.",
     }
     marked = (text for column, text in marks.items() if drawn[column].notna().any())
-    if caption := " ".join([*notes, *marked]):
-        st.caption(plain(caption))
+    if lines_below := [*notes, *marked]:
+        st.caption("  \n".join(map(plain, lines_below)))
     notes.insert(0, f"Finished runs: {run_ids}.")
     numbers = st.container()
     if step.figure == "analogies":
@@ -336,6 +346,15 @@ def draw_run(step: ShowRun, key: str) -> Shown:
         st.html(f'<div class="lx-lesson">{grid(shown.heads, shown.rows, (2, 3, 4, 5))}</div>')
         st.caption(plain(f"Finished runs: {run_ids}."))
     return shown
+
+
+def _sentence(note: str, models: Sequence[str]) -> str:
+    """A note of a chart with the models' titles, beginning with a capital letter."""
+    longest_first = sorted(models, key=len, reverse=True)
+    names = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest_first))})(?![\w-])")
+    if not names.match(note):
+        note = note[:1].upper() + note[1:]
+    return names.sub(lambda found: predictions.short_title(found.group()), note)
 
 
 TABS = {

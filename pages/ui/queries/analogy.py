@@ -263,7 +263,8 @@ def _draw_below(
     candidates = answer.asked.candidates
     size = "each model's whole vocabulary"
     if candidates.words is not None:
-        size = f"{len(candidates.words):,} words"
+        counts = dict.fromkeys(f"{one.n_candidates:,}" for one in answers)
+        size = f"{', '.join(counts)} words"
     removed = "" if request.keep_query_words else ", without the given words"
     st.caption(f"Candidates: {size} (list: {plain(candidates.name)}){removed}.")
 

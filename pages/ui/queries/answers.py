@@ -27,7 +27,7 @@ from lama_core.scoring.statement_scores import (
 )
 from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form
-from pages.ui.queries.tab import Tab, describe_tokens
+from pages.ui.queries.tab import Tab, describe_sums, describe_tokens
 from pages.ui.shared import predictions
 from pages.ui.shared.messages import plain
 from pages.ui.shared.model_columns import Column, reserve_line
@@ -198,7 +198,7 @@ def _draw_notes(
         "Probability: share among these answers (softmax of their log-probabilities). "
         f"Log-probabilities are natural logarithms, the {request.aggregate} over "
         f"{TOKENS_OF[request.part]} (“{plain(statement)}”). For each token's log-probability, "
-        "hover over an answer or open Tokens."
+        f"hover over an answer or open Tokens.{describe_sums(answer.models)}"
     )
 
 
@@ -207,7 +207,7 @@ ANSWERS = Tab(
     name="Answers",
     opens={"tab": "Answers"},
     caption="Type a sentence with a blank, and your own answers of any length. Each model ranks "
-    "them by the likelihood of the filled sentence.",
+    "them by the log-probabilities of the filled sentence's tokens.",
     form=FORM,
     draw=_draw_ranking,
     describe=describe_tokens,

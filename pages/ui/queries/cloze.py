@@ -135,7 +135,9 @@ def _draw_below(
                 predictions.draw_first_answers(models, number)
             with st.container(horizontal=True, vertical_alignment="center"):
                 draw_outside_candidates(models, number, candidates.name)
-    caption = predictions.describe_candidates(candidates, [one.n_candidates for one in models])
+    caption = predictions.describe_candidates(
+        candidates, {one.name: one.n_candidates for one in models}
+    )
     for one in models:
         if one.blanks[0].over == "rescored":
             title = plain(url_state.title_of(one.name))
@@ -154,7 +156,7 @@ def _stored(asked: ClozeAsked) -> dict[str, Stored]:
         return {}
     text = asked.shared.query.text()
     found = cache.stored_answers(asked.request, (text,))
-    return {name: answers[text] for name, answers in found.items()}
+    return {name: answers[text].judged(asked.request.gold) for name, answers in found.items()}
 
 
 def _draw_inspection(answer: Answer[ClozeRequest, ClozeText, ModelAnswer]) -> None:

@@ -64,8 +64,8 @@ def draw_query(tab: Tab[Any, Any, Any]) -> None:
         answer = Answer(tab.kind, asked, tuple(column.answer for column in columns.values()))
         tab.below(answer, lines)
         draw_answer_export(tab.exported, answer, request, partial(_draw_pin, tab, request))
-        pins.draw_pinned()
         tab.after(answer)
+        pins.draw_pinned()
 
 
 def _draw_pin(tab: Tab[Any, Any, Any], request: Any) -> None:

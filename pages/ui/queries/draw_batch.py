@@ -86,7 +86,7 @@ def draw_batch() -> None:
 
 def _draw_caption(answer: BatchAnswer) -> None:
     """Describe what the numbers of models that rank words, and of those that generate, count."""
-    sizes = [model.n_candidates for model in answer.models if not is_chat(model.name)]
+    sizes = {one.name: one.n_candidates for one in answer.models if not is_chat(one.name)}
     texts = []
     if sizes:
         texts += [

@@ -283,12 +283,12 @@ def _draw_export(examples: Sequence[PublishedExample], known: Known, request: Cl
     asked = [examples[number] for number in numbers]
     found = {name: [one for one in each if one is not None] for name, each in known.items()}
     first = [each[0] for each in found.values()]
-    sizes = [one.n_candidates for one in first]
+    sizes = {name: each[0].n_candidates for name, each in found.items()}
     st.caption(
         predictions.describe_candidates(cache.candidates_of(request), sizes)
         + " Log-probabilities are natural logarithms. BERT-large's are from the paper, which "
-        "ranked other candidates. →: how the model continues the word. Choose a row to open its "
-        "query."
+        "ranked other candidates. →: how the model continues the word. Tick a row, or tap a "
+        "card, to open its query."
     )
     lists = [
         {PAPER_MODEL: _published(examples[number])}

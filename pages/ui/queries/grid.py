@@ -124,8 +124,9 @@ def _draw_grid(asked: GridAsked, column: Column[ModelGrid]) -> None:
 def _shared_words(found: ModelGrid, names: list[str], top_k: int) -> str:
     """HTML of the first words that all sentences share, and of those that only one has."""
     lines = {"every sentence": found.shared}
-    lines |= {f"only {name}": found.only_in(at, top_k) for at, name in enumerate(names)}
-    return f'<div class="lx-muted">Words in the first {top_k} of</div>' + "".join(
+    lines |= {f"{name} only": found.only_in(at, top_k) for at, name in enumerate(names)}
+    head = f"Words among the first {top_k} of every sentence, or of one sentence only"
+    return f'<div class="lx-muted">{head}</div>' + "".join(
         f"<div><b>{escape(where)}:</b> {escape(', '.join(words))}</div>"
         for where, words in lines.items()
         if words
@@ -189,7 +190,7 @@ def _draw_above(asked: GridAsked) -> None:
 
 
 def _draw_below(answer: GridAnswer, _: object) -> None:
-    sizes = [model.answers[0].n_candidates for model in answer.models]
+    sizes = {model.name: model.answers[0].n_candidates for model in answer.models}
     firsts = (one.blanks[0].predictions[0] for model in answer.models for one in model.answers)
     arrow = f"{predictions.CONTINUES} " * any(first.begins for first in firsts)
     if any(model.kind == "causal" for model in answer.models):
@@ -204,10 +205,11 @@ def _draw_below(answer: GridAnswer, _: object) -> None:
 
 
 def _describe(found: ModelGrid) -> str:
-    kind = KINDS[found.kind].title
+    kind, n = KINDS[found.kind].title, len(found.cells)
+    n_shown = n if st.session_state.get(ALL_WORDS) else min(n, MOST_ROWS)
     return predictions.join_details(
         kind,
-        f"{len(found.cells)} words",
+        f"{n_shown} of {n} words shown" if n_shown < n else f"{n} words",
         precision=found.precision,
         device=found.device,
     )

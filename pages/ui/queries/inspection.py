@@ -434,7 +434,8 @@ def _draw_export(name: str, request: InspectRequest, columns: Columns) -> None:
 QUESTIONS = {
     "layers": "What would the model answer after each of its layers?",
     "tokens": "Which words raise (blue) or lower (orange) the log-probability of the answer?",
-    "trace": "Without the subject the model loses the answer. Which layer and token bring it back?",
+    "trace": "How much does noise on the subject change the answer's probability, and which layer "
+    "and token bring it back?",
     "logit": "Which parts of the model add most to the answer's score, its logit?",
 }
 # The lenses with drawings; other lenses are drawn as tables.

@@ -21,7 +21,8 @@ from pages.ui.shared.tables import draw_table
 MAX_TEXTS = 8  # layers; with more, the cells have no numbers
 ATTENTION, MLP = "#7a68a6", "#b9a7d6"  # colours of no model
 PART_TITLES = {"attention": "attention", "mlp": "MLP"}
-SHORT = {"embedding": "<br>emb.", "remainder": "<br>rest"}  # below the numbers next to them
+# Below the numbers next to them.
+SHORT = {"embedding": "<br>emb.", "remainder": "<br>rest", "bias": "<br>bias"}
 
 
 def draw_trace(found: ModelTrace, title: str) -> None:
@@ -37,7 +38,8 @@ def draw_trace(found: ModelTrace, title: str) -> None:
         trace_map(found),
         f"trace in {found.name}",
         title=f"{title}: {part} restored",
-        footnote=f"{layers}mean over {counted(found.draws, 'draw')} of noise",
+        footnote=f"{layers}cells: effect, the answer's probability minus that under noise, mean over "
+        f"{counted(found.draws, 'draw')} of noise; *: token of the subject",
     )
     for note in found.notes:
         st.caption(plain(note))

@@ -25,13 +25,16 @@ from pages.ui.shared.token_strips import heat_scale, heat_strip
 
 BEST = {
     "sum": "The pair with the highest total log-probability is the model's choice.",
-    "mean": "The pair with the lowest (pseudo-)perplexity is the model's choice.",
+    "mean": "The pair with the lowest {measure} is the model's choice.",
 }
 HOW = (
-    "(Pseudo-)perplexity = exp(− mean log-probability of the tokens); log-probabilities are "
-    "natural logarithms. The stronger a token's colour, the less likely the token; the number is "
-    "its log-probability. ·: a causal model's first token, which perplexity doesn't count. (On the "
-    "tab Answers, it is scored after a token for the start of a text.)"
+    "{Measure} = exp(− mean log-probability of the tokens); log-probabilities are natural "
+    "logarithms. The stronger a token's colour, the less likely the token; the number is its "
+    "log-probability."
+)
+FIRST_TOKEN = (
+    " ·: a causal model's first token, which perplexity doesn't count. (On the tab Answers, it is "
+    "scored after a token for the start of a text.)"
 )
 
 
@@ -148,7 +151,13 @@ def _three_digits(value: float) -> str:
 
 
 def _draw_caption(answer: Answer[ScoreRequest, PairSentences, ModelScores], _: object) -> None:
-    st.caption(f"{BEST[answer.asked.request.normalise]} {HOW}")
+    measures = list(dict.fromkeys(KINDS[one.kind].measure for one in answer.models))
+    measure = measures[0] if len(measures) == 1 else "(pseudo-)perplexity"
+    text = f"{BEST[answer.asked.request.normalise]} {HOW}"
+    at = next(number for number, letter in enumerate(measure) if letter.isalpha())
+    capital = measure[:at] + measure[at].upper() + measure[at + 1 :]
+    first = FIRST_TOKEN * any(one.kind == "causal" for one in answer.models)
+    st.caption(text.format(measure=measure, Measure=capital) + first)
 
 
 PAIRS = Tab(

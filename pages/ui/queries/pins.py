@@ -78,6 +78,7 @@ class PinnedAnswers:
         name: The model's name.
         words: Rank, word and natural log-probability of each answer, best first.
         gold: The right answer and its rank as a text, or empty.
+        right: The right answer, or empty.
         settings: Setting -> value, for the settings on which the answers depend.
         precision: The model's precision.
         device: The model's device.
@@ -86,6 +87,7 @@ class PinnedAnswers:
     name: str
     words: tuple[tuple[int | None, str, float | None], ...]
     gold: str
+    right: str
     settings: dict[str, str]
     precision: str
     device: str
@@ -372,7 +374,8 @@ def _ask(request: Request, name: str, here: tuple[str, ...]) -> PinnedAnswers:
     asked = Asked(compared, cache.prepared(kind, compared), cache.candidates_for(compared))
     answers = kind.first_answers(asked, one, N_SHOWN)
     gold, settings = kind.gold(asked, one), kind.settings(asked, one)
-    return PinnedAnswers(name, answers, gold, settings, one.precision, one.device)
+    right = str(getattr(request, "gold", None) or "").strip()
+    return PinnedAnswers(name, answers, gold, right, settings, one.precision, one.device)
 
 
 def _prob_cells(log_prob: float | None, colour: str) -> str:
@@ -390,8 +393,10 @@ def _table(listed: PinnedAnswers, colour: str) -> str:
 
     colour: that of the bars of probabilities; empty for answers that only have log-probabilities.
     """
+    right = listed.right.casefold()
     rows = "".join(
-        f'<tr><td class="rank">{rank or ""}</td><td class="word">{escape(word)}</td>'
+        f'<tr class="{"gold" if word.casefold() == right else ""}">'
+        f'<td class="rank">{rank or ""}</td><td class="word">{escape(word)}</td>'
         f'{_prob_cells(value, colour)}<td class="num muted">'
         f"{'' if value is None else fixed(value, 2)}</td></tr>"
         for rank, word, value in listed.words

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from lama_core.models.sources.catalog import find_model
+from lama_core.models.sources.locations import is_here
 from lama_core.queries.blank_answers import GOLD_SEPARATOR
 from lama_core.queries.kind import Answer, Asked
 from lama_core.queries.question import (
@@ -21,10 +23,11 @@ from lama_core.queries.question import (
 )
 from lama_core.queries.question_prompts import MAX_TOKENS
 from lama_core.rounding import fixed
+from lama_core.runs.find import list_runs
 from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form, Widget
 from pages.ui.queries.tab import Tab
-from pages.ui.shared import predictions, url_state, visitors
+from pages.ui.shared import links, predictions, screens, url_state, visitors
 from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.model_columns import Column
 from pages.ui.shared.token_strips import heat_scale, heat_strip
@@ -155,6 +158,23 @@ def _draw_others(models: Sequence[str]) -> None:
     st.caption(f"To compare, add another model above, such as {plain(listed)} (a download).")
 
 
+def _draw_stored_runs(asked: Asked[AskRequest, None]) -> None:
+    """Draw a link to the answers in a finished run of each model that isn't installed."""
+    missing = [name for name in asked.request.models if not is_here(find_model(name))]
+    infos = list_runs(kinds=("generation",)).intact().runs if missing else ()
+    for name in missing:
+        run = next((info for info in infos if info.model == name), None)
+        if run is not None:
+            links.draw_link(
+                f"Read {plain(predictions.short_title(name))}'s stored answers to "
+                f"{run.n:,} questions",
+                "fact_check",
+                screens.RESULTS,
+                {**screens.ALL_FACTS, "runs": run.id},
+                key=f"stored {name}",
+            )
+
+
 def _describe(one: ModelText) -> str:
     details = (predictions.title_of_kind(one.kind), PROMPTS[one.how])
     return predictions.join_details(*details, precision=one.precision, device=one.device)
@@ -203,6 +223,7 @@ QUESTION = Tab(
     since=_since,
     per_row=3,
     language_of=lambda request: request.question,
+    above=_draw_stored_runs,
     below=_draw_below,
     exported="question",
 )

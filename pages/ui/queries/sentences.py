@@ -5,6 +5,8 @@ from html import escape
 
 import streamlit as st
 
+from lama_core.models.protocols import KINDS
+from lama_core.queries.kind import Answer
 from lama_core.queries.sentences import (
     MAX_SENTENCES,
     AskedSentences,
@@ -17,11 +19,12 @@ from lama_core.rounding import fixed
 from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form
 from pages.ui.queries.grid import names_of
-from pages.ui.queries.tab import Tab, describe_tokens
+from pages.ui.queries.tab import Tab, describe_sums, describe_tokens
 from pages.ui.shared import predictions
 from pages.ui.shared.model_columns import Column
 from pages.ui.shared.token_strips import heat_scale, heat_strip
 
+LIKELIER = ("likelier", "likeliest")
 MOST_TIMES = 1_000_000
 MOST_LEAD = math.log(MOST_TIMES)
 # The acceptable sentence of each pair comes first.
@@ -70,13 +73,15 @@ def _draw_strips(_: AskedSentences, column: Column[ModelSentences]) -> None:
     """Draw a model's sentences as strips of tokens, each below its sum and mean."""
     found, colour = column.answer, column.colour
     best = found.likeliest()
-    badge = "likelier" if len(found.sentences) == 2 else "likeliest"
+    hides = KINDS[found.kind].sees_both  # its sums aren't log-probabilities of sentences
+    total, badges = ("sum", ("higher", "highest")) if hides else ("log-prob.", LIKELIER)
+    badge = badges[len(found.sentences) > 2]
     if conclusion := _preferred(found):
         predictions.draw_conclusion(conclusion)
     parts = [heat_scale(colour)]
     for one in found.sentences:
         parts.append(
-            f'<div class="lx-pair"><b>{_values(one)}</b><span class="lx-muted">'
+            f'<div class="lx-pair"><b>{_values(one, total)}</b><span class="lx-muted">'
             f"{_minus_first(one, found)}</span>"
             + f'<span class="lx-chip">{badge}</span>' * (one is best)
             + f"</div>{heat_strip(one.tokens, colour)}"
@@ -97,10 +102,16 @@ def _preferred(found: ModelSentences) -> str:
         return ""
     (first, name), (second, _) = sorted(totals, key=lambda one: -one[0])[:2]
     lead = fixed(first - second, 2, signed=True)
+    if KINDS[found.kind].sees_both:  # no ratio of probabilities follows
+        degree = "higher" if len(totals) == 2 else "highest"
+        than = "" if len(totals) == 2 else " compared with the second"
+        end = f"has the {degree} pseudo-log-likelihood: {lead}{than}."
+    else:
+        times = _times(first - second)
+        end = f"is {times} likelier: {predictions.unbroken(f'log-prob. {lead}')}."
     word = f"<b>{escape(name)}</b>"
     what = word if name in (one.text for one in found.sentences) else f"The sentence with {word}"
-    times = _times(first - second)
-    return f"{what} is {times} likelier: {predictions.unbroken(f'log-prob. {lead}')}."
+    return f"{what} {end}"
 
 
 def _times(lead: float) -> str:
@@ -111,10 +122,10 @@ def _times(lead: float) -> str:
     return f"about {fixed(ratio, 0 if ratio >= 10 else 1)} times"
 
 
-def _values(one: ScoredSentence) -> str:
+def _values(one: ScoredSentence, total: str) -> str:
     if one.total is None or one.mean is None:
         return one.fault
-    return f"log-prob. {fixed(one.total, 2)}, mean {fixed(one.mean, 2)}"
+    return f"{total} {fixed(one.total, 2)}, mean {fixed(one.mean, 2)}"
 
 
 def _minus_first(one: ScoredSentence, found: ModelSentences) -> str:
@@ -124,11 +135,13 @@ def _minus_first(one: ScoredSentence, found: ModelSentences) -> str:
     return f"compared with the first: {total}, mean {mean}"
 
 
-def _draw_caption(*_: object) -> None:
+def _draw_caption(
+    answer: Answer[SentencesRequest, tuple[str, ...], ModelSentences], _: object
+) -> None:
     st.caption(
         "Log-probabilities are natural logarithms. The stronger a token's colour, the less "
         "likely the token. Every token lowers the sum, so compare sentences of different "
-        "lengths by their mean."
+        f"lengths by their mean.{describe_sums(answer.models)}"
     )
 
 

@@ -34,6 +34,16 @@ def describe_tokens(one: AboutModel) -> str:
     return predictions.join_details(kind, how, precision=one.precision, device=one.device)
 
 
+def describe_sums(models: Sequence[AboutModel]) -> str:
+    """What the sum of a text's log-probabilities is in models that see both sides, if any do."""
+    if not any(KINDS[one.kind].sees_both for one in models):
+        return ""
+    return (
+        " For a model that hides each token in turn, the sum is a pseudo-log-likelihood: it isn't "
+        "the log-probability of the whole sentence."
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Tab(Generic[R, S, One]):
     """A tab, or a view in one.

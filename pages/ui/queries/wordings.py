@@ -165,7 +165,7 @@ FORM = Form(
         "models": widgets.MODELS,
         "mined": widgets.toggle_field(
             "mined",
-            "Mined prompts, too",
+            "Wordings found in texts (mined), too",
             help="Also query prompts extracted from texts, and their paraphrases: those of LPAQA "
             "if installed, and for some relations those of the starter facts. Many of them "
             "express another relation.",
@@ -196,13 +196,17 @@ def _draw_fact(asked: AskedRelation) -> None:
         text += " No mined prompts are installed for this relation."
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(text, width="content")
-        if question.n_mined and not request.mined:
+        if question.n_mined:
+            mined = f"{question.n_mined} mined" if request.mined else f"{question.n_mined}"
+            wordings = f"{mined} wording{'s' * (question.n_mined > 1)}"
             st.button(
-                f"Ask {counted(question.n_mined, 'wording')} found in texts (mined), too",
-                icon=":material/add:",
+                f"Without the {wordings}"
+                if request.mined
+                else f"Ask {wordings} found in texts (mined), too",
+                icon=":material/remove:" if request.mined else ":material/add:",
                 type="tertiary",
                 on_click=st.session_state.update,
-                args=({"mined": True},),
+                args=({"mined": not request.mined},),
             )
 
 
@@ -246,7 +250,10 @@ def _draw_agreement(asked: AskedRelation, column: Column[RelationModelAnswers]) 
     line = f"<div>{label}{' '.join(chips)}</div>" if chips else ""
     answers = list(zip(question.wordings, model.answers, strict=True))
     rights = [question.is_right(wording, answer.first.token) for wording, answer in answers]
-    notes = [f"right: {rights.count(True)} of {total}"] if set(rights) - {None} else []
+    # The conclusion says it already if its answer, with ✓, is the only right one.
+    n_right = rights.count(True)
+    is_said = 1 < n == n_right and shown[word.lower()].endswith("✓")
+    notes = [f"right: {n_right} of {total}"] if set(rights) - {None} and not is_said else []
     notes += ["negation not counted"] if total < len(question.wordings) else []
     if any(question.misses_not(wording, answer.first.token) for wording, answer in answers):
         notes.append("misses “not”")
@@ -328,7 +335,7 @@ def _draw_table(answer: RelationAnswer, _: Any) -> None:
         },
         key=f"wordings {hash((question, models))}",
     )
-    sizes = [model.n_candidates for model in answer.models]
+    sizes = {model.name: model.n_candidates for model in answer.models}
     caption = predictions.describe_candidates(answer.asked.candidates, sizes)
     if any(each.first.begins for model in answer.models for each in model.answers):
         caption += f" {predictions.CONTINUES}"

@@ -14,6 +14,7 @@ from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import COMMON
 from lama_core.models.devices import settings_text
 from lama_core.models.protocols import FIRST_RESCORED, KINDS, Kind
+from lama_core.models.sources.catalog import find_model
 from lama_core.queries.blank_answers import (
     CONTEXTS,
     BlankAnswer,
@@ -96,7 +97,7 @@ def draw_answers(blank: BlankAnswer, colour: str) -> None:
 
 
 def draw_stored(stored: Stored, colour: str) -> None:
-    """Draw a model's answers from a finished run, with bars."""
+    """Draw a model's answers from a finished run, with bars, and the rank of the gold answer."""
     st.caption(plain(f"From its run {stored.run} on {stored.n_candidates:,} words:"))
     draw_answers(
         BlankAnswer(
@@ -105,7 +106,8 @@ def draw_stored(stored: Stored, colour: str) -> None:
                 for rank, (word, log_prob) in enumerate(
                     zip(stored.words, stored.log_probs, strict=True), start=1
                 )
-            )
+            ),
+            gold=stored.golds[0] if len(stored.golds) == 1 else None,
         ),
         colour,
     )
@@ -199,22 +201,26 @@ def draw_first_answers(answers: Sequence[ModelAnswer], blank: int, *, label: str
     st.html(f"<div>{label}{describe_first_answers(firsts, rights)}</div>")
 
 
-def describe_candidates(candidates: Candidates, sizes: Sequence[int]) -> str:
+def describe_candidates(candidates: Candidates, sizes: Mapping[str, int]) -> str:
     """The ranked words and the meaning of their probabilities, as Markdown.
 
     Args:
         candidates: The candidates.
-        sizes: The number of candidates in each model's vocabulary.
+        sizes: Model that answered -> the number of candidates in its vocabulary.
     """
+    alone = len(sizes) == 1
     if candidates.words is None:
-        shown = ", ".join(f"{size:,}" for size in sizes)
-        return f"Candidates: each model's whole vocabulary ({shown} tokens)."
-    which = (
-        " that are one token in each model, without stop words" if candidates.name == COMMON else ""
-    )
+        shown = ", ".join(f"{size:,}" for size in sizes.values())
+        whose = "the" if alone else "each"
+        return f"Candidates: {whose} model's whole vocabulary ({shown} tokens)."
+    which = ""
+    if candidates.name == COMMON:
+        which = f" that are one token in {'the' if alone else 'each'} model, without stop words"
     text = f"Candidates: {len(candidates.words):,} words{which} (list: {plain(candidates.name)})."
-    if candidates.fold_case and len(sizes) == 1:
+    if candidates.fold_case and alone:
         text += " The model knows only lower-case words."
+    elif candidates.fold_case and all(find_model(name).cased is False for name in sizes):
+        text += " The models know only lower-case words."
     elif candidates.fold_case:
         text += (
             " Words are lower-cased because one of the models is uncased; a cased model's "
