@@ -48,8 +48,8 @@ def draw_illustrated() -> None:
             st.html(f"<div>{escape(text)}</div>{picture}")
     st.caption(
         "From the run of MiniLM-MLM on the starter facts, relation P36 (capital): the first "
-        f"{n_facts} facts that are scored. The candidates are the words that are one token in each "
-        "model of the bundled runs; on Ask they depend on the models that you choose."
+        f"{n_facts} facts that are scored. Its candidates are the words that are one token in "
+        "MiniLM-MLM, its twin and SmolLM2; on Ask they depend on the models that you choose."
     )
 
 

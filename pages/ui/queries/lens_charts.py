@@ -38,8 +38,8 @@ def draw_trace(found: ModelTrace, title: str) -> None:
         trace_map(found),
         f"trace in {found.name}",
         title=f"{title}: {part} restored",
-        footnote=f"{layers}cells: effect, the answer's probability minus that under noise, mean over "
-        f"{counted(found.draws, 'draw')} of noise; *: token of the subject",
+        footnote=f"{layers}cells: effect, the answer's probability minus that under noise, mean "
+        f"over {counted(found.draws, 'draw')} of noise; *: token of the subject",
     )
     for note in found.notes:
         st.caption(plain(note))
