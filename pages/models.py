@@ -1,5 +1,6 @@
 """Models: those installed, those that can be downloaded, and those loaded into memory."""
 
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -18,10 +19,11 @@ from lama_core.rounding import fixed
 from lama_core.service import queries
 from pages.ui.router import is_routed
 from pages.ui.shared import cache, fetching, links, screens, url_state, visitors
-from pages.ui.shared.messages import errors_shown, name_value_lines, plain
+from pages.ui.shared.messages import counted, errors_shown, name_value_lines, plain
 
 DOWNLOADS = ("assets", "hub", "wheel", "release")  # ways to obtain a model
 INSTALLED, OFFERED, IMPOSSIBLE = "Installed", "Can be downloaded", "Can't run here"
+OLD_COUNT = re.compile(r" \(\d+\)$")  # URLs of earlier versions: a group with its size
 GONE = "gone"
 NOTE = "note on the added model"  # in the session: shown at the next rerun
 TESTED = "model that was tested"  # in the session: its first answer is shown
@@ -53,12 +55,15 @@ def choose_group(entries: list[Entry], statuses: dict[str, str]) -> list[Entry]:
     name = next((entry.name for entry in entries if chosen in (entry.name, entry.title)), None)
     first = group_of(statuses[name]) if name else next(iter(groups))
     url_state.drop_stale("group", groups)
+    links.replace_values(
+        "group",
+        {asked: OLD_COUNT.sub("", asked) for asked in st.query_params.get_all("group")},
+    )
     group = url_state.pick(
         "Models",
         tuple(groups),
         key="group",
         first=first,
-        format_func=lambda name: f"{name} ({len(groups[name])})",
         label_visibility="collapsed",
     )
     return groups[group]
@@ -284,7 +289,7 @@ def main() -> None:
     st.markdown(
         "The models that you can ask or download, and those that can't run here. **Masked** "
         "models read the text on both sides of the blank, **causal** models only the text before "
-        "it."
+        "it, **bidirectional** models (ELMo) both sides separately."
     )
     with errors_shown():
         offered = visitors.offered_models()
@@ -303,6 +308,7 @@ def main() -> None:
             st.warning(plain(note), icon=":material/forum:")
         left, right = st.columns([3, 2], gap="large")
         with left:
+            st.caption(counted(len(listed), "model"))
             chosen = draw_list(listed)
         with right, st.container(key="detail"):
             draw_model(next(one for one in listed if one.name == chosen), statuses[chosen])

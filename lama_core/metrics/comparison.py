@@ -113,8 +113,8 @@ class MeanDifference:
 class Agreement:
     """Agreement of two runs, as shares of the paired facts, and Cohen's kappa.
 
-    same_first: both runs give the same first answer, ignoring case. kappa: agreement on which facts
-    are right.
+    same_first: both runs give the same first answer under the ranking, ignoring case. kappa:
+    agreement on which facts are right.
     """
 
     same_first: float
@@ -208,9 +208,10 @@ def pair_rows(a: Run, b: Run, *, ranking: Ranking, k: int = 1) -> tuple[pd.DataF
     pairs = pd.DataFrame({"row": rows_a})
     for name in ("relation", "prompt"):
         pairs[name] = a.column(name).array[rows_a]
+    first = "first" if ranking == "raw" else "first_filtered"
     for end, run, at in (("a", a, rows_a), ("b", b, rows_b)):
         pairs[f"rank_{end}"] = run.column(f"rank_{ranking}").array[at]
-        pairs[f"first_{end}"] = run.column("first").array[at]
+        pairs[f"first_{end}"] = run.column(first).array[at]
         pairs[f"right_{end}"] = pairs[f"rank_{end}"] <= k
     pairs["same_first"] = same_words(pairs["first_a"], pairs["first_b"], str.lower)
     return pairs, int(counts[0].sum() + counts[1].sum()) - 2 * len(pairs)

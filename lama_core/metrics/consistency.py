@@ -34,14 +34,13 @@ def paraphrase_consistency(facts: pd.DataFrame, *, ranking: Ranking = "filtered"
     Returns:
         Columns: relation, consistency (share of agreeing pairs), accuracy (P@1 over all prompts),
         consistent_accuracy (share of facts that every prompt gets right), n_facts (facts with at
-        least two queried prompts), n_prompts.
+        least two queried prompts), n_prompts (queried prompts of each of them, on average).
     """
     kept = facts[facts["excluded"].isna()]
     frame = pd.DataFrame(
         {
             "relation": kept["relation"].astype(str),
             "fact": kept["fact_id"],
-            "prompt": kept["prompt"],
             "first": kept["first"].astype(str),
             "right": kept[f"rank_{ranking}"] == 1,
         }
@@ -55,7 +54,6 @@ def paraphrase_consistency(facts: pd.DataFrame, *, ranking: Ranking = "filtered"
     facts_["pairs"] = facts_["n"] * (facts_["n"] - 1) // 2
     facts_["agreeing"] = agreeing
     facts_ = facts_[facts_["n"] > 1]
-    prompts = frame.groupby("relation", sort=False)["prompt"].nunique()
     groups = facts_.groupby(level="relation", sort=False)
     n_facts, sums = groups.size(), groups.sum()
     columns = {
@@ -63,7 +61,7 @@ def paraphrase_consistency(facts: pd.DataFrame, *, ranking: Ranking = "filtered"
         "accuracy": sums["right"] / sums["n"],
         "consistent_accuracy": sums["all_right"] / n_facts,
         "n_facts": n_facts,
-        "n_prompts": prompts.reindex(n_facts.index),
+        "n_prompts": sums["n"] / n_facts,
     }
     return pd.DataFrame(columns).reset_index()
 

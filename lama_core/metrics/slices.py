@@ -30,6 +30,7 @@ from lama_core.scoring.ranking import Ints
 
 NO_TYPE = "none"
 ORIGIN = "origin"
+TYPE = "type of relation"
 DOMAIN = "domain"
 PAIR_SEEN = "pair seen in training"
 WORDING_SEEN = "wording seen in training"
@@ -95,7 +96,7 @@ SLICINGS: dict[str, Slicing] = {
             {"yes": {"contained": True}, "no": {"contained": False}},
         ),
         Slicing(
-            "type of relation",
+            TYPE,
             "Type of the relation in the data.",
             {kind: {"types": (kind,)} for kind in ("1-1", "N-1", "N-M")}
             | {NO_TYPE: {"types": ("",)}},

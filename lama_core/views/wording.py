@@ -94,7 +94,7 @@ class WordingView(View[WordingRequest, Wordings]):
             share("accuracy", "P@1", "P@1 over all wordings."),
             share("consistent_accuracy", "consistent P@1", "Facts that every wording gets right."),
             count("n_facts", "facts", "Facts with several wordings."),
-            count("n_prompts", "prompts", "Wordings for each fact."),
+            number("n_prompts", 1, "prompts", "Wordings of each fact, on average."),
             share("overlap", "same first", "Facts with the same first answer to both queries."),
             number("spearman", 2, "Spearman", "Mean correlation of the candidates' ranks."),
             share("plain", "P@1 plain", "P@1 of the plain queries."),
@@ -161,7 +161,8 @@ class WordingView(View[WordingRequest, Wordings]):
         marks = _ends_of(frame, *columns)
         n_relations = frame["relation"].nunique()
         in_it = tuple(info for info in shown.infos if info.id in set(frame["run"]))
-        drawn = replace(shown, infos=in_it)
+        names = tuple(dict.fromkeys(frame["relation"]))
+        drawn = replace(shown, infos=in_it, request=replace(shown.request, relations=names))
         few = f"; the {MOST_RELATIONS} of {n_relations} relations that change most"
         return Figure(
             shape="points",

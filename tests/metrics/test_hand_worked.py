@@ -17,6 +17,7 @@ three neighbours and one with one.
 from dataclasses import replace
 from math import exp, isnan, sqrt
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -284,6 +285,19 @@ def test_two_runs_compared(run: Run, other: Run) -> None:
     assert sorted(subjects[result.flips()["row"]]) == ["Anna", "Ben", "Dan"]
     assert len(result.flips(2)) == 2
     assert result.n_unpaired == 0
+
+
+@pytest.mark.parametrize(("ranking", "column"), [("raw", "first"), ("filtered", "first_filtered")])
+def test_the_first_answers_compared_are_those_of_the_ranking(
+    run: Run, ranking: Any, column: str
+) -> None:
+    counted = run.facts[run.counted]
+    assert (counted["first"].astype(str) != counted["first_filtered"].astype(str)).any()
+    # In the other run, each ranking's first answers are those of the other ranking.
+    table = run.table(["first", "first_filtered"])
+    other = Run(run.info, changed={"first": table[1], "first_filtered": table[0]})
+    same = float((counted["first"].astype(str) == counted["first_filtered"].astype(str)).mean())
+    assert metrics.compare(run, other, ranking=ranking).agreement.same_first == same
 
 
 def test_agreement_of_two_runs(run: Run, other: Run) -> None:

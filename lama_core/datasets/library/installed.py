@@ -38,7 +38,7 @@ MAX_RECORD = 1 << 20  # bytes
 RELATIONS = "relations.jsonl"
 MAX_NAME = 60  # characters; file systems allow 255 bytes
 D = TypeVar("D")
-_STARTER_CITATION = "compiled by this project; each fact names its origin"
+_COMPILED_HERE = "compiled by this project"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +78,11 @@ _STARTERS = {
             "Starter facts",
             "facts",
             "CC0 1.0, CC BY 4.0 (GeoNames), WordNet licence; see assets/datasets/starter",
-            _STARTER_CITATION,
+            f"{_COMPILED_HERE}; each fact names its origin",
             "",
         ),
         published.Source(
-            STARTER_ANALOGIES, "Starter analogies", "analogies", "CC0 1.0", _STARTER_CITATION, ""
+            STARTER_ANALOGIES, "Starter analogies", "analogies", "CC0 1.0", _COMPILED_HERE, ""
         ),
     )
 }

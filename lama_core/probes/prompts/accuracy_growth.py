@@ -121,7 +121,7 @@ def stored_trial(study: RelationStudy, prompt: int, facts: Sequence[int]) -> Pro
     asked = (
         TriedFact(
             study.test[fact].subject,
-            study.objects[fact],
+            study.test[fact].object,
             int(ranks[fact]),
             study.words.get(int(first[fact]), "?"),
         )

@@ -154,6 +154,20 @@ def _names(runs: Sequence[ProbeRun]) -> dict[str, str]:
     }
 
 
+def _options_of(runs: Sequence[ProbeRun]) -> str:
+    """Return the options that all runs share, then those of some models only."""
+    parts = {run: options_text(run.details).split(", ") for run in runs}
+    shared = [part for part in parts[runs[0]] if all(part in own for own in parts.values())]
+    others: dict[str, dict[str, None]] = {}  # options -> the models that have them
+    for run, own in parts.items():
+        special = ", ".join(part for part in own if part not in shared) or run.details.method
+        others.setdefault(special, {})[url_state.title_of(run.info.model)] = None
+    said = [", ".join(shared)]
+    if len(others) > 1 or list(others) != [""]:
+        said += [f"{' and '.join(models)}: {special}" for special, models in others.items()]
+    return "; ".join(filter(None, said))
+
+
 def _colours(runs: Sequence[ProbeRun]) -> dict[str, str]:
     """Run id -> colour of its model."""
     by_model = model_colours(list(dict.fromkeys(run.info.model for run in runs)))
@@ -223,8 +237,7 @@ def _draw_kinds(
     st.markdown("### Accuracy by kind of relation", help=PROBE_HELP)
     colours = _colours(runs)
     order = [kind for kind in (*RELATION_KINDS, ALL, UNMARKED) if (table["name"] == kind).any()]
-    parts = (part for run in runs for part in options_text(run.details).split(", "))
-    options = ", ".join(dict.fromkeys(parts))
+    options = _options_of(runs)
     done = [probe for probe in SHOWN_PROBES if (table["probe"] == probe).any()]
     drawn = {probe: accuracy_figure(shown, probe, setting, theirs) for probe in done}
     legend = dict.fromkeys(name for figure in drawn.values() for name in _legend(figure, colours))
@@ -238,8 +251,8 @@ def _draw_kinds(
             else:
                 st.caption(f"{probe}: not run")
     caption = (
-        f"{plain(options)}. A kind's accuracy is the mean over its relations. The line at 50 % is "
-        "chance."
+        f"{plain(options)}. Relations with fewer instances are used whole. A kind's accuracy is "
+        "the mean over its relations. The line at 50 % is chance."
     )
     if setting == "supervised":
         caption += (

@@ -9,6 +9,7 @@ import streamlit as st
 from lama_core.datasets import AnalogyDataset, Dataset, Dropped, QuestionDataset, ReadReport
 from lama_core.datasets.library.installed import Listed
 from lama_core.types import Relation
+from lama_core.views.analogies import in_words
 from lama_core.views.figure import relation_label
 from pages.ui.shared import cache
 from pages.ui.shared.messages import counted, plain
@@ -153,7 +154,7 @@ def _draw_pairs(dataset: AnalogyDataset) -> None:
     draw_table(
         [
             {
-                "relation": relation.name,
+                "relation": in_words(relation.name),
                 "kind": relation.kind,
                 "pairs": len(relation.pairs),
                 "several answers": relation.one_to_many,
@@ -165,7 +166,7 @@ def _draw_pairs(dataset: AnalogyDataset) -> None:
         height=420 if len(dataset.relations) > 10 else "content",
     )
     names = [relation.name for relation in dataset.relations]
-    chosen = dataset.relation(choose("Relation", names, key="relation"))
+    chosen = dataset.relation(choose("Relation", names, key="relation", show=in_words))
     draw_table(
         [{"head": head, "tail": " / ".join(tails)} for head, tails in chosen.pairs],
         height=420 if len(chosen.pairs) > 10 else "content",

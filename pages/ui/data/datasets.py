@@ -126,6 +126,11 @@ def draw_source(listed: Listed) -> None:
             "Ask models these facts", icon=":material/play_arrow:", type="primary"
         ):
             _open_new_run(listed.name, WORDS_AT_BLANK)
+        can_probe = listed.kind == "analogies" and visitors.may("run")
+        if can_probe and st.button(
+            "Probe models with these pairs", icon=":material/play_arrow:", type="primary"
+        ):
+            links.go(screens.RESULTS, {**screens.ANALOGY_PROBES, "data": listed.name})
         if is_imported:
             _draw_rename_and_delete(listed.name)
 
@@ -397,7 +402,7 @@ def _draw_imported(name: str) -> None:
                 _open_new_run(name, WORDS_AT_BLANK)
             if st.button("Choose models and options", icon=":material/play_arrow:"):
                 _open_new_run(name, WORDS_AT_BLANK)
-        if st.button("Show the dataset", icon=":material/visibility:"):
+        if st.button("Show the data set", icon=":material/visibility:"):
             links.go(screens.DATA, {"source": name})
 
 

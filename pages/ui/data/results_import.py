@@ -104,7 +104,7 @@ def draw_form(file: Opened) -> None:
     model = left.text_input(
         "Model" if not has_models else "Model (optional)",
         key=f"model of {file.mark}",
-        placeholder="as the files say" if has_models else "bert-base-cased",
+        placeholder="the model that the files name" if has_models else "bert-base-cased",
     ).strip()
     title = right.text_input(
         "Name of the run (optional)",

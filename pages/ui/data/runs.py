@@ -116,7 +116,7 @@ def _choose_run(runs: list[KeptRun]) -> str:
             "kind": [_kind(run) for run in runs],
             "prompts": [_prompts(run.info) if run.info else None for run in runs],
             "relations": [len(run.info.scored_relations) if run.info else None for run in runs],
-            "facts": [run.info.n if run.info else None for run in runs],
+            "queries": [run.info.n if run.info else None for run in runs],
             "P@1": [_precision(run.info) if run.info else None for run in runs],
             "made": [run.changed[:10] for run in runs],
         }
@@ -133,9 +133,13 @@ def _choose_run(runs: list[KeptRun]) -> str:
             "data": st.column_config.TextColumn(width=80),
             "kind": st.column_config.TextColumn(width=158),
             "relations": st.column_config.NumberColumn(help="With a scored fact."),
-            "facts": st.column_config.NumberColumn(format="localized", help="Scored queries."),
+            "queries": st.column_config.NumberColumn(
+                format="localized",
+                help="Queries with a rank; a fact asked in ten wordings counts ten times. Of "
+                "studies: test facts.",
+            ),
             "P@1": st.column_config.NumberColumn(
-                format="%.1f %%", help="Percent of the scored facts with a right first answer."
+                format="%.1f %%", help="Percent of these queries with a right first answer."
             ),
         },
     )
@@ -229,7 +233,7 @@ def _draw_run(run: KeptRun) -> None:
         if run.info and st.button("Show it", icon=":material/visibility:", key="show run"):
             show_runs([run.info])
         if run.info and (request := request_of(run.info)):
-            _draw_request(run, request)
+            _draw_request(run.name, request, run.info.model)
         if run.bundled:
             return
         if not visitors.may("manage"):
@@ -242,14 +246,17 @@ def _draw_run(run: KeptRun) -> None:
         _draw_delete(run)
 
 
-def _draw_request(run: KeptRun, request: Request) -> None:
-    """Draw the command that makes a run, and the button that opens its settings as a new run."""
+def _draw_request(name: str, request: Request, model: str) -> None:
+    """Draw the command that makes a run, and the button that opens its settings as a new run.
+
+    A request can make the runs of several models; the new run asks only this run's.
+    """
     if isinstance(request, RunSettings) and visitors.may("run"):
         help = "Opens New run with these settings."
         if st.button("Edit and run", icon=":material/tune:", key="edit run", help=help):
-            open_form(request)
+            open_form(request, model)
     with st.popover("Command line", icon=":material/terminal:", key="command of the run"):
-        draw_command(request, key=f"command of {run.name}")
+        draw_command(request, key=f"command of {name}")
 
 
 def _measured(info: RunInfo) -> str:

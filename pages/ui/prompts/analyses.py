@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.metrics.intervals import share_intervals
+from lama_core.papers.jiang2020_scores import PAPER
 from lama_core.probes.prompts.analyses import (
     DISTANCES,
     AnalyseRequest,
@@ -19,6 +20,7 @@ from lama_core.probes.prompts.analyses import (
     transfer_weights,
 )
 from lama_core.probes.prompts.spec import list_studies
+from lama_core.published import published_table
 from lama_core.rounding import fixed, percent
 from pages.ui.prompts.study_choice import PromptsChoice, load_relations
 from pages.ui.shared import charts, links
@@ -29,6 +31,12 @@ from pages.ui.shared.url_state import pick, title_of
 
 LEAST_PAIRS = 30  # with fewer, a correlation says nothing
 SCALES = {"min-max": "scaled to 0–1", "longer": "divided by the longer prompt"}
+
+
+def published_correlation(distance: str) -> float | None:
+    """Return the paper's correlation; None for a distance that the paper doesn't use."""
+    table = published_table(PAPER, "figure3")
+    return table.number("Pearson") if distance == "min-max" else None
 
 
 def draw_analyses(choice: PromptsChoice, place: DeltaGenerator) -> None:
@@ -50,7 +58,10 @@ def draw_analyses(choice: PromptsChoice, place: DeltaGenerator) -> None:
     ]
     found = measure_divergence(pairs)
     correlation = "none" if math.isnan(found.correlation) else fixed(found.correlation, 2)
-    said = f"Pearson's correlation {correlation} (in the paper: 0.25)"
+    of_paper = published_correlation(distance)
+    said = f"Pearson's correlation {correlation}"
+    if of_paper is not None:
+        said += f" ({fixed(of_paper, 2)} in the paper, on other models and facts)"
     if found.n_pairs < LEAST_PAIRS:
         said = f"Too few prompts to tell: {counted(found.n_pairs, 'pair')}"
     n_relations = counted(len(studies), "relation")

@@ -19,7 +19,7 @@ from lama_core.rounding import fixed, percent, percentage
 from lama_core.views.colours import PUBLISHED
 from pages.ui.prompts.study_choice import PromptsChoice, load_relations
 from pages.ui.prompts.weights import draw_weights
-from pages.ui.shared import charts, screens
+from pages.ui.shared import charts, links, screens
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import draw_headline, errors_shown, show_note
 from pages.ui.shared.url_state import pick, title_of
@@ -40,6 +40,10 @@ METHODS_SAID = (
     "gets right."
 )
 AVERAGES: tuple[Averaging, ...] = ("micro", "macro")
+AVERAGES_IN_WORDS: dict[str, str] = {
+    "micro": "micro (over a relation's facts)",
+    "macro": "macro (over a relation's answers)",
+}
 METHODS_IN_WORDS = {
     "top1": "the best prompt alone",
     "top3": "mean of the best 3",
@@ -93,13 +97,15 @@ def score_rows(scores: Sequence[Score], model: str, averaging: Averaging) -> pd.
 def draw_ensembles(choice: PromptsChoice) -> None:
     """Draw the bars, the sliders for custom weights, and the curve over K."""
     left, right = st.columns(2, vertical_alignment="bottom")
-    averaging = pick(
+    old = {"micro (over facts)": "micro", "macro (over answers)": "macro"}
+    links.replace_values("average", {was: AVERAGES_IN_WORDS[now] for was, now in old.items()})
+    averaging: Averaging = pick(
         "Average",
         AVERAGES,
         key="average",
         first="micro",
         place=left,
-        format_func={"micro": "micro (over facts)", "macro": "macro (over answers)"}.__getitem__,
+        format_func=AVERAGES_IN_WORDS.__getitem__,
         help=explain("Micro and macro average"),
     )
     scope = pick("Facts", SCOPES, key="scope", place=right)
@@ -135,9 +141,13 @@ def _draw_scores(
     rows = rows.drop_duplicates("title")
     n_facts = int(rows["facts"].max())
     relations = choice.study.relation.name if single else f"{len(studies)} relations"
-    draw_headline(_conclusion(rows, _gain_of_best(rows, studies, choice.combination)))
+    gain = _gain_of_best(rows, studies, choice.combination)
+    draw_headline(_conclusion(rows, gain, averaging, len(studies)))
+    y_title = f"P@1, {averaging}, % of {n_facts:,} test facts"
+    if averaging == "macro" or not single:
+        y_title = f"P@1, {averaging} average{f', {relations}' * (not single)}, %"
     charts.draw_chart(
-        _bars(rows, model, choice.colour, paper_name, averaging),
+        _bars(rows, model, choice.colour, paper_name, y_title),
         "ensembles chart",
         title=f"{TITLES[choice.combination]} prompts, {averaging}, {choice.study.ranking} ranking",
         footnote=f"{model} on {choice.info.dataset}, {relations}, {n_facts:,} test facts, "
@@ -191,30 +201,44 @@ def _gain_of_best(
     return paired_difference(alone, way)
 
 
-def _conclusion(rows: pd.DataFrame, gain: Difference | None) -> str:
+def _conclusion(
+    rows: pd.DataFrame, gain: Difference | None, averaging: Averaging, n_relations: int
+) -> str:
     """Return how the best way of combining prompts does, compared with single prompts.
 
-    gain: its paired difference from the best prompt alone.
+    gain: its paired difference from the best prompt alone, over the facts of all relations: it
+    belongs to no macro average, and with several relations to no average at all.
     """
     best = _best_of(rows)
     if best is None or gain is None:
         return ""
     shown = {row["title"]: f"{fixed(row['value'], 1)} %" for row in rows.to_dict("records")}
-    first = f"{shown[best['title']]} of {best['facts']:,} test facts"
     ends = " to ".join(percent(end, signed=True) for end in (gain.interval.low, gain.interval.high))
+    is_share = averaging == "micro" and n_relations == 1
+    of = f"of {best['facts']:,} test facts" if is_share else _mean_said(averaging, n_relations)
+    manual = f"; the manual prompt {shown['Manual']}" if "Manual" in shown else ""
     if shown.get("Top1") == shown[best["title"]]:
-        text = f"No combination beats the best prompt alone: {first} are right"
-    else:
-        text = (
-            f"{best['title']} gets {first} right, {'' if gain.interval.low > 0 else 'not '}clearly "
-            f"more than the best prompt alone, {shown['Top1']} (difference {ends} points)"
+        right = " are right" * is_share
+        return f"No combination beats the best prompt alone: {shown['Top1']} {of}{right}{manual}"
+    if is_share:
+        return (
+            f"{best['title']} gets {shown[best['title']]} {of} right, "
+            f"{'' if gain.interval.low > 0 else 'not '}clearly "
+            f"more than the best prompt alone, {shown['Top1']} (difference {ends} points){manual}"
         )
-    return text + (f"; the manual prompt {shown['Manual']}" if "Manual" in shown else "")
+    text = f"{best['title']}: {shown[best['title']]} {of}; the best prompt alone {shown['Top1']}"
+    over = f" (difference over all {best['facts']:,} test facts: {ends} points)"
+    return text + over * (averaging == "micro") + manual
 
 
-def _bars(
-    rows: pd.DataFrame, model: str, colour: str, paper_name: str, averaging: Averaging
-) -> go.Figure:
+def _mean_said(averaging: Averaging, n_relations: int) -> str:
+    """Return what a value is a mean over, such as `on average over 8 relations`."""
+    over = f"on average over {n_relations} relations" if n_relations > 1 else ""
+    kind = "(macro average over answers)" if averaging == "macro" else ""
+    return f"{over} {kind}".strip()
+
+
+def _bars(rows: pd.DataFrame, model: str, colour: str, paper_name: str, y_title: str) -> go.Figure:
     figure = go.Figure()
     hovers = {"value": ": {} %<br>{:,} test facts", "published": ", published: {} %"}
     looks = {
@@ -246,7 +270,7 @@ def _bars(
             ],
         },
         yaxis={
-            "title": f"P@1, {averaging}, % of {rows['facts'].max():,} test facts",
+            "title": y_title,
             "range": [0, 1.12 * top],
         },
         height=380,
@@ -265,9 +289,10 @@ def _draw_curve(choice: PromptsChoice) -> None:
     values, mean = (log_linear, "log-linear") if log_linear else (linear, "linear")
     best, every = int(np.argmax(values)), f"all {len(values)} prompts {percent(values[-1])} %"
     every += f" (linear: {percent(linear[-1])} %)" if linear and log_linear else ""
-    one = f"The mean of the {best + 1} best prompts" if best else "The best prompt alone"
+    one = f"the mean of the {best + 1} best prompts" if best else "the best prompt alone"
     draw_headline(
-        f"{one} gets {percent(values[best])} % right, the {mean} mean of {every}",
+        f"On these test facts {one} is right most often, {percent(values[best])} % (K chosen on "
+        f"the same facts), the {mean} mean of {every}",
         help=explain("Log-linear and linear"),
         key="headline curve",
     )

@@ -49,7 +49,7 @@ def draw_fact(choice: PromptsChoice) -> None:
         ),
         help="Subject and object; in brackets the number of prompts whose first answer is right.",
     )
-    gold, n_right = study.objects[fact], counted(int(right[fact]), "prompt")
+    gold, n_right = study.test[fact].object, counted(int(right[fact]), "prompt")
     draw_headline(
         f"{n_right} of {len(choice.members)} answer {gold}; below, the best on training facts first"
     )
@@ -111,7 +111,7 @@ def _draw_rest(choice: PromptsChoice, prompts: Sequence[int], fact: int) -> None
         )
     picked = draw_table(pd.DataFrame(rows), key=f"other prompts {fact}", picks="single-row",
                         column_config={"rank of the right answer": RANK})  # fmt: skip
-    st.caption("Click a row to ask it.")
+    st.caption("Tick a row, or tap a card, to ask it.")
     if picked.rows:
         open_cloze(choice, study.pool.prompts[prompts[picked.rows[0]]].template, fact)
 

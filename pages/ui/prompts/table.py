@@ -25,7 +25,15 @@ N_BEST = 5  # rows of the leaderboard next to a tried prompt
 TRIALS = "tried prompts"  # session key: (study, relation) -> prompt -> its trial and facts
 MOST_TRIALS = 20  # of a relation
 YOURS = "yours"
-BOARD = ("prompt", "from", "test", "interval", "difference", "its interval")  # of the leaderboard
+BOARD = (
+    "place",
+    "prompt",
+    "from",
+    "test",
+    "interval",
+    "difference",
+    "its interval",
+)  # of the leaderboard
 HIDES_SUBJECT = "no: [Y] before [X]"
 ORIGIN_TITLES = {
     "manual": "manual",
@@ -127,7 +135,9 @@ def draw_leaderboard(choice: PromptsChoice, prompt: str, name: str) -> None:
         shared = f"{name} shares places {place:,} to {place + n_same - 1:,} of {n:,}"
         st.markdown(f"**{alone if n_same == 1 else shared}.**")
     shown = (table.index < N_BEST) | (table["prompt"] == prompt)
-    _draw_table(prompt_rows(choice)[list(BOARD)][shown], height="content")
+    places = shares.rank(ascending=False, method="min").astype(int)
+    rows = prompt_rows(choice).assign(place=places)[list(BOARD)][shown]
+    _draw_table(rows, n_cards=len(rows), height="content")
     if n > N_BEST and st.button(f"All {n:,} prompts", icon=":material/list:", type="tertiary"):
         others = links.params_without(["prompts_view"])
         links.go(screens.RESULTS, {**others, "prompts_view": "Prompts"})
@@ -158,7 +168,7 @@ def draw_prompts(choice: PromptsChoice) -> None:
     first = _default_row(table)
     marked = {"selection": {"rows": [first], "columns": [], "cells": []}}
     selected = _draw_table(shown, key=key, picks="single-row", selection_default=marked).rows
-    st.caption("Click a row to see the facts that only this prompt gets right.")
+    st.caption("Tick a row, or tap a card, to see the facts that only its prompt gets right.")
     number = int(table["number"][selected[0] if selected else first])
     if number != OWN:
         draw_only_right(choice, number)
@@ -172,6 +182,7 @@ def _draw_table(table: pd.DataFrame, **options: Any) -> Picked:
             table = table.assign(**{name: [percentage(value / 100) for value in table[name]]})
     number, words = st.column_config.NumberColumn, st.column_config.TextColumn
     config = {
+        "place": number("Place", width=56, help="By test P@1, among all prompts."),
         "prompt": words("Prompt", width=300),
         "from": words(
             "From",
@@ -252,7 +263,7 @@ def draw_only_right(choice: PromptsChoice, prompt: int) -> None:
         rows.append(
             {
                 "subject": study.test[fact].subject,
-                "object": study.objects[fact],
+                "right answer": study.test[fact].object,
                 "most others say": study.words.get(most_frequent, ""),
                 "log-prob. here": float(study.rows["log_prob"][prompt, fact]),
             }
@@ -271,7 +282,7 @@ def draw_facts(
         height=420 if len(rows) > 10 else "content",
         column_config={"log-prob. here": st.column_config.NumberColumn(format="%.2f")},
     )
-    st.caption(f"Click a row to query its fact with {plain(template)}")
+    st.caption(f"Tick a row, or tap a card, to ask its fact with the prompt “{plain(template)}”.")
     if picked.rows:
         open_cloze(choice, template, facts[picked.rows[0]])
 

@@ -134,17 +134,20 @@ def _description(measured: MeasuredLama, ranking: Ranking) -> tuple[str, str]:
         f"{'left context' if model.context == 'left' else 'whole sentence'})"
         for model in measured.models
     )
+    scored = " and ".join(
+        f"{model.n:,} ({plain(url_state.title_of(model.model))})" for model in measured.models
+    )
     ranked = (
         "**filtered** ranking, as in the paper's text (its released code uses the raw ranking)"
         if ranking == "filtered"
         else "**raw** ranking, as in the paper's released code"
     )
     return (
-        f"P@1 in percent, means over relations: {measured.n_facts:,} of the paper's {n_paper:,} "
-        "facts, all 41 relations.",
+        f"P@1 in percent, means over all 41 relations: {scored} of the paper's {n_paper:,} facts.",
         "Each model is scored on the facts whose object is "
-        f"one of its tokens: {counted}. So the facts differ slightly between the models, and from "
-        f"the paper's. Candidates: {plain(measured.candidates)}, as far as they are in the model's "
+        f"one of its tokens: {counted}. So the facts differ between the models, and from the "
+        f"paper's {n_paper:,}, of which {measured.n_facts:,} are in the data used here. "
+        f"Candidates: {plain(measured.candidates)}, as far as they are in the model's "
         f"vocabulary; {ranked}.\n\n"
         f"Command: `{measured.command}`, commit {measured.commit}. The project includes only these "
         "numbers, not their facts.",

@@ -31,6 +31,7 @@ from pages.ui.shared.messages import counted, plain, show_note
 from pages.ui.shared.request_fields import draw_field, fields_of
 from pages.ui.shared.run_form import (
     KEPT,
+    OPENED_MODELS,
     RunForm,
     choose_limit,
     choose_models,
@@ -90,11 +91,13 @@ def start_run(data: str, models: Sequence[str]) -> None:
     jobs.start(PROBING, request, about=about(request))
 
 
-def open_form(request: RunSettings) -> None:
-    """Open the form with the values of a request, to change them and run it again."""
+def open_form(request: RunSettings, model: str) -> None:
+    """Open the form with the values of a request and one of its models, to run it again."""
     values = field_values(request)
+    models = (model,) if model in values["models"] else tuple(values["models"])
     way = next(name for name, kind in REQUESTS.items() if type(request) is kind)
-    st.session_state["new models"] = list(values["models"])
+    st.session_state["new models"] = list(models)
+    st.session_state[OPENED_MODELS] = models
     if "template" in values:  # these fields aren't in the URL
         st.session_state[_template_key(values)] = values["template"]
         st.session_state["new answers"] = values["answers"].removeprefix(RELATION)

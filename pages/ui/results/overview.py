@@ -436,7 +436,7 @@ def _columns(
     chosen = [known[measure.column]]
     if measure.is_p_at_k:
         chosen[0] = replace(chosen[0], help=explain("P@k"))
-        chosen.append(replace(known["interval"], label="95 %"))
+        chosen.append(replace(known["interval"], label="interval"))
     same = choice.same_counts
     of_all = ", the same number for every model" * same
     n = replace(

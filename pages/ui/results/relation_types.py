@@ -27,7 +27,7 @@ def draw_types(choice: RunChoice) -> None:
     mark = draw_shown(choice, shown, "type chart")
     st.caption(
         "Bars: the unweighted mean over relations, with its 95 % interval over the facts of these "
-        "relations; points: relations. "
+        "relations; points: relations. Click a bar or a point to see its facts. "
         + f"Diamonds: mean P@{choice.k} of a random order of the answers. "
         * choice.guessable
         + "**1-1**: one object per subject and one subject per object (capitals). **N-1**: many "

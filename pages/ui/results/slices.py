@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from lama_core.glossary import explain
-from lama_core.metrics.slices import ORIGIN
+from lama_core.metrics.slices import ORIGIN, TYPE
 from lama_core.tables import Column
 from lama_core.views.slices import (
     KINDS,
@@ -35,8 +35,8 @@ MORE = ("interval", "chance")  # columns that are hidden if there are many runs
 MOST_KINDS = 2  # with more runs macro P@1 and the kinds of wrong answers are hidden at first
 
 IN_MENU = (
-    "The menu that appears above the table under the mouse adds macro P@1 and kinds of wrong "
-    "answers."
+    "On a computer, the menu that appears above the table under the mouse adds macro P@1 and kinds "
+    "of wrong answers."
 )
 
 
@@ -47,7 +47,8 @@ def draw_slices(choice: RunChoice) -> None:
     wanted = st.query_params.get("slice_by")  # a URL's way is shown even if it has one slice
     kept = {name for name, n in n_slices.items() if n > 1 or name == wanted}
     ways = [name for name in whole.found.slicings if name in kept - {"all"}]
-    asked = whole.frame[whole.frame["by"] != ORIGIN]  # a newcomer doesn't know the sources of data
+    # A newcomer doesn't know the sources of data; types have a chart of their own.
+    asked = whole.frame[~whole.frame["by"].isin((ORIGIN, TYPE))]
     best = most_different(asked, best_run(asked))
     way = st.selectbox(
         "Slice by",

@@ -65,9 +65,9 @@ def draw_traces(choice: RunChoice, _: RunListing) -> Sequence[RunInfo]:
         show_note(plain(str(error)))
         return [info]
     st.markdown(
-        "The subject is made unreadable with random noise, so the model loses the answer. Then the "
-        "values of one layer at one token are put back. If the answer returns, the fact passed "
-        "through there."
+        "The subject is made unreadable with random noise, which makes the answer less likely. "
+        "Then the values of one layer at one token are put back. If the answer's probability "
+        "returns, the fact passed through there."
     )
     _draw_headline(info, found)
     at = _draw_chart(choice, info, relation, found)
@@ -118,7 +118,7 @@ def _draw_headline(info: RunInfo, found: Traces) -> None:
     window = "" if how.part == "states" else " in the paper's share of the layers"
     window = f" in {counted(how.window, 'layer')}" if how.window else window
     left_out = "".join(
-        f" Left out of the whole run: {counted(number, 'fact')} ({reason})."
+        f" Excluded from the run, all relations together: {counted(number, 'fact')} ({reason})."
         for reason, number in found.reasons.items()
     )
     part = PARTS[how.part] if how.part != "states" else "the values of a layer (hidden states)"

@@ -83,8 +83,13 @@ def draw_training(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
     name = choose("Series", list(named), key="series", place=boxes[0])
     series = named[name]
     offered = list(MEASURES)[: 1 if not series.last.has_ranks else None]
-    label = f"Measure (k is {choice.k})"
-    measure = pick(label, offered, key="training_measure", place=boxes[1])
+    measure = pick(
+        "Measure",
+        offered,
+        key="training_measure",
+        place=boxes[1],
+        help=f"P@k is P@{choice.k}; *More options* changes k.",
+    )
     by = pick("A line for each", LINES, key="lines", place=boxes[2])
     chosen = choice.with_runs(series.runs)
     options = {"ranking": choice.ranking, "by": by, "measure": MEASURES[measure]}

@@ -9,7 +9,7 @@ from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
-from lama_core.tables import count, number
+from lama_core.tables import count
 from lama_core.views.wording import in_all, wording
 from pages.ui.results.draw_view import draw_rows, draw_shown, draw_view_export, open_behind
 from pages.ui.results.new_run import WORDS_AT_BLANK
@@ -102,11 +102,7 @@ def _draw(choice: RunChoice, what: str) -> None:
         **{n: (n, "sum")},
         **{name: (name, "mean") for name in names.split()},
     )
-    of_means = [
-        number("n_prompts", 1, one.label, one.help) if one.name == "n_prompts" else one
-        for one in measures
-    ]
-    draw_rows(means.reset_index(), [*head, count("relations"), *of_means])
+    draw_rows(means.reset_index(), [*head, count("relations"), *measures])
     st.caption(
         f"Above: means over the {counted(n_common, 'relation')} that all runs have. Below: each "
         "relation. Tick a row, or tap a card, to see its facts. "

@@ -258,7 +258,7 @@ def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
     bold = table["label"][table["at"].isin(figure.bold)]
     axis = _axis(figure.value)
     if figure.text:
-        axis["range"] = [0, 1.35 * ends.max()]  # with room for the texts on a phone
+        axis["range"] = [0, 1.5 * ends.max()]  # with room for the texts on a phone
     return drawn.update_layout(
         **charts.row_names(labels, bold),
         # Of a few rows, the title would be longer than the axis.

@@ -587,7 +587,8 @@ def comparison_basis(choice: RunChoice) -> ComparisonBasis:
             text += " A new run of all models together ranks the words that all of them have."
         differ = "the models rank different words"
     elif choice.runs[0].candidates == OWN_WORDS:
-        text += f" All rank the same words: each relation's own, {choice.runs[0].n_said}."
+        ranked = "answers" if choice.runs[0].ranks_statements else "words"
+        text += f" All rank the same {ranked}: each relation's own, {choice.runs[0].n_said}."
     else:
         text += f" All rank the same {choice.runs[0].n_candidates:,} words."
     return ComparisonBasis(text, differ)

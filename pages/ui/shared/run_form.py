@@ -23,6 +23,7 @@ from pages.ui.shared.export import draw_command
 from pages.ui.shared.messages import errors_shown, plain, show_error, show_note
 from pages.ui.shared.url_state import BOUND, choose_several, title_of
 
+OPENED_MODELS = "models of the opened run"  # in the session: some may not be installed
 KEPT: Literal["session"] = "session"  # keeps inputs while a run hides the form
 ABOUT_START = (
     "The run continues while you open other pages. A cancelled run keeps its finished parts: "
@@ -150,9 +151,10 @@ def choose_models(key: str) -> tuple[str, ...]:
     """Draw the choice of models and return their names; visitors with `fetch` can type others."""
     here = visitors.models_here()
     fetches = visitors.may("fetch")
+    opened = st.session_state.get(OPENED_MODELS, ()) if fetches else ()
     models = choose_several(
         "Models",
-        {name: title_of(name) for name in here},
+        {name: title_of(name) for name in dict.fromkeys((*here, *opened))},
         default=default_models(here),
         key=key,
         persist_state=KEPT,
