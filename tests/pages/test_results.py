@@ -309,7 +309,7 @@ def test_lama_itself_is_there_without_being_fetched() -> None:
     mean = by_relation["minilm-mlm"].sum() / 41
     assert totals["minilm-mlm"].iloc[-1] == pytest.approx(mean, abs=0.1)  # both are rounded
     said = " ".join(text.value for text in app.caption)
-    scored = "29,394 (MiniLM-MLM) and 26,784 (SmolLM2 135M Instruct) of the paper's 34,039 facts"
+    scored = r"29,394 (MiniLM\-MLM) and 26,784 (SmolLM2 135M Instruct) of the paper's 34,039 facts"
     assert scored in said and "**raw** ranking" in said
     assert "of which 29,411 are in the data" in said
 

@@ -70,12 +70,21 @@ class PromptsChoice:
         return shows_subject(self.study.pool.prompts[prompt].template, self.info.context)
 
     @property
+    def drawn(self) -> str:
+        """How the facts of a study with a limit were chosen, in brackets; else empty."""
+        details = self.whole.details
+        if not (self.info.limit or details["train_limit"]):
+            return ""
+        seed = details["seed"]
+        return " (the first ones)" if seed is None else f" (drawn at random, seed {seed})"
+
+    @property
     def footnote(self) -> str:
         """Model, data and settings in one line, for charts."""
         info, study = self.info, self.study
         return (
             f"{title_of(info.model)} on {info.dataset}, {study.relation.name}: "
-            f"{len(study.train):,} training and {len(study.test):,} test facts, "
+            f"{len(study.train):,} training and {len(study.test):,} test facts{self.drawn}, "
             f"{study.n_candidates:,} candidates ({info.candidates}), {info.ranking} ranking"
         )
 
@@ -216,8 +225,8 @@ def describe(choice: PromptsChoice) -> str:
     study, model = choice.study, plain(title_of(choice.info.model))
     text = (
         f"{describe_ranking(study)} {plain(study.relation.name)}: {len(study.train):,} "
-        f"training and {len(study.test):,} test facts, {study.n_candidates:,} candidates "
-        f"({plain(choice.info.candidates)})."
+        f"training and {len(study.test):,} test facts{choice.drawn}, {study.n_candidates:,} "
+        f"candidates ({plain(choice.info.candidates)})."
     )
     trained = n_from_training(choice.info.model, (fact.origin for fact in study.test))
     if trained:
