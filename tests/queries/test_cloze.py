@@ -220,7 +220,7 @@ def test_a_first_token_is_continued_to_the_word_or_name_that_it_begins(
     assert model.continue_words(encoded, [[start]]) == [None]
 
 
-@pytest.mark.parametrize("family", ("gpt2", "llama", "bloom"))
+@pytest.mark.parametrize("family", ("gpt2", "llama", "opt", "qwen2"))
 @pytest.mark.parametrize("caches", (True, False))
 def test_words_are_completed_as_by_passes_of_whole_texts(
     family: str, caches: bool, tiny_model: Models, monkeypatch: pytest.MonkeyPatch
@@ -240,7 +240,7 @@ def test_words_are_completed_as_by_passes_of_whole_texts(
             if not (more := model._continuation(word, best, 0.0)):
                 break
             row, word = [*row, best], word + more
-        return word.rstrip("-") if word != entry(token)[0] else None
+        return word.rstrip("-") if word.rstrip("-") != entry(token)[0].rstrip("-") else None
 
     texts = (TEXT, "The poet was born in ___.", "Paris and ___")
     encoded = [model.encode(parse_query(text), "left") for text in texts]

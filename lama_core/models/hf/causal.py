@@ -238,8 +238,9 @@ class CausalModel(InspectableModel):
                 if more := self._continuation(words[number], new[place], probs[place]):
                     words[number] += more
                     kept.append(place)
-        words = [word.rstrip("-") for word in words]
-        return [word if word != start else None for word, start in zip(words, begun, strict=True)]
+        longer = [word.rstrip("-") for word in words]
+        pairs = zip(longer, (start.rstrip("-") for start in begun), strict=True)
+        return [word if word != start else None for word, start in pairs]
 
     def _continuation(self, word: str, token: int, prob: float) -> str:
         """Return the text that the next token adds to a word; empty if the word ends before it."""
