@@ -78,3 +78,9 @@ def test_an_import_of_nothing_says_what_is_missing() -> None:
     app.text_input(key="import path 0").set_value("   ")
     next(button for button in app.button if button.label == "Import").click().run()
     assert "Choose a file, or type a path." in app.info[0].value
+
+
+def test_a_search_without_a_fact_says_so() -> None:
+    app = open_page("results", tab="Wrong answers", find="zzzzzz")
+    said = [text.value for text in (*app.markdown, *app.caption, *app.info)]
+    assert "No fact matches these filters. Remove one." in said

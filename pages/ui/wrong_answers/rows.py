@@ -213,7 +213,8 @@ def draw_rows(
             "frequency", help="Facts of the relation with this right answer in the data."
         ),
         "subject": st.column_config.TextColumn(
-            pinned=True, width=SENTENCE if table["subject"].str.len().max() > LONG else None
+            pinned=True,
+            width=SENTENCE if max(map(len, table["subject"]), default=0) > LONG else None,
         ),
         "gold": st.column_config.TextColumn("right answer", width=GOLD),
         "relation": st.column_config.TextColumn(width=RELATION),
