@@ -105,8 +105,12 @@ class Reading:
         """Yield (line number, object) of every line with a JSON object; raises as `lines`."""
         for number, line in self._bytes(path):
             if kept := line.strip():
-                with self.dropping(path, number):
-                    yield number, _object(kept)
+                try:  # `dropping` would take as long as reading the line
+                    found = _object(kept)
+                except Rejected as reason:
+                    self.drop(path, number, str(reason), reason.text)
+                else:
+                    yield number, found
 
     def head(self, path: Path) -> bytes:
         """Return the first bytes of a file, unpacked. Raises UserError if it can't be read."""
@@ -284,7 +288,9 @@ def as_text(value: object, name: str) -> str:
 def text_list(row: JsonObject, name: str) -> tuple[str, ...]:
     """Return the texts of a list field (a text is a list of one); empty without the field."""
     value = row.get(name)
-    texts = [] if value is None else [value] if isinstance(value, str) else value
+    if value is None:
+        return ()
+    texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(isinstance(item, str) for item in texts):
         raise Rejected(f"{name!r} is not a list of texts")
     return tuple(texts)

@@ -31,7 +31,7 @@ from lama_core.probes.cloze.spec import BATCHES, ClozeSpec
 from lama_core.probes.plan import plan
 from lama_core.progress import ignore
 from lama_core.runs.execute import execute
-from lama_core.runs.making import save_files
+from lama_core.runs.making import save_files, uncollected
 from lama_core.runs.parts import Folder, Parts
 from lama_core.scoring.batches import MAX_ROWS
 from lama_core.scoring.preparation import prepare
@@ -79,7 +79,8 @@ def steps(n_facts: int) -> list[BenchRow]:
         spec = one_spec(model, write_lama(Path(folder) / "data", n_facts))
         seconds = {}
         clock = time.process_time()
-        job = spec.prepare(model, ignore)
+        with uncollected():
+            job = spec.prepare(model, ignore)
         numbers = range(len(job.work.parts))
         seconds["preparing queries"] = -clock + (clock := time.process_time())
         tables = [job.work.score(model, number, ignore) for number in numbers]

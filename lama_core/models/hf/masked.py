@@ -7,6 +7,7 @@ A query of two segments is encoded like two sentences in LAMA's code (`bert_conn
 Departure: One segment or two
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -92,10 +93,8 @@ class MaskedModel(TokenHidingModel):
             number
             for number, query in enumerate(queries)
             if query.second is None
-            and not any(
-                special in part for part in query.parts for special in self.vocabulary.special_texts
-            )
-            and not any(self._joins(place.right) for place in places[number])
+            and not any(map(self._special.search, query.parts))
+            and not any([self._joins(place.right) for place in places[number]])
         ]
         texts = [queries[number].text(mask) for number in plain]
         tokenized = token_ids(self.tokenizer, texts) if texts else []
@@ -138,13 +137,20 @@ class MaskedModel(TokenHidingModel):
 
         WordPiece's `##s` continues a word, and SentencePiece marks where one begins.
         """
+        if not right:
+            return False
         if right not in self._joined_texts:
             mask = self.tokenizer.mask_token
             alone, whole = self.tokenizer([mask, mask + right], add_special_tokens=False)[
                 "input_ids"
             ]
             self._joined_texts[right] = whole != [*alone, *self.vocabulary.encode_after(right)]
-        return bool(right) and self._joined_texts[right]
+        return self._joined_texts[right]
+
+    @cached_property
+    def _special(self) -> re.Pattern[str]:
+        """Matches the control tokens as text."""
+        return re.compile("|".join(map(re.escape, self.vocabulary.special_texts)))
 
     @cached_property
     def _joined_texts(self) -> dict[str, bool]:
@@ -160,7 +166,7 @@ class MaskedModel(TokenHidingModel):
 
     def _encoded(self, places: tuple[Place, ...], ids: list[int], mask_id: int) -> Encoded:
         self.check_window(len(ids))
-        positions = tuple(number for number, token in enumerate(ids) if token == mask_id)
+        positions = tuple([number for number, token in enumerate(ids) if token == mask_id])
         if len(positions) != len(places):
             raise UserError(
                 f"{self.name} finds {len(positions)} blanks in a text with {len(places)}: "
