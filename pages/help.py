@@ -90,8 +90,9 @@ def draw_glossary() -> None:
 
 
 def _draw_measured() -> None:
-    st.subheader("From a sentence to P@1", anchor=False)
-    draw_illustrated()
+    with st.container(key="pictures"):  # the last part on phones (`style.css`)
+        st.subheader("From a sentence to P@1", anchor=False)
+        draw_illustrated()
 
 
 def main() -> None:
