@@ -63,7 +63,8 @@ class RunChoice:
         ranking: The chosen ranking.
         picture: The file format of saved charts.
         missing: Chosen models without a run.
-        known: All models with a run, so that a model's colour doesn't depend on the choice.
+        known: All models with a run, without earlier checkpoints of a training run, so that a
+            model's colour doesn't depend on the choice, and no other run has it.
         facts: What runs are scored on, one of `SCORED_ON`.
     """
 
@@ -251,9 +252,13 @@ class RunChoice:
 
     def footnote(self) -> str:
         """The footnote of charts: prompts, data, ranking and scored facts."""
-        prompts = f"prompts: {self.question}; " if self.question else ""
+        return (f"prompts: {self.question}; " if self.question else "") + self.basis
+
+    @property
+    def basis(self) -> str:
+        """Data, ranking and scored facts, in words."""
         scored = f", scored on {self.facts}" if len(self.runs) > 1 else ""
-        return f"{prompts}{self.data}, {self.ranking} ranking{scored}"
+        return f"{self.data}, {self.ranking} ranking{scored}"
 
 
 def _describe_prompts(run: RunInfo) -> str:
@@ -479,7 +484,7 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
         ranking=cast(Ranking, ranking),
         picture=picture,
         missing=tuple(name for name in models if name not in picked and not exact),
-        known=tuple(dict.fromkeys(run.model for run in every)),
+        known=tuple(dict.fromkeys(run.model for run in every if run.id not in earlier)),
         facts=str(facts),
     )
     return RunListing(tuple(every), listing.problems), choice
