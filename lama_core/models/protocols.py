@@ -60,6 +60,11 @@ class ModelKind:
         """Whether they always see both sides of a blank; scoring a text then takes many passes."""
         return self.contexts == ("both",)
 
+    @property
+    def total(self) -> str:
+        """The name of the sum of a sentence's log-probabilities, token by token."""
+        return "pseudo-log-likelihood" if self.sees_both else "total log-prob."
+
 
 KINDS: dict[Kind, ModelKind] = {
     "masked": ModelKind("masked", ("both",), True, "pseudo-perplexity"),

@@ -8,8 +8,8 @@ The default is `sum`: equation 1 of Rezaee and Camacho-Collados, which has no 1/
 sum is divided by the number of scored tokens, as in the code that the paper builds on. Special
 tokens are not scored, nor is the first token of a causal model without a start token.
 
-The app shows the total log-probability, sum_i log P, and the usual perplexity per token,
-exp(-1/n sum_i log P).
+The app shows sum_i log P, of masked models the pseudo-log-likelihood, and the usual perplexity per
+token, exp(-1/n sum_i log P).
 Departure: Perplexity of a sentence
 """
 
@@ -260,7 +260,10 @@ class PairsKind(QueryKind[ScoreRequest, PairSentences, ModelScores]):
             PairScore,
             one.ranked,
             "rank pair log_prob n_tokens mean_perplexity sentence",
-            labels={"mean_perplexity": f"{KINDS[one.kind].measure} (mean)"},
+            labels={
+                "log_prob": KINDS[one.kind].total,
+                "mean_perplexity": f"{KINDS[one.kind].measure} (mean)",
+            },
             title=f"{one.name}, ranked by the {asked.request.normalise} of the log-probabilities"
             + one.computed,
         )

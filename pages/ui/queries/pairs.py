@@ -24,13 +24,16 @@ from pages.ui.shared.model_columns import Column
 from pages.ui.shared.token_strips import heat_scale, heat_strip
 
 BEST = {
-    "sum": "The pair with the highest total log-probability is the model's choice.",
+    "sum": "The pair with the highest sum of log-probabilities is the model's choice.",
     "mean": "The pair with the lowest {measure} is the model's choice.",
 }
 HOW = (
     "{Measure} = exp(− mean log-probability of the tokens); log-probabilities are natural "
     "logarithms. The stronger a token's colour, the less likely the token; the number is its "
     "log-probability."
+)
+MASKED_SUM = (
+    " Pseudo-log-likelihood: the sum of the tokens' log-probabilities, each token hidden in turn."
 )
 FIRST_TOKEN = (
     " ·: a causal model's first token, which perplexity doesn't count. (On the tab Answers, it is "
@@ -130,7 +133,7 @@ def _draw_pairs(asked: Asked[ScoreRequest, PairSentences], column: Column[ModelS
         head, tail = map(escape, pair.pair)
         tail += " ✓" * (pair.pair == gold)
         values = (
-            f"total log-prob. {fixed(pair.log_prob, 2)}",
+            f"{KINDS[scores.kind].total} {fixed(pair.log_prob, 2)}",
             f"{measure} {_three_digits(pair.mean_perplexity)}, {counted(pair.n_tokens, 'token')}",
         )
         parts.append(
@@ -157,7 +160,8 @@ def _draw_caption(answer: Answer[ScoreRequest, PairSentences, ModelScores], _: o
     at = next(number for number, letter in enumerate(measure) if letter.isalpha())
     capital = measure[:at] + measure[at].upper() + measure[at + 1 :]
     first = FIRST_TOKEN * any(one.kind == "causal" for one in answer.models)
-    st.caption(text.format(measure=measure, Measure=capital) + first)
+    hidden = MASKED_SUM * any(KINDS[one.kind].sees_both for one in answer.models)
+    st.caption(text.format(measure=measure, Measure=capital) + hidden + first)
 
 
 PAIRS = Tab(
