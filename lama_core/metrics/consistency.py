@@ -13,6 +13,8 @@ Departure: Agreement of paraphrases
 Negated and misprimed queries (Kassner & Schütze 2020, sections 4 and 5): the share of facts with
 the same first prediction for the query and the altered query, and Spearman's correlation of the two
 distributions over the candidates. A model that understands negation has a low overlap.
+
+First predictions are before filtering, as in both papers; only P@1 depends on the ranking.
 """
 
 import numpy as np

@@ -111,7 +111,7 @@ class QuartilesView(View[QuartilesRequest, pd.DataFrame]):
             low="low",
             high="high",
             title=shown.title_of(f"{what} by model"),
-            caption=f"{shown.caption}. {BOX}",
+            caption=f"{what_is_counted(shown)}. {BOX}",
         )
 
     def facts(
@@ -127,6 +127,14 @@ class QuartilesView(View[QuartilesRequest, pd.DataFrame]):
 
     def _counts(self, shown: Shown[QuartilesRequest, pd.DataFrame]) -> str:
         return "facts" if shown.request.mean_ranks else shown.counts
+
+
+def what_is_counted(shown: Shown[QuartilesRequest, pd.DataFrame]) -> str:
+    """Return the caption, with the number of facts if queries are averaged over them."""
+    if not shown.request.mean_ranks:
+        return shown.caption
+    n = sorted({int(shown.frame["n"].min()), int(shown.frame["n"].max())})
+    return f"{shown.caption}; {' to '.join(f'{one:,}' for one in n)} facts with a mean rank"
 
 
 quartiles = ViewFunction(

@@ -90,12 +90,19 @@ class WordingView(View[WordingRequest, Wordings]):
             text("model"),
             text("run", cell=lambda line: shown.names[line["run"]]),
             text("prompts", cell=lambda line: prompts[line["run"]]),
-            share("consistency", help_text="Pairs of wordings with the same first answer."),
+            share(
+                "consistency",
+                help_text="Pairs of wordings with the same first answer, before filtering.",
+            ),
             share("accuracy", "P@1", "P@1 over all wordings."),
             share("consistent_accuracy", "consistent P@1", "Facts that every wording gets right."),
             count("n_facts", "facts", "Facts with several wordings."),
             number("n_prompts", 1, "prompts", "Wordings of each fact, on average."),
-            share("overlap", "same first", "Facts with the same first answer to both queries."),
+            share(
+                "overlap",
+                "same first",
+                "Facts with the same first answer to both queries, before filtering.",
+            ),
             number("spearman", 2, "Spearman", "Mean correlation of the candidates' ranks."),
             share("plain", "P@1 plain", "P@1 of the plain queries."),
             share(

@@ -1,5 +1,6 @@
 """The chart Analogy probes: accuracies of finished runs, the paper's, and single decisions."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -369,10 +370,11 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
     run_id = run_box.selectbox(
         "Run",
         ids,
+        index=ids.index(min(runs, key=_mean_accuracy).info.id),
         key="run",
         bind=BOUND,
         format_func=lambda name: f"{names[name]}: {by_id[name].details.probe}",
-        help=PROBE_HELP,
+        help=f"Initially the run with the lowest mean accuracy over relations.\n\n{PROBE_HELP}",
     )
     run = by_id[run_id]
     relations = run.details.relations
@@ -409,6 +411,12 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
     ).rows
     if run.details.setting == "unsupervised" and which != EXCLUDED:
         _draw_open(rows, picked[0] if picked else None, run)
+
+
+def _mean_accuracy(run: ProbeRun) -> float:
+    """The mean over a run's relations; infinite without decisions."""
+    known = [one.accuracy for one in run.details.relations if one.accuracy is not None]
+    return sum(known) / len(known) if known else math.inf
 
 
 def decision_rows(info: RunInfo, relation: str, which: str) -> pd.DataFrame:

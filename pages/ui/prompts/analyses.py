@@ -81,18 +81,21 @@ def draw_analyses(choice: PromptsChoice, place: DeltaGenerator) -> None:
             boxpoints=False,
         )
     figure.update_xaxes(title=f"edit distance of two prompts, {SCALES[distance]}", type="category")
-    figure.update_yaxes(title="divergence: % of facts that only one gets right", rangemode="tozero")
+    figure.update_yaxes(
+        title="divergence: % of test facts that only one gets right", rangemode="tozero"
+    )
     charts.draw_chart(
         figure.update_layout(height=340),
         "divergence chart",
         title=f"Divergence by edit distance, {n_relations}",
         footnote=f"{title_of(choice.info.model)} on {choice.info.dataset}, "
-        f"{n_relations}, {counted(found.n_pairs, 'pair')} of prompts, "
+        f"{counted(found.n_pairs, 'pair')} of prompts of {n_relations}, test facts, "
         f"{choice.study.ranking} ranking",
     )
     st.caption(
-        "Box: lower to upper quartile of the pairs; line: median; dashed: mean; whiskers: "
-        "lowest to highest pair."
+        "A pair is two prompts of the same relation. Its divergence is the share of the relation's "
+        "test facts that exactly one of the two gets right. Box: lower to upper quartile of the "
+        "pairs; line: median; dashed: mean; whiskers: lowest to highest pair."
     )
     _draw_transfer(choice)
     draw_export(

@@ -20,7 +20,7 @@ from lama_core.views.calibration import calibration, errors, normalisation
 from lama_core.views.correlations import NAMES, correlations, published_triangle
 from lama_core.views.curves import curves
 from lama_core.views.margins import margins
-from lama_core.views.quartiles import BOX, quartiles
+from lama_core.views.quartiles import BOX, quartiles, what_is_counted
 from lama_core.views.ranks import ranks
 from lama_core.views.view import Shown
 from pages.ui.results.draw_view import draw_figure, draw_shown, draw_view_export, open_behind
@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-EXPLAINED = ("LPFP", "SOCS", "SWP")  # measures whose names don't say what they are
+# Properties of a fact whose names don't say what they are.
+MEANINGS = {name: LABELS[name] for name in ("LPFP", "SOCS", "SWP")} | {
+    "P@1": "1 if the first answer is right, else 0",
+}
 TEN_SENTENCES = "ten-sentences"
 PATTERNS = (
     " **The starter's sentences are templates**, the same for all facts of a relation, so the "
@@ -106,7 +109,7 @@ def _draw_boxes(
     choice: RunChoice, shown: Shown[Any, Any], caption: str, *, name: str = "quartiles"
 ) -> None:
     """Draw one box per run; a click on its mean opens the run's facts."""
-    mark = draw_shown(choice, shown, f"{name} chart", caption=shown.caption)
+    mark = draw_shown(choice, shown, f"{name} chart", caption=what_is_counted(shown))
     st.caption(caption)
     if mark is not None:
         open_behind(choice, shown.facts(mark))
@@ -197,9 +200,10 @@ def draw_correlates(choice: RunChoice) -> None:
     with paper:
         draw_figure(choice, published_triangle(), "published correlations")
     st.caption(
-        "Pearson's correlation over facts, from -1 to 1. "
-        + "; ".join(f"**{NAMES[short]}**: {LABELS[short]}" for short in EXPLAINED)
-        + f". {plain(' '.join(shown.view.notes(shown)))}",
+        "A cell has Pearson's correlation, from -1 to 1, of two properties of a fact, those of its "
+        "row and its column. "
+        + "; ".join(f"**{NAMES[short]}**: {MEANINGS[short]}" for short in MEANINGS)
+        + ".",
         help="In the paper: "
         + "; ".join(f"{NAMES[short]} {short}" for short in LABELS if short != "P@1")
         + ".",

@@ -500,6 +500,14 @@ def draw_fallbacks(
             )
             for point in points:
                 narrow(of=name, wrong=[name], answer=str(point["customdata"][0]), right=[])
+    n_wrong = (np.count_nonzero(run.rank[rows] > 1) for run in joined.runs)
+    each = ", ".join(
+        f"{n:,} ({plain(title)})" for n, title in zip(n_wrong, choice.titles, strict=True)
+    )
+    st.caption(
+        f"Of {len(rows):,} {choice.counts}, those with a wrong first answer are counted: {each}; "
+        + plain(f"prompts: {choice.question or 'manual'}; {choice.basis}.")
+    )
     named = table.assign(name=[choice.names[number] for number in table["number"]])
     draw_export(
         "wrong-answers",
