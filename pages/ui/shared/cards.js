@@ -1,6 +1,8 @@
 // Draws a table's rows as cards. The user can pick cards, or values if `picks` is single-cell.
 const STEP = 30
 const unbroken = (text) => text.replaceAll("–", "\u2060–\u2060") // keeps ranges on one line
+const details = (text) => // a line breaks between details, not in them
+  unbroken(text).split(", ").map((one) => one.replaceAll(" ", "\u00a0")).join(", ")
 
 export default function ({ data, parentElement, setStateValue }) {
   const { cards, n, nShown, picks } = data
@@ -44,7 +46,7 @@ export default function ({ data, parentElement, setStateValue }) {
         if (picks === "single-cell") pickable(line, row, column)
         make("span", "lx-muted", label, line)
         const values = make("span", "", unbroken(value), line)
-        if (more) make("span", "lx-muted", unbroken(more), values)
+        if (more) make("span", "lx-muted", details(more), values)
       })
     })
     if (state.shown < cards.length) {
