@@ -17,6 +17,7 @@ from lama_core.models.protocols import FIRST_RESCORED, KINDS, Kind
 from lama_core.models.sources.catalog import find_model
 from lama_core.queries.blank_answers import (
     CONTEXTS,
+    N_CONTINUED,
     BlankAnswer,
     Gold,
     ModelAnswer,
@@ -85,7 +86,10 @@ def draw_answers(blank: BlankAnswer, colour: str) -> None:
         )
     ranked = "answer" if blank.over == "answers" else "word"
     continued = any(item.begins for item in blank.predictions)
-    notes = [*blank.notes(), *[CONTINUES] * continued]
+    notes = list(blank.notes())
+    if continued:
+        few = f" Only the first {N_CONTINUED} words are continued."
+        notes.append(CONTINUES + few * (len(blank.predictions) > N_CONTINUED))
     st.html(
         f'<table class="lx"><thead><tr><th>#</th><th>{ranked}</th>'
         f'<th class="num" colspan="2" title="of {escape(blank.shown_over())}">probability</th>'
