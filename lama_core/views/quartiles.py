@@ -133,8 +133,13 @@ def what_is_counted(shown: Shown[QuartilesRequest, pd.DataFrame]) -> str:
     """Return the caption, with the number of facts if queries are averaged over them."""
     if not shown.request.mean_ranks:
         return shown.caption
+    return f"{shown.caption}; {numbers_of_facts(shown)} facts with a mean rank"
+
+
+def numbers_of_facts(shown: Shown[QuartilesRequest, pd.DataFrame]) -> str:
+    """Return the number of facts, or the least and the largest of several runs, as text."""
     n = sorted({int(shown.frame["n"].min()), int(shown.frame["n"].max())})
-    return f"{shown.caption}; {' to '.join(f'{one:,}' for one in n)} facts with a mean rank"
+    return " to ".join(f"{one:,}" for one in n)
 
 
 quartiles = ViewFunction(

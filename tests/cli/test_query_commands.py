@@ -50,7 +50,7 @@ BATCH = Path(__file__).parents[1] / "a few sentences.csv"
             ("logit of Rome minus that of Oslo", "attention adds", "remainder", "bias"),
         ),
         (("analogy", "solve", "Paris", "France", "Rome", "___"), ("3CosMul", "Rome")),
-        (("analogy", "score", *PAIRS), ("total log-prob.", "pseudo-perplexity (mean)")),
+        (("analogy", "score", *PAIRS), ("pseudo-log-likelihood", "pseudo-perplexity (mean)")),
         (("batch", str(BATCH)), ("The text has no blank",)),
     ],
     ids=lambda value: " ".join(value[:1]),

@@ -248,3 +248,11 @@ def test_the_first_pair_is_named_above_the_scores() -> None:
     assert shown.count("Rome : Italy ✓") == 1
     app.button(key="secondary hot:cold").click().run()
     assert not app.exception and "high : low" in html(app)
+
+
+def test_the_link_to_a_new_probe_opens_the_form_above_the_charts() -> None:
+    chart = {"tab": "More", "chart": "Analogy probes"}
+    folded = [one.label for one in open_page("results", **chart).expander]
+    app = open_page("results", **chart, new_probe="true")
+    assert folded[-1] == app.expander[0].label == "New probe"
+    assert app.expander[0].proto.expanded

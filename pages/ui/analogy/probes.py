@@ -76,6 +76,10 @@ def draw_probes() -> None:
         )
         draw_form()
         return
+    wanted = "new_probe" in st.query_params
+    form = st.container()
+    if wanted:
+        links.set_param("new_probe", ["true"])
     runs, setting, published = _choose(listing.runs)
     if not runs:
         show_note(
@@ -86,7 +90,8 @@ def draw_probes() -> None:
         _draw_kinds(runs, names, setting, published)
         _draw_relations(runs, names, setting)
         _draw_decisions(runs, names)
-    with st.expander("New probe", icon=":material/play_arrow:"):
+    place = form if wanted else st.container()
+    with place.expander("New probe", icon=":material/play_arrow:", expanded=wanted):
         draw_form()
 
 

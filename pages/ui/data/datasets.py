@@ -130,7 +130,8 @@ def draw_source(listed: Listed) -> None:
         if can_probe and st.button(
             "Probe models with these pairs", icon=":material/play_arrow:", type="primary"
         ):
-            links.go(screens.RESULTS, {**screens.ANALOGY_PROBES, "data": listed.name})
+            st.session_state["new analogies"] = listed.name
+            links.go(screens.RESULTS, {**screens.NEW_PROBE, "data": listed.name})
         if is_imported:
             _draw_rename_and_delete(listed.name)
 

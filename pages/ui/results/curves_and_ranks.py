@@ -20,7 +20,7 @@ from lama_core.views.calibration import calibration, errors, normalisation
 from lama_core.views.correlations import NAMES, correlations, published_triangle
 from lama_core.views.curves import curves
 from lama_core.views.margins import margins
-from lama_core.views.quartiles import BOX, quartiles, what_is_counted
+from lama_core.views.quartiles import BOX, numbers_of_facts, quartiles, what_is_counted
 from lama_core.views.ranks import ranks
 from lama_core.views.view import Shown
 from pages.ui.results.draw_view import draw_figure, draw_shown, draw_view_export, open_behind
@@ -65,9 +65,11 @@ def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
     """Draw the ranks of the right answers as a histogram and as box plots."""
     shown = choice.view(ranks)
     mark = draw_shown(choice, shown, "rank chart")
-    st.caption(
-        f"The rank of the right answer among {choice.ranked_among}. Click a bar to see its facts."
-    )
+    text = f"The rank of the right answer among {choice.ranked_among}"
+    if choice.counts == "queries":
+        n_facts = numbers_of_facts(choice.view(quartiles, mean_ranks=True))
+        text += f", for all queries of {n_facts} facts"
+    st.caption(f"{text}. Click a bar to see its facts.")
     if mark is not None:
         open_behind(choice, shown.facts(mark))
     draw_view_export(choice, shown)

@@ -48,7 +48,8 @@ Draw = Callable[[RunChoice, RunListing], Sequence[RunInfo] | None]
 # Returns what is missing for a chart, in words; empty if nothing is missing.
 Needs = Callable[[RunChoice, RunListing], str]
 PROBES, LAMA = analogies.view.title, "LAMA T-REx"
-OF_RUNS = ("data", "among")  # URL parameters that mean something else in analogy probes
+# URL parameters of analogy probes that mean something else, or nothing, in other charts.
+OF_RUNS = ("data", "among", "new_probe")
 PER_ROW = 3
 # Heading of the menu -> its charts.
 GROUPS = {

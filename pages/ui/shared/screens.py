@@ -26,6 +26,7 @@ WAYS = "Ways of asking"
 TRAINING = "Training"
 TRACES = "Causal traces"
 ANALOGY_PROBES: Params = {"tab": "More", "chart": "Analogy probes"}
+NEW_PROBE: Params = {**ANALOGY_PROBES, "new_probe": "true"}  # with the form first
 NEW_RUN: Params = {"tab": "New run"}
 IMPORT: Params = {"tab": "Import"}
 RUNS: Params = {"tab": "Runs"}
