@@ -88,6 +88,8 @@ def draw_chart(
     top, bottom = room + (40 if named else 8), round(40 * enlarged) + below
     if figure.layout.xaxis.side == "top":  # with the footnote
         bottom = 8
+        if text := figure.layout.xaxis.title.text:  # below the chart's title and its buttons
+            figure.update_layout(xaxis_title_text=f"\u00a0<br>{text}")
     figure.update_layout(
         paper_bgcolor=CLEAR,
         plot_bgcolor=CLEAR,
@@ -123,8 +125,8 @@ def draw_chart(
         "scale": 2 if picture == "png" else 1,
         "width": PICTURE,
     }
-    lift = 0 if figure.layout.xaxis.side == "top" else room  # the axis title is at the top
-    style = f"font-size:{enlarged * TITLE_SIZE}px;margin-bottom:-{lift}px"
+    style = f"font-size:{enlarged * TITLE_SIZE}px;margin-bottom:-{room}px"
+    style += ";padding-right:7.2rem" * zooms  # a button more than `style.css` leaves room for
     with st.container(gap=None):
         st.html(f'<div class="lx-title" style="{style}" aria-hidden="true">{escape(title)}</div>')
         event = st.plotly_chart(
