@@ -88,6 +88,7 @@ def draw_heat_map(found: ModelGrid, names: list[str], look: HeatMapLook) -> Grid
         textfont_color=charts.ink(),
         textfont_size=13 if len(names) <= MOST_LARGE else 9,
         showscale=False,
+        hoverinfo="skip",  # the marks of `add_clicks` have texts
     )
     cells = [
         {"column": number, "row": at, "hover": hover(at, number)}
@@ -95,6 +96,7 @@ def draw_heat_map(found: ModelGrid, names: list[str], look: HeatMapLook) -> Grid
         for number in range(len(names))
     ]
     charts.add_clicks(figure, pd.DataFrame(cells), "column", "row", ("row", "column"))
+    figure.update_layout(hoverdistance=60)
     figure.update_yaxes(range=charts.rows_down(rows))
     figure.update_xaxes(side="top", range=[-0.5, len(names) - 0.5], autotickangles=[30, 90])
     if len(names) <= MOST_LARGE:
