@@ -92,20 +92,15 @@ def draw_figure(
     """
     from pages.ui.shared import charts, figures  # Plotly takes longer than the first answer
 
-    drawn = figures.plot(figure, choice.inks_of_runs if inks is None else inks)
-    drawn.layout.showlegend = legend
-    if drawn.layout.height < least_height:  # the gaps become wider, not the bars
-        gap = drawn.layout.bargap or 0
-        drawn.layout.bargap = 1 - (1 - gap) * drawn.layout.height / least_height
-        drawn.layout.height = least_height
-    points = charts.draw_chart(
-        drawn,
-        key,
-        title=figure.title,
-        footnote=figure.caption,
-        picture=choice.picture,
+    chart = figures.ready(
+        figure,
+        choice.inks_of_runs if inks is None else inks,
+        choice.picture,
         zooms=zooms,
+        least_height=least_height,
+        legend=legend,
     )
+    points = charts.draw_ready(chart, key)
     return figures.mark_of(figure, points)
 
 

@@ -48,7 +48,7 @@ from lama_core.scoring.shared_fields import CandidateSettings, ClozeSettings, Mo
 from lama_core.service import queries
 from lama_core.service.process import run_query
 from lama_core.views.choice import overridden, with_verdicts
-from lama_core.views.figure import relation_label
+from lama_core.views.figure import Figure, relation_label
 from lama_core.views.view import Shown, View
 from pages.ui.shared import visitors
 from pages.ui.shared.query_queue import cached_answer, queue_slot
@@ -84,8 +84,9 @@ def cached(
     The cache key is the arguments whose names don't begin with an underscore; a run's key is from
     `_mark`.
     """
-    marks: dict[str | type[Any], Callable[[Any], str]] = {
+    marks: dict[str | type[Any], Callable[[Any], Any]] = {
         RunInfo: _mark,
+        Figure: vars,
         CandidateSettings: repr,
         ClozeSettings: repr,
     }

@@ -9,6 +9,7 @@ any colour. Texts from data or models are escaped, because Plotly interprets HTM
 
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -53,29 +54,68 @@ BARS = {"bargap": 0.28, "bargroupgap": 0.05}  # of horizontal bars
 SYMBOLS = ("diamond", "square", "triangle-up", "circle")  # of published models
 
 
-def draw_chart(
+@dataclass(frozen=True)
+class Chart:
+    """A chart with its title and footnote, ready to be drawn.
+
+    Attributes:
+        figure: The chart.
+        title: The title, which is also the alternative text.
+        above: The title as HTML.
+        below: The footnote as HTML, or empty.
+        config: Plotly's settings of buttons and pictures.
+    """
+
+    figure: go.Figure
+    title: str
+    above: str
+    below: str
+    config: Mapping[str, Any]
+
+
+def draw_chart(figure: go.Figure, key: str, *, title: str, **options: Any) -> list[dict[str, Any]]:
+    """Draw a chart and return the clicked marks; options: as for `ready`."""
+    return draw_ready(ready(figure, title=title, **options), key)
+
+
+def draw_ready(chart: Chart, key: str) -> list[dict[str, Any]]:
+    """Draw a chart and return the clicked marks, as dictionaries with `customdata`.
+
+    key: The widget's key.
+    """
+    with st.container(gap=None):
+        st.html(chart.above)
+        event = st.plotly_chart(
+            chart.figure,
+            key=key,
+            on_select="rerun",
+            selection_mode="points",
+            alt=chart.title,
+            config=dict(chart.config),
+        )
+        if chart.below:
+            st.html(chart.below)
+    return list(event.selection.points)
+
+
+def ready(
     figure: go.Figure,
-    key: str,
     *,
     title: str,
     footnote: str = "",
     picture: str = "png",
     enlarged: float = 1.0,
     zooms: bool = False,
-) -> list[dict[str, Any]]:
-    """Draw a chart and return the clicked marks.
+) -> Chart:
+    """Return a chart with its title and footnote; the figure is changed.
 
     Args:
         figure: The chart.
-        key: The widget's key.
         title: The title, which is also the alternative text and the file name of the picture.
         footnote: How the chart was made; also part of the picture.
         picture: The file format of the picture, `png` or `svg`.
         enlarged: A factor for the sizes of letters and marks.
         zooms: Whether dragging zooms into the values, and a double click resets it.
-
-    Returns:
-        The clicked marks as dictionaries with `customdata`.
     """
     named = figure.layout.showlegend is not False and (
         bool(figure.layout.showlegend)
@@ -127,27 +167,19 @@ def draw_chart(
     }
     style = f"font-size:{enlarged * TITLE_SIZE}px;margin-bottom:-{room}px"
     style += ";padding-right:7.2rem" * zooms  # a button more than `style.css` leaves room for
-    with st.container(gap=None):
-        st.html(f'<div class="lx-title" style="{style}" aria-hidden="true">{escape(title)}</div>')
-        event = st.plotly_chart(
-            figure,
-            key=key,
-            on_select="rerun",
-            selection_mode="points",
-            alt=title,
-            config={
-                "displaylogo": False,
-                "modeBarButtonsToRemove": [
-                    f"{name}2d" for name in ZOOMS if not (zooms and name == "resetScale")
-                ],
-                "toImageButtonOptions": saved | {"format": picture},
-            },
-        )
-        if under:
-            up = 0 if figure.layout.xaxis.side == "top" else below - 12
-            style = f"font-size:{size}px;margin-top:-{up}px"
-            st.html(f'<div class="lx-foot" style="{style}">{escape(footnote)}</div>')
-    return list(event.selection.points)
+    foot = ""
+    if under:
+        up = 0 if figure.layout.xaxis.side == "top" else below - 12
+        foot_style = f"font-size:{size}px;margin-top:-{up}px"
+        foot = f'<div class="lx-foot" style="{foot_style}">{escape(footnote)}</div>'
+    above = f'<div class="lx-title" style="{style}" aria-hidden="true">{escape(title)}</div>'
+    removed = [f"{name}2d" for name in ZOOMS if not (zooms and name == "resetScale")]
+    config = {
+        "displaylogo": False,
+        "modeBarButtonsToRemove": removed,
+        "toImageButtonOptions": saved | {"format": picture},
+    }
+    return Chart(figure, title, above, foot, config)
 
 
 def _has_named_rows(figure: go.Figure) -> bool:

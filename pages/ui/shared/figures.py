@@ -15,6 +15,7 @@ import plotly.graph_objects as go
 
 from lama_core.views.figure import MOST_BARS, Axis, Baseline, Figure
 from pages.ui.shared import charts
+from pages.ui.shared.cache import cached
 from pages.ui.shared.charts import Colours, Style
 
 # What other modules may use: `plot` draws a figure, `specification` is the same as JSON, `mark_of`
@@ -52,6 +53,45 @@ def plot(figure: Figure, inks: Colours) -> go.Figure:
     if figure.guide is not None:
         drawn.add_vline(x=figure.guide, line={"color": charts.GREY, "width": 1, "dash": "dot"})
     return drawn
+
+
+def ready(
+    figure: Figure,
+    inks: Colours,
+    picture: str,
+    *,
+    zooms: bool = False,
+    least_height: int = 0,
+    legend: bool | None = None,
+) -> charts.Chart:
+    """Return a figure with its title and caption, ready to be drawn; arguments: see `draw_figure`.
+
+    It is kept, because Plotly takes longer to make a chart than everything else on a page that is
+    drawn again.
+    """
+    return _ready(figure, dict(inks), picture, zooms, least_height, legend, charts.theme())
+
+
+@cached(64)
+def _ready(
+    figure: Figure,
+    inks: dict[str, str],
+    picture: str,
+    zooms: bool,
+    least_height: int,
+    legend: bool | None,
+    theme: str,
+) -> charts.Chart:
+    """Make the chart of `ready`; theme: that of the page, which the chart's inks depend on."""
+    drawn = plot(figure, inks)
+    drawn.layout.showlegend = legend
+    if drawn.layout.height < least_height:  # the gaps become wider, not the bars
+        gap = drawn.layout.bargap or 0
+        drawn.layout.bargap = 1 - (1 - gap) * drawn.layout.height / least_height
+        drawn.layout.height = least_height
+    return charts.ready(
+        drawn, title=figure.title, footnote=figure.caption, picture=picture, zooms=zooms
+    )
 
 
 def specification(figure: Figure, inks: Colours) -> str:
