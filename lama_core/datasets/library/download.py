@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from filelock import FileLock, Timeout
 
@@ -17,12 +17,13 @@ from lama_core.datasets.dataset import AnyDataset
 from lama_core.datasets.library import derived, installed, published
 from lama_core.datasets.table_file import GZIP, SUFFIXES
 from lama_core.downloads import archive
-from lama_core.downloads.retry import Patience
-from lama_core.downloads.transfer import fetched
 from lama_core.errors import UserError, reason_of
 from lama_core.files import copy_file, replace_folder, user_path, work_folder
 from lama_core.progress import OnProgress, Progress, ignore
 from lama_core.requests import Request, argument, option
+
+if TYPE_CHECKING:
+    from lama_core.downloads.retry import Patience
 
 # Files with other suffixes in an imported folder are not copied.
 KEPT_SUFFIXES = {*SUFFIXES, GZIP, ".json", ".txt", ".md", ".tgz", ""}
@@ -126,7 +127,7 @@ def get_dataset(
     name: str,
     *,
     on_progress: OnProgress = ignore,
-    patience: Patience | None = None,
+    patience: "Patience | None" = None,
     repin: bool = False,
     compute: bool = False,
     guess: variants.Guess | None = None,
@@ -149,6 +150,8 @@ def get_dataset(
     Raises:
         UserError: If a step fails; a partial download is kept and resumed next time.
     """
+    from lama_core.downloads.transfer import fetched  # imports requests: only for downloads
+
     source = source or published.source(name)
     if source.needs and source.needs not in installed.installed_names():
         get_dataset(source.needs, on_progress=on_progress, patience=patience, repin=repin)
