@@ -85,10 +85,10 @@ def draw_help_link(page: str) -> None:
 
 
 @contextmanager
-def open_tab(names: Sequence[str], *, key: str = "tab") -> Iterator[str]:
+def open_tab(names: Sequence[str]) -> Iterator[str]:
     """Draw tabs; the block draws the open one, whose name it gets. The name is in the URL."""
-    note_unknown("Tab", key, {name: name for name in names}, names[0])
-    for name, tab in zip(names, st.tabs(names, key=key, bind=BOUND), strict=True):
+    note_unknown("Tab", "tab", {name: name for name in names}, names[0])
+    for name, tab in zip(names, st.tabs(names, key="tab", bind=BOUND), strict=True):
         if tab.open:
             _name(_here.title, name)
             with tab, errors_shown():

@@ -137,15 +137,7 @@ def _layout(draw: DrawField) -> None:
                 label=EXAMPLES[kind][0].partition(" :: ")[0],
                 caption=f"{kind} relations",
             )
-    models, template, more = st.columns([4, 4, 1.6], vertical_alignment="bottom")
-    with models:
-        draw("models")
-    with template:
-        draw("template")
-    with more, st.popover("Options", icon=":material/tune:"):
-        draw("keep_query_words")
-        draw("top_k")
-        widgets.draw_cloze_options(draw)
+    widgets.draw_models_and_options(draw, "keep_query_words", "top_k", template=True, cloze=True)
     with line:
         draw("text")
 
@@ -154,9 +146,7 @@ FORM = Form(
     SolveRequest,
     {
         "text": Widget(_type_line, _line_params),
-        "gold": widgets.optional_field(
-            "gold",
-            "Right answer (optional)",
+        "gold": widgets.typed_gold_field(
             key=FIELD.golds,
             help="The models don't see this word. Its rank is shown for every model.",
         ),

@@ -56,28 +56,15 @@ MOST_SHOWN = 20
 
 
 def _layout(draw: DrawField) -> None:
-    text, button = st.columns([7.1, 1], vertical_alignment="bottom")
-    with text:
-        draw("text")
-    with button:
-        widgets.draw_ask("Rank")
+    widgets.draw_with_ask(draw, "text", label="Rank")
     widgets.draw_chips(
         widgets.Example(
             text, {"statement": text, "answers": "\n".join(answers), "right_answer": right}
         )
         for text, answers, right in EXAMPLES
     )
-    left, more = st.columns([3, 2], gap="medium")
-    with left:
-        draw("answers")
-    with more:
-        draw("gold")
-    models, options = st.columns([3, 1], vertical_alignment="bottom")
-    with models:
-        draw("models")
-    with options, st.popover("Options", icon=":material/tune:"):
-        for name in ("part", "aggregate", "hiding", "precision"):
-            draw(name)
+    widgets.draw_in(draw, ("answers", "gold"), st.columns([3, 2], gap="medium"))
+    widgets.draw_models_and_options(draw, "part", "aggregate", "hiding", "precision")
 
 
 FORM = Form(

@@ -35,15 +35,10 @@ CHIPS = (
 
 def _layout(draw: DrawField) -> None:
     url_state.SENTENCE.start()
-    sentence, word, button = st.columns([5.2, 1.9, 1], vertical_alignment="bottom")
-    with sentence:
-        if has_alternatives(text := draw("text")):
-            kept = links.params_without(("text", "gold", "k", "book", "look"))
-            links.go(screens.ASK, kept | {"tab": "Grid", "grid": text}, replaces=True)
-    with word:
-        draw("gold")
-    with button:
-        widgets.draw_ask()
+    text, _ = widgets.draw_with_ask(draw, "text", "gold")
+    if has_alternatives(text):
+        kept = links.params_without(("text", "gold", "k", "book", "look"))
+        links.go(screens.ASK, kept | {"tab": "Grid", "grid": text}, replaces=True)
     examples = widgets.examples_of(url_state.SENTENCE)
     alternatives = widgets.Example(GRID_EXAMPLE, {url_state.SENTENCE.texts: GRID_EXAMPLE})
     widgets.draw_chips([*(one for one in examples if one.label in CHIPS), alternatives])
@@ -74,9 +69,7 @@ FORM = Form(
             "With several blanks, each blank gets its own list. Alternatives, such as "
             "{nurse|engineer}, are compared on the tab Grid.",
         ),
-        "gold": widgets.optional_field(
-            "gold",
-            "Right answer (optional)",
+        "gold": widgets.typed_gold_field(
             help="The word that should fill the blank. Its rank is shown for every model, even if "
             "it is far down the list. A word of several subword tokens is scored token by token. "
             "For several blanks, give one answer each with | between them.",

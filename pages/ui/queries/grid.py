@@ -46,15 +46,9 @@ EXAMPLES = (
 
 
 def _layout(draw: DrawField) -> None:
-    widgets.draw_with_ask(draw, "texts", "Compare")
+    widgets.draw_with_ask(draw, "texts", label="Compare")
     widgets.draw_chips(EXAMPLES)
-    models, more = st.columns([3, 1], vertical_alignment="bottom")
-    with models:
-        draw("models")
-    with more, st.popover("Options", icon=":material/tune:"):
-        draw("top_k")
-        draw("n_groups")
-        widgets.draw_cloze_options(draw)
+    widgets.draw_models_and_options(draw, "top_k", "n_groups", cloze=True)
 
 
 def _choose_groups(_: Values) -> int | None:
@@ -207,12 +201,8 @@ def _draw_below(answer: GridAnswer, _: object) -> None:
 def _describe(found: ModelGrid) -> str:
     kind, n = KINDS[found.kind].title, len(found.cells)
     n_shown = n if st.session_state.get(ALL_WORDS) else min(n, MOST_ROWS)
-    return predictions.join_details(
-        kind,
-        f"{n_shown} of {n} words shown" if n_shown < n else f"{n} words",
-        precision=found.precision,
-        device=found.device,
-    )
+    shown = f"{n_shown} of {n} words shown" if n_shown < n else f"{n} words"
+    return predictions.join_details(found, kind, shown)
 
 
 GRID = Tab(

@@ -95,7 +95,7 @@ def draw_heat_map(found: ModelGrid, names: list[str], look: HeatMapLook) -> Grid
         for at in range(len(rows))
         for number in range(len(names))
     ]
-    charts.add_clicks(figure, pd.DataFrame(cells), "column", "row", ("row", "column"))
+    charts.add_clicks(figure, pd.DataFrame(cells), ("row", "column"))
     figure.update_layout(hoverdistance=60)
     figure.update_yaxes(range=charts.rows_down(rows))
     figure.update_xaxes(side="top", range=[-0.5, len(names) - 0.5], autotickangles=[30, 90])

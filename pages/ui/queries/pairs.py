@@ -51,27 +51,12 @@ GOLDS = {query: pairs.partition(",")[0] for query, pairs in EXAMPLES}
 
 
 def _layout(draw: DrawField) -> None:
-    first, pairs, right, button = st.columns([1.5, 3.7, 1.9, 1], vertical_alignment="bottom")
-    with first:
-        draw("query")
-    with pairs:
-        draw("pairs")
-    with right:
-        draw("gold")
-    with button:
-        widgets.draw_ask("Score")
+    widgets.draw_with_ask(draw, "query", "pairs", "gold", label="Score")
     widgets.draw_chips(
         widgets.Example(query, {"query": query, "pairs": pairs, "right_pair": GOLDS[query]}, pairs)
         for query, pairs in EXAMPLES
     )
-    models, template, more = st.columns([4, 4, 1.6], vertical_alignment="bottom")
-    with models:
-        draw("models")
-    with template:
-        draw("template")
-    with more, st.popover("Options", icon=":material/tune:"):
-        for name in ("normalise", "precision"):
-            draw(name)
+    widgets.draw_models_and_options(draw, "normalise", "precision", template=True)
 
 
 FORM = Form(
@@ -113,9 +98,7 @@ FORM = Form(
 def _describe(scores: ModelScores) -> str:
     """A model's kind, and its measure of a sentence, such as perplexity."""
     kind = KINDS[scores.kind]
-    return predictions.join_details(
-        kind.title, kind.measure, precision=scores.precision, device=scores.device
-    )
+    return predictions.join_details(scores, kind.title, kind.measure)
 
 
 def _draw_pairs(asked: Asked[ScoreRequest, PairSentences], column: Column[ModelScores]) -> None:

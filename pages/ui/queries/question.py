@@ -58,20 +58,9 @@ VERDICTS = {
 
 def _layout(draw: DrawField) -> None:
     FIELD.start()
-    text, right, button = st.columns([5.2, 1.9, 1], vertical_alignment="bottom")
-    with text:
-        draw("question")
-    with right:
-        draw("golds")
-    with button:
-        widgets.draw_ask()
+    widgets.draw_with_ask(draw, "question", "golds")
     widgets.draw_chips(widgets.examples_of(FIELD))
-    models, more = st.columns([3, 1], vertical_alignment="bottom")
-    with models:
-        draw("models")
-    with more, st.popover("Options", icon=":material/tune:"):
-        for name in ("plain", "max_tokens", "precision"):
-            draw(name)
+    widgets.draw_models_and_options(draw, "plain", "max_tokens", "precision")
 
 
 FORM = Form(
@@ -176,8 +165,7 @@ def _draw_stored_runs(asked: Asked[AskRequest, None]) -> None:
 
 
 def _describe(one: ModelText) -> str:
-    details = (predictions.title_of_kind(one.kind), PROMPTS[one.how])
-    return predictions.join_details(*details, precision=one.precision, device=one.device)
+    return predictions.join_details(one, predictions.title_of_kind(one.kind), PROMPTS[one.how])
 
 
 def _draw_text(_: Asked[AskRequest, None], column: Column[ModelText]) -> None:

@@ -37,16 +37,11 @@ EXAMPLES = (
 
 
 def _layout(draw: DrawField) -> None:
-    widgets.draw_with_ask(draw, "texts", "Score")
+    widgets.draw_with_ask(draw, "texts", label="Score")
     widgets.draw_chips(
         widgets.Example(texts[0], {"sentences": "\n".join(texts)}, texts[1]) for texts in EXAMPLES
     )
-    models, more = st.columns([3, 1], vertical_alignment="bottom")
-    with models:
-        draw("models")
-    with more, st.popover("Options", icon=":material/tune:"):
-        draw("hiding")
-        draw("precision")
+    widgets.draw_models_and_options(draw, "hiding", "precision")
 
 
 FORM = Form(

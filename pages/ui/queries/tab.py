@@ -22,16 +22,14 @@ One = TypeVar("One", bound=AboutModel)
 
 def describe_kind(one: AboutModel) -> str:
     """A model's kind; precision and device unless they are fp32 on the CPU."""
-    kind = KINDS[one.kind].title
-    return predictions.join_details(kind, precision=one.precision, device=one.device)
+    return predictions.join_details(one, KINDS[one.kind].title)
 
 
 def describe_tokens(one: AboutModel) -> str:
     """A model's kind, and how it scores a token."""
     sees_both = KINDS[one.kind].sees_both
     how = "each token hidden in turn" if sees_both else "each token given those before it"
-    kind = KINDS[one.kind].title
-    return predictions.join_details(kind, how, precision=one.precision, device=one.device)
+    return predictions.join_details(one, KINDS[one.kind].title, how)
 
 
 def describe_sums(models: Sequence[AboutModel]) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.glossary import explain
 from lama_core.models.protocols import HIDINGS, RESCORED, Context
@@ -86,14 +87,9 @@ def slider_field(
     return Widget(draw, kept(field, key))
 
 
-def choice_field(
-    field: str, label: str, options: Sequence[str], *, key: str = "", help: str
-) -> Widget:
+def choice_field(field: str, label: str, options: Sequence[str], *, help: str) -> Widget:
     """A few options side by side."""
-    return Widget(
-        lambda _: url_state.pick(label, options, key=key or field, help=help),
-        kept(field, key),
-    )
+    return Widget(lambda _: url_state.pick(label, options, key=field, help=help), kept(field))
 
 
 def example_field(examples: url_state.ExampleField, field: str, label: str, *, help: str) -> Widget:
@@ -101,13 +97,14 @@ def example_field(examples: url_state.ExampleField, field: str, label: str, *, h
     return Widget(lambda _: examples.type(label, help=help), kept(field, examples.texts))
 
 
-def optional_field(field: str, label: str, *, key: str = "", help: str) -> Widget:
-    """A line of text; None if it is empty."""
+def typed_gold_field(*, key: str = "gold", help: str) -> Widget:
+    """A line for the right answer; None if it is empty."""
 
     def draw(_: Any) -> str | None:
-        return st.text_input(label, key=key or field, bind=url_state.BOUND, help=help) or None
+        label = "Right answer (optional)"
+        return st.text_input(label, key=key, bind=url_state.BOUND, help=help) or None
 
-    return Widget(draw, kept(field, key))
+    return Widget(draw, kept("gold", key))
 
 
 def gold_field(
@@ -202,6 +199,8 @@ CLOZE_OPTIONS = {
     "precision": PRECISION,
 }
 TOP_K = slider_field("top_k", "Answers per model", 1, 20, 5, key="k")
+# Widths of one, two or three fields and the button of `draw_ask`.
+QUERY_ROWS = ((7.1, 1), (5.2, 1.9, 1), (1.5, 3.7, 1.9, 1))
 
 
 def draw_cloze_options(draw: DrawField) -> None:
@@ -239,13 +238,44 @@ def draw_ask(label: str = "Ask") -> None:
     st.button(label, key=f"ask {label}", type="primary", icon=":material/send:", width="stretch")
 
 
-def draw_with_ask(draw: DrawField, field: str, label: str = "Ask") -> None:
-    """Draw a field for several lines, and next to it the button of `draw_ask`."""
-    text, button = st.columns([7.1, 1], vertical_alignment="bottom")
-    with text:
-        draw(field)
+def draw_with_ask(draw: DrawField, *fields: str, label: str = "Ask") -> tuple[Any, ...]:
+    """Draw one to three fields in a row that ends with the button of `draw_ask`; return values."""
+    *places, button = st.columns(QUERY_ROWS[len(fields) - 1], vertical_alignment="bottom")
     with button:
         draw_ask(label)
+    return draw_in(draw, fields, places)
+
+
+def draw_models_and_options(
+    draw: DrawField, *options: str, template: bool = False, cloze: bool = False
+) -> None:
+    """Draw the row below a query: the models, and a popover with the options.
+
+    Args:
+        draw: Draws a field.
+        options: The fields of the popover.
+        template: Whether the row has the field `template`, too.
+        cloze: Whether the popover ends with `CLOZE_OPTIONS`.
+    """
+    fields, widths = (("models", "template"), (4, 4, 1.6)) if template else (("models",), (3, 1))
+    *places, more = st.columns(widths, vertical_alignment="bottom")
+    draw_in(draw, fields, places)
+    with more, st.popover("Options", icon=":material/tune:"):
+        for name in options:
+            draw(name)
+        if cloze:
+            draw_cloze_options(draw)
+
+
+def draw_in(
+    draw: DrawField, fields: Sequence[str], places: Sequence[DeltaGenerator]
+) -> tuple[Any, ...]:
+    """Draw each field in its place; return their values."""
+    values = []
+    for name, place in zip(fields, places, strict=True):
+        with place:
+            values.append(draw(name))
+    return tuple(values)
 
 
 def draw_chips(examples: Iterable[Example]) -> None:

@@ -1,7 +1,6 @@
 """Wordings: a subject and a relation, queried in every wording, with a row for each."""
 
 from collections import Counter
-from collections.abc import Sequence
 from html import escape
 from itertools import islice
 from typing import Any
@@ -12,7 +11,7 @@ import streamlit as st
 from lama_core.datasets.library.installed import STARTER, dataset_names
 from lama_core.errors import UserError
 from lama_core.glossary import explain
-from lama_core.models.protocols import KINDS, Context, Kind
+from lama_core.models.protocols import KINDS
 from lama_core.queries.blank_answers import CONTEXTS, marked_answer
 from lama_core.queries.wordings import (
     MAX_SUBJECT,
@@ -49,15 +48,8 @@ PROB_HELP = (
 
 def _layout(draw: DrawField) -> None:
     places = st.columns([2, 3, 3, 2], vertical_alignment="bottom")
-    for name, place in zip(("dataset", "relation", "subject", "gold"), places, strict=True):
-        with place:
-            draw(name)
-    models, more = st.columns([3, 1], vertical_alignment="bottom")
-    with models:
-        draw("models")
-    with more, st.popover("Options", icon=":material/tune:"):
-        draw("mined")
-        widgets.draw_cloze_options(draw)
+    widgets.draw_in(draw, ("dataset", "relation", "subject", "gold"), places)
+    widgets.draw_models_and_options(draw, "mined", cloze=True)
 
 
 def _choose_data(_: Values) -> str:
@@ -211,19 +203,13 @@ def _draw_fact(asked: AskedRelation) -> None:
 
 
 def _describe(model: RelationModelAnswers) -> str:
+    """A model's kind, and in how many sentences it sees the left side only."""
     contexts = [answer.context for answer in model.answers]
-    return describe_contexts(model.kind, contexts, model.precision, model.device, "sentences")
-
-
-def describe_contexts(
-    kind: Kind, contexts: Sequence[Context], precision: str, device: str, queries: str
-) -> str:
-    """A model's kind, and in how many queries it sees the left side only, in words."""
     n_left = contexts.count("left")
-    seen = f"sees the left side only in {n_left} of {len(contexts)} {queries}"
+    seen = f"sees the left side only in {n_left} of {len(contexts)} sentences"
     if n_left in (0, len(contexts)):
         seen = CONTEXTS[contexts[0]]
-    return predictions.join_details(KINDS[kind].title, seen, precision=precision, device=device)
+    return predictions.join_details(model, KINDS[model.kind].title, seen)
 
 
 def _draw_agreement(asked: AskedRelation, column: Column[RelationModelAnswers]) -> None:

@@ -404,15 +404,15 @@ def heat_map(
     return figure.update_xaxes(autotickangles=[0, -30, -90])
 
 
-def add_clicks(figure: go.Figure, rows: pd.DataFrame, x: str, y: str, data: Sequence[str]) -> None:
-    """Add invisible marks in the centres of a heat map's cells; arguments as for `add`.
+def add_clicks(figure: go.Figure, cells: pd.DataFrame, data: Sequence[str]) -> None:
+    """Add invisible marks in the centres of a heat map's cells; data: as for `add`.
 
-    They take hover and clicks, because cells can't be selected.
+    They take hover and clicks, because cells can't be selected. cells: columns row, column, hover.
     """
     unseen = {"marker": {"opacity": 0}}
     style: Style = {"marker_symbol": "square", "marker_size": 16, "marker_opacity": 0}
     style |= {"selected": unseen, "unselected": unseen, "showlegend": False, "mode": "markers"}
-    add(figure, go.Scatter, rows, x, y, data, **style)
+    add(figure, go.Scatter, cells, "column", "row", data, **style)
 
 
 def diverging() -> Style:
@@ -561,7 +561,7 @@ def confusion(found: Confusion, *, narrow: bool = False) -> go.Figure:
             f"{percent(row.share)} % of this right answer's"
         ),
     )
-    add_clicks(figure, marks, "column", "row", ("gold", "answer"))
+    add_clicks(figure, marks, ("gold", "answer"))
     return figure.update_layout(
         xaxis={"side": "top", "tickangle": -45, "range": [-0.5, len(answers) - 0.5]},
         yaxis_range=rows_down(golds),

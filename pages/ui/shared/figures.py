@@ -360,7 +360,7 @@ def _heat_map(figure: Figure, table: pd.DataFrame, _: Colours) -> go.Figure:
         zmax=high,
         hoverinfo="skip",
     )
-    charts.add_clicks(drawn, table, "column", "row", MARK)
+    charts.add_clicks(drawn, table, MARK)
     if figure.text:  # level names would run into each other
         drawn.update_xaxes(tickangle=-30)
     return drawn.update_layout(

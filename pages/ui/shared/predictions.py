@@ -25,6 +25,7 @@ from lama_core.queries.blank_answers import (
     marked_answer,
 )
 from lama_core.rounding import fixed
+from lama_core.scoring.model_info import AboutModel
 from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import title_of
 
@@ -57,13 +58,12 @@ def draw_conclusion(html: str) -> None:
 
 def describe(answer: ModelAnswer) -> str:
     """A model's kind, which sides of the blank it sees, and precision and device if unusual."""
-    details = (KINDS[answer.kind].title, CONTEXTS[answer.context])
-    return join_details(*details, precision=answer.precision, device=answer.device)
+    return join_details(answer, KINDS[answer.kind].title, CONTEXTS[answer.context])
 
 
-def join_details(*details: str, precision: str, device: str) -> str:
+def join_details(one: AboutModel, *details: str) -> str:
     """Details of a model in one line; precision and device unless they are fp32 on the CPU."""
-    return " · ".join([*details, *filter(None, [settings_text(precision, device)])])
+    return " · ".join([*details, *filter(None, [settings_text(one.precision, one.device)])])
 
 
 def title_of_kind(kind: Kind | None) -> str:
