@@ -165,8 +165,7 @@ def _draw_use(entry: Entry) -> None:
     if chat:
         link = {"tab": "Question", "generators": [entry.name]}
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button("Ask it", icon=":material/edit_note:", type="primary"):
-            links.go(screens.ASK, link)
+        links.draw_link("Ask it", "edit_note", screens.ASK, link, type="primary")
         if st.button(
             "Test it",
             icon=":material/bolt:",

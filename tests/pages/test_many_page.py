@@ -17,6 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from lama_core.errors import UserError
 from lama_core.queries.batch import ManyKind
+from lama_core.reports.table_files import csv_of
 from lama_core.requests import command_line
 from lama_core.scoring.limits import UNLIMITED, load_page_limits
 from pages.ui.queries import answer_table, batch, draw_batch
@@ -198,7 +199,7 @@ def test_the_table_that_is_taken_away_is_answered_alike_by_the_command(
     monkeypatch.setattr(export, "draw_export", take)
     opened("The capital of France is ___. | Paris\n-5 is ___.\nHe is in ___ | Rome")
     monkeypatch.chdir(tmp_path)
-    text = export.to_csv(taken["rows"])
+    text = csv_of(export.frame_of(taken["rows"])).decode()
     Path("many.csv").write_text(text, encoding="utf-8")
     assert next(iter(csv.DictReader(io.StringIO(text))))[f"{MODEL} gold_rank"] == "1"
     assert "'-5 is ___." in text, "a spreadsheet takes no cell for a formula"

@@ -1,6 +1,5 @@
 """The form for a new analogy probe, below the chart Analogy probes."""
 
-from collections.abc import Sequence
 from typing import get_args
 
 import streamlit as st
@@ -10,8 +9,7 @@ from lama_core.probes.analogy.instances import MOST_PAIRS, PAIRINGS, REVERSES, T
 from lama_core.probes.analogy.request import AnalogyRequest, Settings
 from lama_core.queries.analogy_templates import DEFAULT_TEMPLATE, TEMPLATES
 from lama_core.queries.pairs import NORMALISATIONS
-from lama_core.runs.find import load_run
-from pages.ui.shared import cache, links, screens
+from pages.ui.shared import cache
 from pages.ui.shared.messages import show_note
 from pages.ui.shared.run_form import (
     KEPT,
@@ -32,12 +30,7 @@ def draw_form() -> None:
         "To run the baselines, word vectors and RelBERT, use the command line: "
         "`analogy probe --help`."
     )
-    draw_run_form(RunForm("an analogy probe", _choose, _show, note))
-
-
-def _show(names: Sequence[str]) -> None:
-    data = load_run(names[0]).info.dataset
-    links.go(screens.RESULTS, {**screens.ANALOGY_PROBES, "data": data})
+    draw_run_form(RunForm("an analogy probe", _choose, note))
 
 
 def _choose() -> AnalogyRequest | None:

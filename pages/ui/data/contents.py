@@ -23,24 +23,17 @@ MOST_REPORTED = 200
 
 def draw_content(listed: Listed) -> None:
     """Draw the content of an installed dataset."""
-    if listed.kind == "questions":
-        questions = cache.questions_of(listed.name)
-        _draw_questions(questions)
-        _draw_report(questions.report)
-        return
-    if listed.kind == "analogies":
-        dataset = cache.analogies_of(listed.name)
-        _draw_pairs(dataset)
-        _draw_report(dataset.report)
-        return
-    facts = cache.dataset_of(listed.name)
-    if listed.kind == "facts":
-        draw_partial(
-            listed.name,
-            [(relation.source, len(facts.facts_of(relation.name))) for relation in facts.relations],
-        )
-    _draw_relations(facts)
-    _draw_report(facts.report)
+    data = cache.content_of(listed)
+    if isinstance(data, QuestionDataset):
+        _draw_questions(data)
+    elif isinstance(data, AnalogyDataset):
+        _draw_pairs(data)
+    else:
+        if listed.kind == "facts":
+            counts = [(one.source, len(data.facts_of(one.name))) for one in data.relations]
+            draw_partial(listed.name, counts)
+        _draw_relations(data)
+    _draw_report(data.report)
 
 
 def counts_by_source(listed: Listed) -> dict[str, str]:

@@ -28,6 +28,7 @@ from pages.ui.data.contents import counts_by_source, draw_dropped
 from pages.ui.data.mapping import Opened, draw_mapping, read_once
 from pages.ui.results.new_run import WHOLE_ANSWERS, WORDS_AT_BLANK, start_run
 from pages.ui.shared import cache, fetching, jobs, links, screens, visitors
+from pages.ui.shared.export import draw_download
 from pages.ui.shared.messages import (
     counted,
     errors_shown,
@@ -121,11 +122,10 @@ def draw_source(listed: Listed) -> None:
         fetching.draw_source_offer(listed.name, about=False)
         return
     with st.container(horizontal=True):
-        can_ask = listed.kind == "facts" and visitors.may("run")
-        if can_ask and st.button(
-            "Ask models these facts", icon=":material/play_arrow:", type="primary"
-        ):
-            _open_new_run(listed.name, WORDS_AT_BLANK)
+        if listed.kind == "facts" and visitors.may("run"):
+            form = _new_run(listed.name, WORDS_AT_BLANK)
+            label = "Ask models these facts"
+            links.draw_link(label, "play_arrow", screens.DATA, form, type="primary")
         can_probe = listed.kind == "analogies" and visitors.may("run")
         if can_probe and st.button(
             "Probe models with these pairs", icon=":material/play_arrow:", type="primary"
@@ -235,23 +235,9 @@ def _draw_pattern() -> None:
             "  \n**Results that you have**: a table, or the output of lm-evaluation-harness, "
             "lm-pub-quiz, LAMA or OptiPrompt."
         )
-        st.download_button(
-            "Example facts",
-            PATTERN,
-            "capitals.csv",
-            "text/csv",
-            icon=":material/download:",
-            help=TABLE_HELP,
-            on_click="ignore",
-        )
-        st.download_button(
-            "Example results",
-            RESULTS_PATTERN,
-            "results.csv",
-            "text/csv",
-            icon=":material/download:",
-            on_click="ignore",
-        )
+        icon = ":material/download:"
+        draw_download("Example facts", PATTERN, "capitals.csv", icon=icon, help=TABLE_HELP)
+        draw_download("Example results", RESULTS_PATTERN, "results.csv", icon=icon)
 
 
 def _choose_file(form: int) -> Opened | None:
@@ -388,28 +374,23 @@ def _draw_imported(name: str) -> None:
         )
     with st.container(horizontal=True):
         if is_facts and visitors.may("run"):
-            if (
-                found
-                and found.long
-                and st.button(
-                    "Rank whole answers", icon=":material/format_list_numbered:", type="primary"
-                )
-            ):
-                _open_new_run(name, WHOLE_ANSWERS)
+            if found and found.long:
+                whole, icon = _new_run(name, WHOLE_ANSWERS), "format_list_numbered"
+                links.draw_link("Rank whole answers", icon, screens.DATA, whole, type="primary")
             models = default_models(visitors.models_here())
             asks = ", ".join(map(title_of, models))
             if models and st.button(f"Ask {plain(asks)}", icon=":material/bolt:"):
                 start_run(name, models)
-                _open_new_run(name, WORDS_AT_BLANK)
-            if st.button("Choose models and options", icon=":material/play_arrow:"):
-                _open_new_run(name, WORDS_AT_BLANK)
-        if st.button("Show the data set", icon=":material/visibility:"):
-            links.go(screens.DATA, {"source": name})
+                links.go(screens.DATA, _new_run(name, WORDS_AT_BLANK))
+            form, label = _new_run(name, WORDS_AT_BLANK), "Choose models and options"
+            links.draw_link(label, "play_arrow", screens.DATA, form, type="secondary")
+        there = {"source": name}
+        links.draw_link("Show the data set", "visibility", screens.DATA, there, type="secondary")
 
 
-def _open_new_run(name: str, kind: str) -> None:
-    """Open the form of a new run on a dataset. kind: `WORDS_AT_BLANK` or `WHOLE_ANSWERS`."""
-    links.go(screens.DATA, {**screens.NEW_RUN, "data": name, "run_rank": kind})
+def _new_run(name: str, kind: str) -> screens.Params:
+    """The form of a new run on a dataset. kind: `WORDS_AT_BLANK` or `WHOLE_ANSWERS`."""
+    return {**screens.NEW_RUN, "data": name, "run_rank": kind}
 
 
 def _save_upload(upload: "st.runtime.uploaded_file_manager.UploadedFile") -> Path:

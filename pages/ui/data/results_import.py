@@ -69,9 +69,8 @@ def _end(job: jobs.Job) -> None:
 def _draw_saved(names: tuple[str, ...]) -> None:
     """Draw the names of the saved runs, and the way to their results."""
     st.success(plain(f"Saved: {'; '.join(map(_said, names))}."), icon=":material/check_circle:")
-    if st.button("Show the results", icon=":material/visibility:", type="primary"):
-        data = load_run(names[0]).info.dataset
-        links.go(screens.RESULTS, {"data": data, "runs": list(names)})
+    there = {"data": load_run(names[0]).info.dataset, "runs": list(names)}
+    links.draw_link("Show the results", "visibility", screens.RESULTS, there, type="primary")
 
 
 def _said(name: str) -> str:

@@ -49,18 +49,23 @@ def _draw_card(number: int, lesson: Lesson) -> None:
     state = " · done" if done else f" · {n_seen} of {n_steps} steps seen" * begun
     about = minutes + state + " · your own" * lesson.own
     head.markdown(f"{plain(lesson.question)} :small[({about})]")
+    step = min(max(progress.seen), n_steps) if begun else 1
     with st.container(horizontal=True):
-        clicked = st.button(
+        links.draw_link(
             "Resume" if begun else "Start the lesson",
+            "play_arrow",
+            screens.LESSONS,
+            address_of(lesson, step),
             key=f"begin {lesson.id}",
-            icon=":material/play_arrow:",
+            type="secondary",
         )
         with st.popover("For teachers", icon=":material/co_present:", type="tertiary"):
-            if st.button(
-                "Start in teacher mode", key=f"teach {lesson.id}", icon=":material/play_arrow:"
-            ):
-                links.go(screens.LESSONS, address_of(lesson) | {LARGE: "true"})
+            links.draw_link(
+                "Start in teacher mode",
+                "play_arrow",
+                screens.LESSONS,
+                address_of(lesson) | {LARGE: "true"},
+                key=f"teach {lesson.id}",
+                type="secondary",
+            )
             draw_handouts(lesson)
-    if clicked:
-        step = min(max(progress.seen), n_steps) if begun else 1
-        links.go(screens.LESSONS, address_of(lesson, step))

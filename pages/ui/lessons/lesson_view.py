@@ -22,6 +22,7 @@ from pages.ui.lessons.step_view import DRAWN
 from pages.ui.lessons.teacher import BACK, LARGE, NEXT, draw_teacher_mode, is_teaching
 from pages.ui.poll.entry import draw_entry
 from pages.ui.shared import links, predictions, screens, visitors
+from pages.ui.shared.export import draw_download
 from pages.ui.shared.messages import errors_shown, plain, show_note
 from pages.ui.shared.url_state import BOUND, title_of
 
@@ -189,25 +190,33 @@ def _draw_navigation(
     step: Step | None = lesson.steps[number - 1] if number < last else None
     waits = isinstance(step, Predict) and number not in progress.predicted and not is_teaching()
     with st.container(horizontal=True, vertical_alignment="center", key="lesson-ways"):
-        if st.button("Back", key=BACK, icon=":material/arrow_back:", disabled=number == 1):
-            links.go(screens.LESSONS, address_of(lesson, number - 1))
-        if step is not None and st.button(
-            "Next" if number < last - 1 else "Summary",
-            key=NEXT,
-            type="secondary" if waits else "primary",
-            icon=":material/arrow_forward:",
-            disabled=waits,
-            help="Choose a prediction first." if waits else None,
-        ):
-            links.go(screens.LESSONS, address_of(lesson, number + 1))
-        if step is None:
+        links.draw_link(
+            "Back",
+            "arrow_back",
+            screens.LESSONS,
+            address_of(lesson, number - 1),
+            key=BACK,
+            type="secondary",
+            disabled=number == 1,
+        )
+        if step is not None:
+            links.draw_link(
+                "Next" if number < last - 1 else "Summary",
+                "arrow_forward",
+                screens.LESSONS,
+                address_of(lesson, number + 1),
+                key=NEXT,
+                type="secondary" if waits else "primary",
+                disabled=waits,
+                help="Choose a prediction first." if waits else None,
+            )
+        else:
             _draw_after(lesson, listing, progress)
         _draw_way_to_all()
 
 
 def _draw_way_to_all() -> None:
-    if st.button("All lessons", icon=":material/apps:", type="tertiary"):
-        links.go(screens.LESSONS, address_of(None))
+    links.draw_link("All lessons", "apps", screens.LESSONS, address_of(None))
 
 
 def _draw_summary(lesson: Lesson, progress: Progress) -> None:
@@ -234,19 +243,16 @@ def _draw_summary(lesson: Lesson, progress: Progress) -> None:
 def _draw_after(lesson: Lesson, listing: LessonListing, progress: Progress) -> None:
     """Draw the buttons of the next lesson, of the handout and for starting again."""
     at = listing.lessons.index(lesson) + 1
-    if at < len(listing.lessons) and st.button(
-        f"Next lesson: {plain(listing.lessons[at].title)}",
-        type="primary",
-        icon=":material/arrow_forward:",
-    ):
-        links.go(screens.LESSONS, address_of(listing.lessons[at]))
-    st.download_button(
+    if at < len(listing.lessons):
+        after = listing.lessons[at]
+        label = f"Next lesson: {plain(after.title)}"
+        there = address_of(after)
+        links.draw_link(label, "arrow_forward", screens.LESSONS, there, type="primary")
+    draw_download(
         "Handout",
         lambda: handout(lesson, progress.predicted, progress.shown),
         f"{lesson.id}.html",
-        "text/html",
         icon=":material/print:",
-        on_click="ignore",
         help="An HTML file to print, with the answers and numbers that you saw.",
     )
     if st.button("Start again", icon=":material/replay:"):
@@ -267,13 +273,11 @@ def _show_steps(lesson: Lesson) -> dict[int, Shown]:
 def draw_handouts(lesson: Lesson) -> None:
     """Draw the downloads of the student sheet, and of the teacher sheet after its preparation."""
     st.caption("Handouts: each file opens the print dialog.")
-    st.download_button(
+    draw_download(
         "Student sheet, with blanks",
         lambda: sheet(lesson),
         f"{lesson.id}-students.html",
-        "text/html",
         key=f"students {lesson.id}",
-        on_click="ignore",
     )
     if st.session_state.get(PREPARED) != lesson.id:
         if st.button("Prepare the teacher sheet", key=f"prepare {lesson.id}"):
@@ -282,12 +286,10 @@ def draw_handouts(lesson: Lesson) -> None:
         st.caption("The teacher sheet has the models' answers, so the models are queried first.")
         return
     shown = _show_steps(lesson)
-    st.download_button(
+    draw_download(
         "Teacher sheet, with answers",
         lambda: sheet(lesson, shown),
         f"{lesson.id}-teacher.html",
-        "text/html",
         key=f"teacher {lesson.id}",
         type="primary",
-        on_click="ignore",
     )

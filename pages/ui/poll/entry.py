@@ -28,8 +28,8 @@ def draw_open_room() -> None:
             "the same room.",
             icon=":material/groups:",
         )
-        if st.button("Back to the poll", icon=":material/arrow_back:"):
-            links.go(screens.POLL, {"room": room.code, "key": room.secret})
+        there = {"room": room.code, "key": room.secret}
+        links.draw_link("Back to the poll", "arrow_back", screens.POLL, there, type="secondary")
 
 
 def draw_entry(

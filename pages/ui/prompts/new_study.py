@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -50,11 +50,10 @@ def draw_form() -> None:
         "Top-1 and the optimised ensembles are also stored as runs. Results shows them in the "
         "ranking chosen there."
     )
-    form = RunForm("a study of prompts", _choose, _show, note, result=_result, noun="Study")
-    draw_run_form(form)
+    draw_run_form(RunForm("a study of prompts", _choose, note, _result, "Study", _show))
 
 
-def _show(names: Sequence[str]) -> None:
+def _show(names: Sequence[str]) -> NoReturn:
     studies = [run.id for run in list_runs(kinds=("study",)) if run.id in names]
     st.session_state[MADE_STUDY_KEY] = studies[:1]
     links.go(screens.RESULTS, {**screens.PROMPTS, "study": studies[:1]})

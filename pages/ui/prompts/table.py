@@ -138,9 +138,9 @@ def draw_leaderboard(choice: PromptsChoice, prompt: str, name: str) -> None:
     places = shares.rank(ascending=False, method="min").astype(int)
     rows = prompt_rows(choice).assign(place=places)[list(BOARD)][shown]
     _draw_table(rows, n_cards=len(rows), height="content")
-    if n > N_BEST and st.button(f"All {n:,} prompts", icon=":material/list:", type="tertiary"):
-        others = links.params_without(["prompts_view"])
-        links.go(screens.RESULTS, {**others, "prompts_view": "Prompts"})
+    if n > N_BEST:
+        every = links.params_without(["prompts_view"]) | {"prompts_view": "Prompts"}
+        links.draw_link(f"All {n:,} prompts", "list", screens.RESULTS, every)
     _draw_export(choice)
 
 

@@ -66,12 +66,10 @@ class Pair:
         ranking = self.choice.ranking
         return self.choice.view(compare, run_a=a, run_b=b, ranking=ranking, slices=slices)
 
-    def draw(
-        self, shown: Shown[CompareRequest, Compared], key: str, **changed: Any
-    ) -> dict[Any, Any] | None:
-        """Draw a chart of differences in the runs' colours; return the clicked row, if any."""
+    def draw(self, shown: Shown[CompareRequest, Compared], key: str, **changed: Any) -> None:
+        """Draw a chart of differences in the runs' colours; a click on a mark opens its facts."""
         inks = dict(zip("ab", self.colours, strict=True))
-        return draw_shown(self.choice, shown, key, inks, **changed)
+        draw_shown(self.choice, shown, key, inks, **changed)
 
 
 def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo] | None:
@@ -98,14 +96,12 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
     figure = shown.figure
     rows = _largest(figure.frame)
     most = f", the {MOST_LEADS} largest leads of each" * (len(rows) < len(figure.frame))
-    mark = pair.draw(shown, "difference chart", frame=rows, title=figure.title + most)
+    pair.draw(shown, "difference chart", frame=rows, title=figure.title + most)
     st.caption(
         "Whiskers: 95 % intervals. Filled point: the interval excludes 0. "
         f"Click a relation to see {ONE_AHEAD}",
         help=f"Interval: {METHOD_OF_DIFFERENCES}.",
     )
-    if mark is not None:
-        open_behind(pair.choice, shown.facts(mark))
     draw_comparison_basis(replace(pair.choice, runs=aligned))
     a, b = (run.id for run in pair.runs)
     draw_view_export(pair.choice, shown, name="comparison", made={"a": a, "b": b} | _tests(found))
@@ -198,7 +194,7 @@ def _draw_slices(pair: Pair) -> None:
     shown = replace(every, found=found)
     figure = shown.figure
     rows = figure.frame[figure.frame["by"] == by]
-    mark = pair.draw(
+    pair.draw(
         shown,
         "slice difference chart",
         frame=rows.assign(row=rows["slice"]),
@@ -211,8 +207,6 @@ def _draw_slices(pair: Pair) -> None:
         f"a slice to see {ONE_AHEAD}",
         help=f"Interval: {METHOD_OF_DIFFERENCES}.",
     )
-    if mark is not None:
-        open_behind(pair.choice, shown.facts(mark))
     draw_view_export(pair.choice, every, name="slice differences")
 
 

@@ -23,7 +23,7 @@ from lama_core.views.margins import margins
 from lama_core.views.quartiles import BOX, numbers_of_facts, quartiles, what_is_counted
 from lama_core.views.ranks import ranks
 from lama_core.views.view import Shown
-from pages.ui.results.draw_view import draw_figure, draw_shown, draw_view_export, open_behind
+from pages.ui.results.draw_view import draw_figure, draw_shown, draw_view_export, open_line
 from pages.ui.shared import cache, links
 from pages.ui.shared.messages import counted, draw_headline, plain, show_note
 from pages.ui.shared.run_choice import RunChoice, draw_question
@@ -48,7 +48,7 @@ def draw_curves(choice: RunChoice) -> None:
     """Draw mean P@k for k from 1 to 100 (Petroni et al. 2019, Figure 2)."""
     shown = choice.view(curves)
     guide = choice.k if choice.k > 1 else None
-    mark = draw_shown(choice, shown, "curve chart", guide=guide)
+    draw_shown(choice, shown, "curve chart", guide=guide)
     st.caption(
         "P@k: share of facts whose right answer is among the first k, averaged over relations, as "
         "in Figure 2 of Petroni et al. 2019. Bands: 95 % intervals. "
@@ -56,22 +56,18 @@ def draw_curves(choice: RunChoice) -> None:
         + "Click a point to see its facts.",
         help=f"Interval: {METHOD_OF_MEANS}.",
     )
-    if mark is not None:
-        open_behind(choice, shown.facts(mark))
     draw_view_export(choice, shown, made={"intervals": f"95 %, {METHOD_OF_MEANS}"})
 
 
 def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
     """Draw the ranks of the right answers as a histogram and as box plots."""
     shown = choice.view(ranks)
-    mark = draw_shown(choice, shown, "rank chart")
+    draw_shown(choice, shown, "rank chart")
     text = f"The rank of the right answer among {choice.ranked_among}"
     if choice.counts == "queries":
         n_facts = numbers_of_facts(choice.view(quartiles, mean_ranks=True))
         text += f", for all queries of {n_facts} facts"
     st.caption(f"{text}. Click a bar to see its facts.")
-    if mark is not None:
-        open_behind(choice, shown.facts(mark))
     draw_view_export(choice, shown)
     st.markdown("### Spread of the ranks by model")
     _draw_boxes(choice, choice.view(quartiles), f"{BOX} Click a diamond to see the facts.")
@@ -111,10 +107,8 @@ def _draw_boxes(
     choice: RunChoice, shown: Shown[Any, Any], caption: str, *, name: str = "quartiles"
 ) -> None:
     """Draw one box per run; a click on its mean opens the run's facts."""
-    mark = draw_shown(choice, shown, f"{name} chart", caption=what_is_counted(shown))
+    draw_shown(choice, shown, f"{name} chart", caption=what_is_counted(shown))
     st.caption(caption)
-    if mark is not None:
-        open_behind(choice, shown.facts(mark))
     draw_view_export(choice, shown, name=name)
 
 
@@ -124,7 +118,7 @@ def draw_calibration(choice: RunChoice) -> None:
     draw_headline(shown.conclusion)
     left, right = st.columns([3, 1], gap="large")
     with left:
-        mark = draw_figure(choice, shown.figure, "calibration chart")
+        open_line(choice, shown, draw_figure(choice, shown.figure, "calibration chart"))
     with right:
         st.markdown("**Calibration error (ECE)**", help=explain("Expected calibration error"))
         for run, ece in errors(shown).items():
@@ -135,8 +129,6 @@ def draw_calibration(choice: RunChoice) -> None:
         "points have more facts; click one to see them. Whiskers: 95 % intervals. "
         + plain(" ".join(shown.view.notes(shown)))
     )
-    if mark is not None:
-        open_behind(choice, shown.facts(mark))
     draw_view_export(choice, shown)
 
 
@@ -147,14 +139,12 @@ def draw_margins(choice: RunChoice) -> None:
     except UserError as error:
         show_note(plain(str(error)))
         return
-    mark = draw_shown(choice, shown, "margin chart")
+    draw_shown(choice, shown, "margin chart")
     st.caption(
         "Margin: log-probability of the right answer minus that of the best wrong answer. At 1 the "
         "right answer is 2.7 times as likely, at −1 the wrong one. "
         "Click a bar to see its facts. " + plain(" ".join(shown.view.notes(shown)))
     )
-    if mark is not None:
-        open_behind(choice, shown.facts(mark))
     draw_view_export(choice, shown)
 
 
@@ -198,7 +188,7 @@ def draw_correlates(choice: RunChoice) -> None:
     draw_headline(shown.conclusion)
     ours, paper = st.columns(2, gap="large")
     with ours:
-        mark = draw_figure(choice, shown.figure, "correlation chart")
+        open_line(choice, shown, draw_figure(choice, shown.figure, "correlation chart"))
     with paper:
         draw_figure(choice, published_triangle(), "published correlations")
     st.caption(
@@ -210,8 +200,6 @@ def draw_correlates(choice: RunChoice) -> None:
         + "; ".join(f"{NAMES[short]} {short}" for short in LABELS if short != "P@1")
         + ".",
     )
-    if mark is not None:
-        open_behind(choice, shown.facts(mark))
     draw_view_export(choice, shown, made={"of": run.id})
 
 

@@ -16,14 +16,13 @@ from lama_core.views.curves import curves
 from lama_core.views.figure import Figure
 from lama_core.views.ranks import ranks
 from lama_core.views.view import Shown, ViewFunction
-from pages.ui.results.draw_view import draw_figure, open_behind, open_facts
+from pages.ui.results.draw_view import draw_figure, open_facts, open_line
 from pages.ui.shared import links, screens
 from pages.ui.shared.run_choice import RunChoice
 
 VIEWS: tuple[ViewFunction[..., Any, Any], ...] = (curves, ranks)  # beside the scores
 MOST_BESIDE = 14  # rows of the scores; with more, the other charts stand above them
 LEAST_HEIGHT = 430  # pixels, of the scores next to the others
-SELECTED = ("models", "runs", "relations")  # URL parameters
 
 
 def draw_dashboard(choice: RunChoice, bars: Figure) -> Line | None:
@@ -63,7 +62,7 @@ def draw_dashboard(choice: RunChoice, bars: Figure) -> Line | None:
         return mark
     for shown, clicked in others:
         _select_model(choice, str(clicked["run"]))
-        open_behind(choice, shown.facts(clicked))
+        open_line(choice, shown, clicked)
     return None
 
 

@@ -13,21 +13,19 @@ import pandas as pd
 import streamlit as st
 
 from lama_core.errors import UserError
-from lama_core.requests import Request
 from lama_core.rounding import percent, percentage, rounded
 from lama_core.tables import Column, Line
 from lama_core.views.figure import Figure
 from lama_core.views.figure_files import FONT_SIZE, FONT_SIZES, FORMATS, WIDTH, WIDTHS
 from lama_core.views.view import Facts, Shown, ViewFunction
 from pages.ui.shared import links, screens
-from pages.ui.shared.export import draw_export
+from pages.ui.shared.export import draw_download, draw_export
 from pages.ui.shared.messages import draw_headline, plain, show_note
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.tables import Picked, draw_table
 from pages.ui.wrong_answers.filters import params_of
 
 MOST_ROWS = 15  # of a table without a scroll bar
-TYPES = {"svg": "image/svg+xml", "pdf": "application/pdf", "png": "image/png"}  # of files
 MOST_INTERVALS = 3  # with more runs, interval columns are hidden; the table's menu shows them
 
 
@@ -61,17 +59,28 @@ def open_behind(choice: RunChoice, found: Facts | None) -> None:
     open_facts(choice, titles.get(found.run, ""), **params)
 
 
-def draw_facts_button(description: str | None, key: str) -> bool:
-    """Draw the button that opens the facts of the selected table cell; True once clicked.
+def open_line(
+    choice: RunChoice,
+    shown: Shown[Any, Any],
+    line: Line | None,
+    column: str = "",
+    *,
+    alone: bool = False,
+) -> None:
+    """Open the facts behind a cell or mark of a view; nothing without a row.
 
-    Selecting a cell doesn't open the facts by itself, because moving the keyboard focus to or past
-    a table selects its first cell. `description` names the cell's facts; without it there is no
-    button.
+    Args:
+        choice: The choice of runs.
+        shown: The view.
+        line: The row of the view's frame.
+        column: The name of the column.
+        alone: Whether only the row's run is shown with the facts.
     """
-    if description is None:
-        st.caption("Click a number, or tap a card, to see its facts.")
-        return False
-    return st.button(f"Facts: {description}", icon=":material/fact_check:", key=key)
+    if line is None:
+        return
+    if alone:
+        choice = choice.with_runs([run for run in choice.runs if run.id == line["run"]])
+    open_behind(choice, shown.facts(line, column))
 
 
 def draw_figure(
@@ -109,14 +118,16 @@ def draw_shown(
     shown: Shown[Any, Any],
     key: str,
     inks: Mapping[str, str] | None = None,
+    alone: bool = False,
     **changed: Any,
-) -> dict[Any, Any] | None:
-    """Draw a view's conclusion and below it its figure; return the clicked row, if any.
+) -> None:
+    """Draw a view's conclusion and below it its figure; a click on a mark opens its facts.
 
-    changed: fields of the figure that the page changes.
+    alone: as of `open_line`. changed: fields of the figure that the page changes.
     """
     draw_headline(shown.conclusion, key=f"headline {key}")
-    return draw_figure(choice, replace(shown.figure, **changed), key, inks)
+    mark = draw_figure(choice, replace(shown.figure, **changed), key, inks)
+    open_line(choice, shown, mark, alone=alone)
 
 
 @dataclass(frozen=True)
@@ -132,6 +143,21 @@ class Cell:
     row: int
     line: Line
     column: str
+
+
+def draw_facts_button(
+    chosen: Cell | None, describe: Callable[[Cell], str], key: str
+) -> Cell | None:
+    """Draw the button that opens the facts of the chosen cell; return the cell once clicked.
+
+    Selecting a cell doesn't open the facts by itself, because moving the keyboard focus to or past
+    a table selects its first cell. `describe` names the cell's facts.
+    """
+    if chosen is None:
+        st.caption("Click a number, or tap a card, to see its facts.")
+        return None
+    label = f"Facts: {describe(chosen)}"
+    return chosen if st.button(label, icon=":material/fact_check:", key=key) else None
 
 
 def draw_wide(
@@ -310,12 +336,12 @@ def draw_whole(
         return
     name = function.view.name
     draw_headline(shown.conclusion, key=f"headline {name}")
-    drawn, mark = panels(shown), None
+    drawn = panels(shown)
     for number, (figure, box) in enumerate(zip(drawn, st.columns(len(drawn)), strict=True)):
         with box:
             key = f"{name} chart" + f" {number}" * (number > 0)
             legend = True if len(drawn) > 1 else None  # plots at the same height
-            mark = draw_figure(choice, figure, key, legend=legend) or mark
+            open_line(choice, shown, draw_figure(choice, figure, key, legend=legend))
     notes = " ".join(function.view.notes(shown))
     st.caption(f"{caption} {plain(notes)}")
     columns = shown.chosen(shown_columns)
@@ -323,17 +349,14 @@ def draw_whole(
     if "run" in frame:  # model by model
         places = {info.id: place for place, info in enumerate(shown.infos)}
         frame = frame.iloc[frame["run"].map(places).argsort(kind="stable")]
-    chosen = draw_long(shown, frame, f"{name} table", columns)
-    description = None
-    if chosen is not None:
-        words = [cell(column, chosen.line) for column in columns if column.kind == "text"]
-        description = ", ".join(map(str, words))
-    opens = draw_facts_button(description, f"{name} facts")
+    texts = [column for column in columns if column.kind == "text"]
+    if clicked := draw_facts_button(
+        draw_long(shown, frame, f"{name} table", columns),
+        lambda chosen: ", ".join(str(cell(column, chosen.line)) for column in texts),
+        f"{name} facts",
+    ):
+        open_line(choice, shown, clicked.line, clicked.column)
     draw_view_export(choice, shown)
-    if mark is not None:
-        open_behind(choice, shown.facts(mark))
-    if chosen is not None and opens:
-        open_behind(choice, shown.facts(chosen.line, chosen.column))
 
 
 def _width(widths: Mapping[str, int | str] | None, column: Column) -> dict[str, Any]:
@@ -384,7 +407,6 @@ def draw_view_export(
     shown: Shown[Any, Any],
     *,
     name: str = "",
-    requests: tuple[Request, ...] = (),
     made: Mapping[str, Any] | None = None,
 ) -> None:
     """Draw the Export button of a view, with its figure if it has one.
@@ -393,7 +415,6 @@ def draw_view_export(
         choice: The choice of runs.
         shown: The view.
         name: The files' name; by default the view's.
-        requests: The requests that give the same numbers; by default the view's.
         made: Further provenance.
     """
     name = name or shown.view.name
@@ -401,7 +422,7 @@ def draw_view_export(
         name,
         lambda: shown.frame,
         choice.made() | dict(made or {}),
-        requests or (shown.request,),
+        (shown.request,),
         inside=partial(_draw_figure_export, choice, shown, name) if shown.view.has_figure else None,
     )
 
@@ -434,21 +455,17 @@ def _draw_figure_export(choice: RunChoice, shown: Shown[Any, Any], name: str) ->
 
         return figures.specification(shown.figure, shown.view.inks(shown, choice.inks_of_runs))
 
-    st.download_button(
+    draw_download(
         f"Figure, {file_format.upper()}",
         draw,
         f"{name}.{file_format}",
-        TYPES[file_format],
         key=f"{name} figure",
         icon=":material/insert_chart:",
-        on_click="ignore",
     )
-    st.download_button(
+    draw_download(
         "Figure for Plotly, JSON",
         specify,
         f"{name}-plotly.json",
-        "application/json",
         key=f"{name} plotly",
         icon=":material/data_object:",
-        on_click="ignore",
     )

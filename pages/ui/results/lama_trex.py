@@ -161,9 +161,7 @@ def _draw_totals(ranking: Ranking, titles: Mapping[str, str], published: Sequenc
     for kind in (*dict.fromkeys(both["type"].dropna()), None):
         part = both[both["type"].isna() if kind is None else both["type"] == kind]
         row: dict[str, Any] = {"type": kind or "all", "relations": part["n_relations"].iloc[0]}
-        for line in part.to_dict("records"):
-            row |= _cells(str(line["model"]), {str(key): line[key] for key in line})
-        grid.append(row | published_cells(SOURCE, kind, published))
+        grid.append(row | _cells(part) | published_cells(SOURCE, kind, published))
     number = st.column_config.NumberColumn
     config: dict[str, Any] = {"relations": number(help="Number of relations in the mean.")}
     config |= _columns(titles, METHOD_OF_MEANS)
@@ -183,20 +181,19 @@ def _draw_relations(ranking: Ranking, titles: Mapping[str, str]) -> None:
     for relation, part in table.groupby("relation", sort=False):
         first = part.iloc[0]
         row: dict[str, Any] = {"relation": f"{relation} {first['label']}", "type": first["type"]}
-        for line in part.to_dict("records"):
-            row |= _cells(str(line["model"]), {str(key): line[key] for key in line})
-            row[f"{line['model']} n"] = line["n"]
-        grid.append(row)
+        grid.append(row | _cells(part, with_n=True))
     config = {"relation": st.column_config.TextColumn(pinned=True)} | _columns(titles, METHOD)
     draw_table(pd.DataFrame(grid), column_config=config, height=460)
 
 
-def _cells(name: str, line: dict[str, Any]) -> dict[str, Any]:
-    """Return the cells of a model's P@1."""
-    return {
-        name: rounding.percentage(line["p_at_k"]),
-        f"{name} interval": f"{rounding.percent(line['low'])}–{rounding.percent(line['high'])}",
-    }
+def _cells(lines: pd.DataFrame, *, with_n: bool = False) -> dict[str, Any]:
+    """Return the cells of a row: each model's P@1 with its interval and, if wanted, n."""
+    cells: dict[str, Any] = {}
+    for line in lines.to_dict("records"):
+        ends, name = (rounding.percent(line[end]) for end in ("low", "high")), line["model"]
+        cells |= {name: rounding.percentage(line["p_at_k"]), f"{name} interval": "–".join(ends)}
+        cells |= {f"{name} n": line["n"]} if with_n else {}
+    return cells
 
 
 def _columns(titles: Mapping[str, str], method: str) -> dict[str, Any]:

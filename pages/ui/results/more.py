@@ -237,11 +237,8 @@ def _draw(name: str, choice: RunChoice, listing: RunListing) -> Sequence[RunInfo
 def _draw_head(name: str) -> None:
     """Draw the chart's name and question, and the button back to the menu."""
     links.set_param("chart", [name])
-    if st.button("All charts", icon=":material/arrow_back:", type="tertiary"):
-        links.go(
-            screens.RESULTS,
-            links.params_without(["chart", *(OF_RUNS if name == PROBES else ())]),
-        )
+    kept = links.params_without(["chart", *(OF_RUNS if name == PROBES else ())])
+    links.draw_link("All charts", "arrow_back", screens.RESULTS, kept)
     st.subheader(name, anchor=False)
     st.caption(CHARTS[name].question)
 
@@ -264,15 +261,11 @@ def _draw_cards(
             with box.container(border=True, height="stretch", gap="xsmall"):
                 if missing:  # aligned with the buttons of the other cards
                     st.button(f"**{name}**", key=f"open {name}", type="tertiary", disabled=True)
-                elif st.button(
-                    f"**{name}**",
-                    key=f"open {name}",
-                    icon=":material/arrow_forward:",
-                    type="tertiary",
-                ):
+                else:
                     without = () if name != PROBES else (*choice.params(), *OF_RUNS)
                     kept = links.params_without(without) | {"tab": "More", "chart": name}
-                    links.go(screens.RESULTS, others or kept)
+                    there, key = others or kept, f"open {name}"
+                    links.draw_link(f"**{name}**", "arrow_forward", screens.RESULTS, there, key=key)
                 st.caption(CHARTS[name].question)
                 if missing:
                     st.caption(f"**Needs:** {missing}.")

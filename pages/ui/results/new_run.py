@@ -21,8 +21,6 @@ from lama_core.probes.statements.plan import most_templates
 from lama_core.queries.question import can_generate
 from lama_core.requests import field_values
 from lama_core.rounding import percent
-from lama_core.runs.find import load_run
-from lama_core.runs.info import RunInfo
 from lama_core.scoring.answer_spaces import RELATION
 from lama_core.scoring.prompt_choice import LPAQA_SETS, PROMPT_SETS
 from lama_core.scoring.shared_fields import RunSettings
@@ -40,7 +38,7 @@ from pages.ui.shared.run_form import (
     draw_no_data,
     draw_run_form,
     facts_here,
-    show_runs,
+    infos_of,
 )
 from pages.ui.shared.run_time import about
 from pages.ui.shared.url_state import BOUND, choose, pick, title_of
@@ -82,7 +80,7 @@ TEMPLATE_HELP = (
 
 def draw_form() -> None:
     """Draw the form, start the run and show its progress."""
-    draw_run_form(RunForm(PROBING, _choose, _show, result=_result))
+    draw_run_form(RunForm(PROBING, _choose, result=_result))
 
 
 def start_run(data: str, models: Sequence[str]) -> None:
@@ -122,17 +120,9 @@ def _limit_key(way: str) -> str:
     return "run_limit" if way == WORDS_AT_BLANK else "answers_limit"
 
 
-def _infos(names: Sequence[str]) -> list[RunInfo]:
-    return [load_run(name).info for name in names]
-
-
-def _show(names: Sequence[str]) -> None:
-    show_runs(_infos(names))
-
-
 def _result(names: Sequence[str]) -> str:
     """State the right first answers of each run of facts, and the traced facts, as Markdown."""
-    every = _infos(names)
+    every = infos_of(names)
     infos = {info.id: info for info in every if info.kind in FACT_KINDS}
     lines = [
         f"{plain(title_of(info.model))}: {info.n:,} of {counted(info.n + info.n_excluded, 'fact')} "

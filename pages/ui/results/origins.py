@@ -19,8 +19,5 @@ def draw_origins(choice: RunChoice, shown: Shown[Any, Any]) -> None:
     with st.expander("Facts from the models' training sources", icon=":material/menu_book:"):
         st.markdown("\n".join(f"- {plain(note)}" for note in notes))
         st.caption("A fact of several sources counts for each of them.")
-        if st.button(f"P@{choice.k} by origin", icon=":material/arrow_forward:", type="tertiary"):
-            links.go(
-                screens.RESULTS,
-                {**choice.params(), "tab": "More", "chart": "Slices", "slice_by": ORIGIN},
-            )
+        params = {**choice.params(), "tab": "More", "chart": "Slices", "slice_by": ORIGIN}
+        links.draw_link(f"P@{choice.k} by origin", "arrow_forward", screens.RESULTS, params)

@@ -37,6 +37,7 @@ from pages.ui.results.draw_view import (
     draw_wide,
     open_behind,
     open_facts,
+    open_line,
 )
 from pages.ui.results.leaderboard import draw_leaderboard
 from pages.ui.results.origins import draw_origins
@@ -142,15 +143,14 @@ def _draw_headline(choice: RunChoice, shown: ShownScores, measure: Measure) -> s
     draw_headline(found.text)
     here = {**choice.params(), "tab": "More"}
     with st.container(horizontal=True, key="ways"):
-        if len(found.order) > 1 and st.button(
-            "Compare the best two", icon=":material/balance:", type="tertiary"
-        ):
+        if len(found.order) > 1:
             ids = {title: run_id for run_id, title in shown.names.items()}
-            a, b = found.order[1], found.order[0]
-            links.go(screens.RESULTS, {**here, "tab": "Compare", "run_a": ids[a], "run_b": ids[b]})
-        for chart, icon in ((screens.CURVES, "show_chart"), (screens.RANKS, "bar_chart")):
-            if choice.any_ranked and st.button(chart, icon=f":material/{icon}:", type="tertiary"):
-                links.go(screens.RESULTS, {**here, "chart": chart})
+            pair = {"run_a": ids[found.order[1]], "run_b": ids[found.order[0]]}
+            there = {**here, "tab": "Compare", **pair}
+            links.draw_link("Compare the best two", "balance", screens.RESULTS, there)
+        if choice.any_ranked:
+            for chart, icon in ((screens.CURVES, "show_chart"), (screens.RANKS, "bar_chart")):
+                links.draw_link(chart, icon, screens.RESULTS, {**here, "chart": chart})
     return plain(found.counted)
 
 
@@ -198,14 +198,18 @@ def _draw_chart(
         _open(choice, shown, mark, measure)
 
 
-def _is_low(line: Line, measure: Measure) -> bool:
-    return measure.is_p_at_k and bool(line["p_at_k"] < LOW)
+def _is_low(line: Line, measure: Measure, column: str = "") -> bool:
+    """Whether a mark, or a cell of this column, has a low score."""
+    has_score = measure.is_p_at_k and column in ("", measure.column, "interval")
+    return has_score and bool(line["p_at_k"] < LOW)
 
 
-def _open(choice: RunChoice, shown: ShownScores, line: Line, measure: Measure) -> None:
-    """Open the facts behind a score, only the wrong ones if it is low."""
-    found = shown.facts(line)
-    if found is not None and _is_low(line, measure):
+def _open(
+    choice: RunChoice, shown: ShownScores, line: Line, measure: Measure, column: str = ""
+) -> None:
+    """Open the facts behind a cell or mark, only the wrong ones if it has a low score."""
+    found = shown.facts(line, column)
+    if found is not None and _is_low(line, measure, column):
         found = replace(found, wrong=(line["run"],))
     open_behind(choice, found)
 
@@ -253,13 +257,13 @@ def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: Measure) 
             for name in published
         },
     )
-    description = None
-    if cell is not None:
-        kind = cell.line["kind"]
-        source = cell.line["source"]
-        description = described(cell, choice, f"{source} {kind}" if kind in TYPES else source)
-    if draw_facts_button(description, "totals way") and cell is not None:
-        open_behind(choice, shown.facts(cell.line, cell.column))
+
+    def describe(cell: Cell) -> str:
+        source, kind = cell.line["source"], cell.line["kind"]
+        return described(cell, choice, f"{source} {kind}" if kind in TYPES else source)
+
+    if clicked := draw_facts_button(cell, describe, "totals way"):
+        open_line(choice, shown, clicked.line, clicked.column)
     _draw_notes_on_totals(choice, shown, measure, published)
 
 
@@ -369,15 +373,14 @@ def _draw_relations(
         [text("relation", cell=lambda line: short(choice.labels[line["relation"]], MOST_LETTERS))],
         [text("type"), text("source")],
     )
-    description, is_low = None, False
-    if cell is not None:
-        is_low = cell.column in (measure.column, "interval") and _is_low(cell.line, measure)
+
+    def describe(cell: Cell) -> str:
+        is_low = _is_low(cell.line, measure, cell.column)
         name = choice.labels[cell.line["relation"]]
-        description = described(cell, choice, name) + ", wrong answers" * is_low
-    if draw_facts_button(description, "relations way") and cell is not None:
-        if is_low:
-            _open(choice, shown, cell.line, measure)
-        open_behind(choice, shown.facts(cell.line, cell.column))
+        return described(cell, choice, name) + ", wrong answers" * is_low
+
+    if clicked := draw_facts_button(cell, describe, "relations way"):
+        _open(choice, shown, clicked.line, measure, clicked.column)
     by_relation = shown.frame.groupby("relation", sort=False)["n"].max()
     if empty := [choice.labels[str(name)] for name, n in by_relation.items() if not n]:
         st.caption(

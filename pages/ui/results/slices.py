@@ -24,7 +24,7 @@ from pages.ui.results.draw_view import (
     draw_shown,
     draw_view_export,
     draw_wide,
-    open_behind,
+    open_line,
 )
 from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.run_choice import RunChoice
@@ -63,7 +63,7 @@ def draw_slices(choice: RunChoice) -> None:
         show_note("These relations have no facts in these runs.")
         return
     shown = whole if way == EVERY else choice.view(slices, slice_by=way)
-    mark = draw_shown(choice, shown, "slices chart")
+    draw_shown(choice, shown, "slices chart")
     rows = by_slice(shown.found)
     same = bool((rows.groupby(["by", "slice"])["n"].nunique() == 1).all())
     chosen = draw_wide(
@@ -75,11 +75,14 @@ def draw_slices(choice: RunChoice) -> None:
         hidden=_hidden(choice),
         widths={"by": 160, "slice": 210 if way == EVERY else 260, "interval": 110},
     )
-    description = None
-    if chosen is not None:
-        name = slicing_label(f"{chosen.line['by']} {chosen.line['slice']}")
-        description = described(chosen, choice, name)
-    opens = draw_facts_button(description, "slices way")
+    if clicked := draw_facts_button(
+        chosen,
+        lambda cell: described(
+            cell, choice, slicing_label(f"{cell.line['by']} {cell.line['slice']}")
+        ),
+        "slices way",
+    ):
+        open_line(choice, shown, clicked.line, clicked.column)
     kinds = "Kinds of wrong answers, in percent of wrong first answers: "
     kinds += explain("Kinds of wrong answers")
     st.caption(
@@ -90,10 +93,6 @@ def draw_slices(choice: RunChoice) -> None:
         for note in shown.view.notes(shown):
             st.caption(plain(note))
     draw_view_export(choice, shown)
-    if mark is not None:
-        open_behind(choice, shown.facts(mark))
-    if chosen is not None and opens:
-        open_behind(choice, shown.facts(chosen.line, chosen.column))
 
 
 def _columns(shown: Shown[Any, Any], way: str) -> list[Column]:

@@ -166,19 +166,8 @@ def effect_lines(effects: pd.DataFrame) -> go.Figure:
         rows, colour = table[table["role"] == role], INKS[role]
         if rows["low"].notna().any():
             # If all facts have the same effect, there is no interval: the band has no width.
-            low, high = (rows[end].fillna(rows["effect"]) for end in ("low", "high"))
-            band = {"x": [*rows["layer"], *rows["layer"][::-1]], "y": [*high, *low[::-1]]}
-            figure.add_scatter(
-                **band,
-                fill="toself",
-                fillcolor=colour,
-                opacity=0.18,
-                mode="lines",
-                line_width=0,
-                hoverinfo="skip",
-                showlegend=False,
-                legendgroup=role,
-            )
+            ends = {end: rows[end].fillna(rows["effect"]).astype(float) for end in ("low", "high")}
+            charts.add_band(figure, rows.assign(at=rows["layer"], **ends), role, colour)
         style: charts.Style = {"mode": "lines+markers", "name": role, "legendgroup": role}
         style |= {"marker_color": colour, "marker_symbol": MARKS[role], "marker_size": 8}
         charts.add(figure, go.Scatter, rows, "layer", "effect", ("layer", "role"), **style)

@@ -27,8 +27,8 @@ from pages.ui.results.draw_view import (
     draw_figure,
     draw_rows,
     draw_view_export,
-    open_behind,
     open_facts,
+    open_line,
 )
 from pages.ui.shared import charts
 from pages.ui.shared.export import draw_export
@@ -48,7 +48,8 @@ MEASURES: dict[str, Measure] = {
     "log-probability": "log_prob",
 }
 Item = TypeVar("Item")
-FORGOTTEN, LEARNED = FATES = ("forgotten", "learned")
+FORGOTTEN = "forgotten"
+FATES = (FORGOTTEN, "learned")
 
 
 def training_needs(choice: RunChoice, listing: RunListing) -> str:
@@ -138,9 +139,7 @@ def _draw_curves(choice: RunChoice, shown: Trained) -> None:
         )
         + "Click a point to see the facts at this step."
     )
-    if mark is not None:
-        (run,) = (run for run in choice.runs if run.id == mark["run"])
-        open_behind(choice.with_runs([run]), shown.facts(mark))
+    open_line(choice, shown, mark, alone=True)
     draw_view_export(choice, shown, made=_made(found))
 
 

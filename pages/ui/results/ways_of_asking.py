@@ -19,8 +19,8 @@ from pages.ui.results.draw_view import (
     draw_figure,
     draw_rows,
     draw_view_export,
-    open_behind,
     open_facts,
+    open_line,
 )
 from pages.ui.shared import cache
 from pages.ui.shared.export import draw_export
@@ -177,9 +177,7 @@ def _draw_by_relation(choice: RunChoice, shown: Compared, title: str) -> None:
         "95 % intervals. The relations with the largest differences come first. Click a bar to see "
         "all facts of the relation that this way asks, also those that other ways don't ask."
     )
-    if mark is not None:
-        (run,) = (run for run in choice.runs if run.id == mark["run"])
-        open_behind(choice.with_runs([run]), shown.facts(mark))
+    open_line(choice, shown, mark, alone=True)
     differences = found.differences()
     differences = differences[differences["relation"] != ALL_RELATIONS]
     with st.expander("Differences by relation", icon=":material/table:"):

@@ -11,7 +11,7 @@ from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
 from lama_core.tables import count
 from lama_core.views.wording import in_all, wording
-from pages.ui.results.draw_view import draw_rows, draw_shown, draw_view_export, open_behind
+from pages.ui.results.draw_view import draw_rows, draw_shown, draw_view_export, open_line
 from pages.ui.results.new_run import WORDS_AT_BLANK
 from pages.ui.shared import links, screens
 from pages.ui.shared.messages import counted, plain
@@ -82,10 +82,7 @@ def _draw(choice: RunChoice, what: str) -> None:
     except UserError as error:
         st.caption(plain(str(error)))
         return
-    mark = draw_shown(choice, shown, f"{what} chart")
-    if mark is not None:
-        (clicked,) = (run for run in choice.runs if run.id == mark["run"])
-        open_behind(choice.with_runs([clicked]), shown.facts(mark))
+    draw_shown(choice, shown, f"{what} chart", alone=True)
     is_contrast = what == "contrast"
     frame = shown.found.altered if is_contrast else shown.found.agreement
     n, names = ("n", CONTRAST) if is_contrast else ("n_facts", CONSISTENCY)
@@ -116,7 +113,5 @@ def _draw(choice: RunChoice, what: str) -> None:
         height=420 if len(frame) > 10 else "content",
     )
     if picked.rows:
-        line = frame.to_dict("records")[picked.rows[0]]
-        (run,) = (run for run in choice.runs if run.id == line["run"])
-        open_behind(choice.with_runs([run]), shown.facts(line))
+        open_line(choice, shown, frame.to_dict("records")[picked.rows[0]], alone=True)
     draw_view_export(choice, shown, name=what)

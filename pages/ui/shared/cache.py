@@ -60,6 +60,7 @@ if TYPE_CHECKING:  # the metrics import scipy, which the Ask page doesn't need
 
 WAITING = "Waiting for the answer"
 SHOW_AFTER = 2.0  # seconds until a query shows its progress
+_COMES_WITH_PROJECT = {STARTER: starter_dir, STARTER_ANALOGIES: starter_analogies_dir}
 STOPPED = "stopped query"  # in the session: the key of the query that the visitor stopped
 R = TypeVar("R", bound=ModelSettings)
 S = TypeVar("S")
@@ -389,28 +390,27 @@ def _changed(folder: Path) -> float:
     return folder.stat().st_mtime if folder.exists() else 0.0
 
 
+def _read(name: str, load: Callable[[str], Any]) -> Any:
+    """The content of a dataset; read again when its folder has changed."""
+    folder = _COMES_WITH_PROJECT.get(name, partial(installed_dir, name))()
+    return _data(name, _changed(folder), load)
+
+
 def dataset_of(name: str) -> Dataset:
-    """The facts of a dataset; read again when its folder has changed."""
-    folder = starter_dir() if name == STARTER else installed_dir(name)
-    return cast(Dataset, _data(name, _changed(folder), load_dataset))
+    """The facts of a dataset."""
+    return cast(Dataset, _read(name, load_dataset))
 
 
 def analogies_of(name: str) -> AnalogyDataset:
-    """The analogies of a dataset; read again when its folder has changed."""
-    folder = starter_analogies_dir() if name == STARTER_ANALOGIES else installed_dir(name)
-    return cast(AnalogyDataset, _data(name, _changed(folder), load_analogies))
-
-
-def questions_of(name: str) -> QuestionDataset:
-    """The analogy questions of a dataset; read again when its folder has changed."""
-    return cast(QuestionDataset, _data(name, _changed(installed_dir(name)), load_questions))
+    """The analogies of a dataset."""
+    return cast(AnalogyDataset, _read(name, load_analogies))
 
 
 def content_of(listed: Listed) -> Dataset | AnalogyDataset | QuestionDataset:
     """The data of an installed dataset, of any kind."""
-    if listed.kind == "questions":
-        return questions_of(listed.name)
-    return analogies_of(listed.name) if listed.kind == "analogies" else dataset_of(listed.name)
+    loads: Mapping[str, Any] = {"questions": load_questions, "analogies": load_analogies}
+    load = loads.get(listed.kind, load_dataset)
+    return cast("Dataset | AnalogyDataset | QuestionDataset", _read(listed.name, load))
 
 
 def relations_of(name: str) -> dict[str, str]:

@@ -4,10 +4,8 @@ The files are made on download. The command is a request shown as its command li
 (`lama_core.requests`), or lines of Python for results without a command.
 """
 
-import csv
-import io
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 import pandas as pd
@@ -22,6 +20,14 @@ from lama_core.service import queries
 from pages.ui.shared import cache, visitors
 
 Rows = list[dict[str, Any]]
+TYPES = {  # of files
+    "csv": "text/csv",
+    "html": "text/html",
+    "json": "application/json",
+    "pdf": "application/pdf",
+    "png": "image/png",
+    "svg": "image/svg+xml",
+}
 
 
 class Answered(Protocol):
@@ -33,20 +39,9 @@ class Answered(Protocol):
     def precision(self) -> str: ...
 
 
-def to_csv(rows: pd.DataFrame | Sequence[dict[str, Any]]) -> str | bytes:
-    """Rows as CSV with a header; cells that spreadsheets would run get an apostrophe in front."""
-    if isinstance(rows, pd.DataFrame):
-        return csv_of(rows)
-    out = io.StringIO()
-    writer = csv.DictWriter(out, list(rows[0]) if rows else [])
-    writer.writeheader()
-    writer.writerows({key: _as_text(value) for key, value in row.items()} for row in rows)
-    return out.getvalue()
-
-
-def _as_text(value: Any) -> Any:
-    risky = isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r")
-    return f"'{value}" if risky else value
+def frame_of(rows: pd.DataFrame | Rows) -> pd.DataFrame:
+    """Rows as a table whose cells are unchanged."""
+    return rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, dtype=object)
 
 
 def made_with(request: Mapping[str, Any], answers: Iterable[Answered]) -> dict[str, Any]:
@@ -87,32 +82,21 @@ def draw_export(
         more: Draws further buttons next to Export.
         inside: Draws further downloads, above the command.
     """
-
-    def content() -> pd.DataFrame | dict[str, Any]:
-        if record is not None:
-            return record()
-        table = make_table()
-        return table if isinstance(table, pd.DataFrame) else {"rows": table}
-
     bar = st.container(horizontal=True, vertical_alignment="center")
     with bar, st.popover("Export", icon=":material/download:", key=f"{name} export"):
-        st.download_button(
+        draw_download(
             "CSV",
-            lambda: to_csv(make_table()),
+            lambda: csv_of(frame_of(make_table())),
             f"{name}.csv",
-            "text/csv",
             key=f"{name} csv",
             icon=":material/table:",
-            on_click="ignore",
         )
-        st.download_button(
+        draw_download(
             "JSON",
-            lambda: json_of(content(), made),
+            lambda: json_of(record() if record else frame_of(make_table()), made),
             f"{name}.json",
-            "application/json",
             key=f"{name} json",
             icon=":material/data_object:",
-            on_click="ignore",
         )
         if inside is not None:
             inside()
@@ -120,6 +104,14 @@ def draw_export(
     if more is not None:
         with bar:
             more()
+
+
+def draw_download(
+    label: str, data: str | Callable[[], str | bytes], name: str, **options: Any
+) -> None:
+    """Draw a button that downloads a file; options: of `st.download_button`."""
+    kind = TYPES[name.rpartition(".")[2]]
+    st.download_button(label, data, name, kind, on_click="ignore", **options)
 
 
 def draw_answer_export(

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from itertools import count
 from math import isinf
 from pathlib import Path, PurePosixPath
-from typing import Literal, NoReturn
+from typing import Any, Literal, NoReturn
 from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
@@ -58,8 +58,8 @@ def go(there: str, params: Params, *, replaces: bool = False) -> NoReturn:
     st.stop()
 
 
-def draw_link(label: str, icon: str, there: str, params: Params, *, key: str = "") -> None:
-    """Draw a link to a tab of another page.
+def draw_link(label: str, icon: str, there: str, params: Params, **options: Any) -> None:
+    """Draw a link to another screen.
 
     `st.page_link` would lose the parameters to which the current page binds widgets, such as `tab`.
 
@@ -68,9 +68,9 @@ def draw_link(label: str, icon: str, there: str, params: Params, *, key: str = "
         icon: The name of a Material icon.
         there: The page's file, a constant of `screens.py`.
         params: The URL parameters.
-        key: The widget's key, if the page has several links with this label.
+        options: Of `st.button`; by default the type is tertiary.
     """
-    if st.button(label, icon=f":material/{icon}:", type="tertiary", key=key or None):
+    if st.button(label, icon=f":material/{icon}:", **({"type": "tertiary"} | options)):
         go(there, params)
 
 

@@ -16,6 +16,7 @@ from lama_core.errors import Unavailable
 from lama_core.models.sources.catalog import find_model
 from lama_core.probes.kinds import FACT_KINDS
 from lama_core.requests import Request
+from lama_core.runs.find import load_run
 from lama_core.runs.info import RunInfo
 from lama_core.scoring.shared_fields import DEFAULT_MODEL
 from pages.ui.shared import fetching, jobs, links, run_time, screens, visitors
@@ -38,18 +39,18 @@ class RunForm:
     Attributes:
         name: The job's name.
         choose: Draws the fields; returns the request, or None while a choice is missing.
-        show: Opens the screen of the finished runs with these names.
         note: A text in the help of the button Start.
         result: Describes the scores of the finished runs with these names, as Markdown.
         noun: What is finished, if several runs are one thing, such as `Study`.
+        show: Opens the screen of the finished runs with these names.
     """
 
     name: str
     choose: Callable[[], Request | None]
-    show: Callable[[Sequence[str]], None]
     note: str = ""
     result: Callable[[Sequence[str]], str] | None = None
     noun: str = ""
+    show: Callable[[Sequence[str]], NoReturn] = lambda names: show_runs(infos_of(names))
 
 
 def draw_run_form(form: RunForm) -> None:
@@ -111,8 +112,8 @@ def _draw_ended(job: jobs.Job, form: RunForm) -> None:
                 "Cancelled. Finished parts are kept: start the same run again to resume it.",
                 icon=":material/pause_circle:",
             )
-            if st.button("Runs", icon=":material/list:", key=f"runs after {form.name}"):
-                links.go(screens.DATA, screens.RUNS)
+            key = f"runs after {form.name}"
+            links.draw_link("Runs", "list", screens.DATA, screens.RUNS, key=key, type="secondary")
         return
     if job.error:
         show_error(job.error)
@@ -127,6 +128,11 @@ def _draw_ended(job: jobs.Job, form: RunForm) -> None:
         if names and st.button("Show it", type="primary", key=f"show {form.name}"):
             jobs.forget(form.name)
             form.show(names)
+
+
+def infos_of(names: Sequence[str]) -> list[RunInfo]:
+    """What is known of the runs with these names."""
+    return [load_run(name).info for name in names]
 
 
 def show_runs(infos: Sequence[RunInfo]) -> NoReturn:

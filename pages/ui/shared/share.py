@@ -6,7 +6,6 @@ what the visitor typed.
 
 from functools import lru_cache
 from io import BytesIO
-from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 import segno
@@ -15,6 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.net_util import get_internal_ip
 
 from pages.ui.shared import links, screens
+from pages.ui.shared.visitors import is_this_machine
 
 QUIET = 4  # light modules around the code (ISO/IEC 18004)
 WIDTH = 320
@@ -41,7 +41,7 @@ def draw_share(place: DeltaGenerator, query: str) -> None:
 def draw_address(address: str) -> None:
     """Draw a URL as text and as QR code; of this machine, also the one for others."""
     st.code(address, language=None, wrap_lines=True)
-    if is_local(address):
+    if is_this_machine(address):
         address = address_for_others(address)
         if not address:
             hosting = f"{links.path_of(screens.HELP)}?doc=hosting"
@@ -67,15 +67,6 @@ def whole_address(query: str) -> str:
     return place._replace(path=path, query=query, fragment="").geturl()
 
 
-def is_local(address: str) -> bool:
-    """Whether a URL's host is the local machine: `localhost` or a loopback address."""
-    host = urlsplit(address).hostname or ""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def address_for_others(address: str) -> str:
     """The URL with this machine's network address in place of `localhost`.
 
@@ -86,7 +77,7 @@ def address_for_others(address: str) -> str:
     host = (get_internal_ip() or "") if listens in EVERYWHERE else listens
     host = f"[{host}]" if ":" in host else host
     place = urlsplit(address)
-    if not host or is_local(f"//{host}"):
+    if not host or is_this_machine(f"//{host}"):
         return ""
     return place._replace(netloc=f"{host}:{place.port}" if place.port else host).geturl()
 

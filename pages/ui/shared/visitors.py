@@ -197,7 +197,7 @@ def is_local_connection(address: str | None, headers: Mapping[str, str]) -> bool
     given = {name.lower(): value for name, value in headers.items()}
     if not (address is None or _is_loopback(address)) or any(name in given for name in FORWARDED):
         return False
-    return all(_is_here(given[name]) for name in NAMED if name in given)
+    return all(is_this_machine(given[name]) for name in NAMED if name in given)
 
 
 def _is_on(variable: str) -> bool:
@@ -209,7 +209,7 @@ def is_logged_in() -> bool:
     return bool(getattr(st.user, "is_logged_in", False))
 
 
-def _is_here(named: str) -> bool:
+def is_this_machine(named: str) -> bool:
     """Whether a `host:port` or a URL names this machine."""
     try:
         host = urlsplit(named if "//" in named else f"//{named}").hostname or ""
