@@ -39,6 +39,7 @@ from lama_core.runs.info import RunInfo
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.shared_fields import ClozeSettings
 from lama_core.views.colours import model_colours
+from lama_core.views.figure import Figure
 from lama_core.views.training import find_series, place_of
 from lama_core.views.ways import WAYS, runs_by_way
 from pages.ui.lessons.lesson_models import available_models, find_or_note
@@ -282,19 +283,9 @@ def draw_run(step: ShowRun, key: str) -> Shown:
     figure = chart_figure(
         step, drawn, titles or {name: name or kind.counts for name in set(drawn["model"])}
     )
-    chart = figures.plot(figure, model_colours(step.models))
-    of_series = step.figure in OF_SERIES
+    _draw_chart(figure, step, key)
     ids = list(dict.fromkeys(info.id for info in infos))
-    run_ids = f"{ids[0]} to {ids[-1]}" if of_series else ", ".join(ids)
-    if is_teaching():  # so that text and chart fit on the screen together
-        chart.update_layout(height=min(chart.layout.height or HEIGHT, HEIGHT / enlarged()))
-    charts.draw_chart(
-        chart,
-        f"lesson chart {key}",
-        title=figure.title,
-        footnote=figure.caption,
-        enlarged=enlarged(),
-    )
+    run_ids = f"{ids[0]} to {ids[-1]}" if step.figure in OF_SERIES else ", ".join(ids)
     notes = [_sentence(str(note), step.models) for note in dict.fromkeys(table["note"]) if note]
     marks = {
         "low": f"Lines: 95 % intervals{kind.intervals}.",
@@ -304,26 +295,50 @@ def draw_run(step: ShowRun, key: str) -> Shown:
     marked = (text for column, text in marks.items() if drawn[column].notna().any())
     if lines_below := [*notes, *marked]:
         st.caption("  \n".join(map(plain, lines_below)))
-    notes.insert(0, f"Finished runs: {run_ids}.")
+    said = f"Finished runs: {run_ids}."
     numbers = st.container()
+    _draw_link("Open in Results", *_screen_of(step, titles))
+    shown = _numbers_of(step, figure, drawn)
+    with numbers.expander("The numbers", icon=":material/table:"):
+        st.html(f'<div class="lx-lesson">{grid(shown.heads, shown.rows, (2, 3, 4, 5))}</div>')
+        st.caption(plain(said))
+    return replace(shown, notes=tuple(filter(None, (said, *notes, missing))))
+
+
+def _draw_chart(figure: Figure, step: ShowRun, key: str) -> None:
+    chart = figures.plot(figure, model_colours(step.models))
+    if is_teaching():  # so that text and chart fit on the screen together
+        chart.update_layout(height=min(chart.layout.height or HEIGHT, HEIGHT / enlarged()))
+    charts.draw_chart(
+        chart,
+        f"lesson chart {key}",
+        title=figure.title,
+        footnote=figure.caption,
+        enlarged=enlarged(),
+    )
+
+
+def _screen_of(step: ShowRun, titles: Mapping[str, str]) -> tuple[str, screens.Params]:
+    """Return the screen with the runs of a step: a page's name, and the URL parameters."""
     if step.figure == "analogies":
-        _draw_link("Open in Results", "analogy", {"view": "Probes"})
-    else:
-        tab = TABS.get(step.figure, "P@k")
-        params = {"data": step.data, "models": tuple(titles), "tab": tab}
-        if of_series:
-            params = {"data": step.data, "tab": "More", "chart": screens.TRAINING}
-        if step.figure == "ways":
-            params |= {
-                "tab": "More",
-                "chart": screens.WAYS,
-                "way_model": next(iter(titles.values())),
-            }
-        _draw_link("Open in Results", "results", params)
+        return "analogy", {"view": "Probes"}
+    params: screens.Params = {"data": step.data, "tab": "More"}
+    if step.figure in OF_SERIES:
+        return "results", {**params, "chart": screens.TRAINING}
+    params = {**params, "models": tuple(titles)}
+    if step.figure == "ways":
+        model = next(iter(titles.values()))
+        return "results", {**params, "chart": screens.WAYS, "way_model": model}
+    return "results", {**params, "tab": TABS.get(step.figure, "P@k")}
+
+
+def _numbers_of(step: ShowRun, figure: Figure, table: pd.DataFrame) -> Shown:
+    """Return the numbers of a step's chart; table: as of `chart_table`, with the models."""
+    kind = chart_of(step)
     lines: list[Any] = list(figure.frame.itertuples())
-    table_lines: list[Any] = list(drawn.itertuples())  # predictions mean the first line
-    baseline = bool(drawn["freq"].notna().any())
-    shown = Shown(
+    table_lines: list[Any] = list(table.itertuples())  # predictions mean the first line
+    baseline = bool(table["freq"].notna().any())
+    return Shown(
         heads=(kind.rows_of(step), "model", "%", "95 % interval", kind.counts)
         + ("Freq baseline, %",) * baseline,
         rows=tuple(
@@ -339,13 +354,8 @@ def draw_run(step: ShowRun, key: str) -> Shown:
         ),
         shares=tuple(float(line.value) for line in lines),
         title=figure.title,
-        notes=tuple(filter(None, (*notes, missing))),
         values={(str(one.row), str(one.model)): float(one.value) for one in table_lines},
     )
-    with numbers.expander("The numbers", icon=":material/table:"):
-        st.html(f'<div class="lx-lesson">{grid(shown.heads, shown.rows, (2, 3, 4, 5))}</div>')
-        st.caption(plain(f"Finished runs: {run_ids}."))
-    return shown
 
 
 def _sentence(note: str, models: Sequence[str]) -> str:

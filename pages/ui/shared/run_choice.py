@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.glossary import explain
 from lama_core.probes.kinds import FACT_KINDS
@@ -36,9 +37,6 @@ from pages.ui.shared.url_state import (
     pick,
     title_of,
 )
-
-if TYPE_CHECKING:
-    pass
 
 V = TypeVar("V", bound=Request)
 Found = TypeVar("Found")
@@ -382,79 +380,124 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
     kept = links.runs_of_url((run.id for run in every if run.dataset == data), of=data)
     every = [run for run in every if run.dataset != data or run.id in kept]
     with more_box, st.popover("More options", icon=":material/tune:", width="stretch"):
-        links.drop_infinite("p_at")
-        k = st.number_input("k", 1, 100, 1, key="p_at", bind=BOUND, help=explain("P@k"))
-        sets = {run.prompts: run.prompts_said for run in every if run.dataset == data}
-        links.replace_values("prompts", sets)
-        prompts = st.selectbox(
-            "Prompts",
-            list(sets),
-            index=list(sets).index("manual") if "manual" in sets else 0,
-            key="prompts",
-            bind=BOUND,
-            format_func=sets.__getitem__,
-            help="The prompts of the runs; **manual** is each relation's own template.",
-        )
-        ranking = pick(
-            "Ranking", ("filtered", "raw"), key="ranking", help=explain("Filtered and raw ranking")
-        )
-        links.replace_values("scored_on", {OLD_OWN: OWN})
-        facts = pick(
-            "Scored on",
-            SCORED_ON,
-            key="scored_on",
-            first=SAME,
-            help=f"**{SAME}**: the facts that all shown models can be scored on, and the words "
-            "that all of them ranked. A fact that one model excludes (for example because the "
-            f"object isn't one of its tokens) is excluded for all. **{OWN}**: all facts that each "
-            "model can be scored on.",
-        )
-        exact = st.multiselect(
-            "Exact runs",
-            list(by_id),
-            key="runs",
-            bind=BOUND,
-            max_selections=MAX_RUNS,
-            placeholder="By data, prompts and models",
-            help="Runs by name, with any data and prompts. They replace the choice of data, "
-            "models and prompts.",
-            select_all=False,
-        )
-        picture = pick(
-            "Charts are saved as",
-            ("png", "svg"),
-            key="picture",
-            help="The file format of the camera button above charts.",
-        )
-    picked = pick_runs(every, data, prompts)
+        more = _choose_more([run for run in every if run.dataset == data], list(by_id))
+    picked = pick_runs(every, data, more["prompts"])
+    exact = more["exact"]
     earlier = earlier_checkpoints(every)
     usual = [name for name, run in picked.items() if run.id not in earlier]
     folded = _folded_checkpoints(every, picked)
-    chosen = choose_several(
-        "Models",
-        {name: title_of(name) for name in usual} | {name: name for name in folded},
-        key="models",
-        place=models_box,
-        bind=BOUND,
-        accept_new_options=True,
-        max_selections=MAX_RUNS,
-        disabled=bool(exact),
-        placeholder=", ".join(dict.fromkeys(title_of(by_id[name].model) for name in exact))
-        or f"All {len(usual)} with a run",
-        help="The models whose runs are shown. None: all models with a run on this data; of a "
-        "training run's checkpoints only the last (More, Training shows all). You can also type "
-        "the name of one checkpoint.",
-    )
-    models = tuple(dict.fromkeys(name for one in chosen for name in folded.get(one, (one,))))
-    models = models[:MAX_RUNS]
+    shown = dict.fromkeys(title_of(by_id[name].model) for name in exact)
+    models = _choose_models(usual, folded, ", ".join(shown), models_box)
     if exact:
         runs = [by_id[name] for name in exact]
     else:
         runs = [picked[name] for name in (models or usual) if name in picked]
         runs = runs or [picked[name] for name in usual]
     runs = runs[:MAX_RUNS]
-    if facts == SAME:
+    if more["facts"] == SAME:
         runs = [run.info for run in cache.aligned(tuple(runs))]
+    choice = RunChoice(
+        runs=tuple(runs),
+        names=run_names(runs),
+        data=data,
+        models=models,
+        relations=_choose_relations(runs, relations_box),
+        missing=tuple(name for name in models if name not in picked and not exact),
+        known=tuple(dict.fromkeys(run.model for run in every if run.id not in earlier)),
+        **more,
+    )
+    return RunListing(tuple(every), listing.problems), choice
+
+
+def _choose_more(of_data: Sequence[RunInfo], ids: Sequence[str]) -> dict[str, Any]:
+    """Draw the options that most visitors leave as they are; return fields of `RunChoice`.
+
+    Args:
+        of_data: The runs on the chosen data.
+        ids: The ids of all runs.
+    """
+    links.drop_infinite("p_at")
+    k = st.number_input("k", 1, 100, 1, key="p_at", bind=BOUND, help=explain("P@k"))
+    sets = {run.prompts: run.prompts_said for run in of_data}
+    links.replace_values("prompts", sets)
+    prompts = st.selectbox(
+        "Prompts",
+        list(sets),
+        index=list(sets).index("manual") if "manual" in sets else 0,
+        key="prompts",
+        bind=BOUND,
+        format_func=sets.__getitem__,
+        help="The prompts of the runs; **manual** is each relation's own template.",
+    )
+    ranking: Ranking = pick(
+        "Ranking", ("filtered", "raw"), key="ranking", help=explain("Filtered and raw ranking")
+    )
+    links.replace_values("scored_on", {OLD_OWN: OWN})
+    facts = pick(
+        "Scored on",
+        SCORED_ON,
+        key="scored_on",
+        first=SAME,
+        help=f"**{SAME}**: the facts that all shown models can be scored on, and the words "
+        "that all of them ranked. A fact that one model excludes (for example because the "
+        f"object isn't one of its tokens) is excluded for all. **{OWN}**: all facts that each "
+        "model can be scored on.",
+    )
+    exact = st.multiselect(
+        "Exact runs",
+        ids,
+        key="runs",
+        bind=BOUND,
+        max_selections=MAX_RUNS,
+        placeholder="By data, prompts and models",
+        help="Runs by name, with any data and prompts. They replace the choice of data, "
+        "models and prompts.",
+        select_all=False,
+    )
+    picture = pick(
+        "Charts are saved as",
+        ("png", "svg"),
+        key="picture",
+        help="The file format of the camera button above charts.",
+    )
+    chosen = {"k": int(k), "prompts": prompts, "ranking": ranking, "facts": facts}
+    return {**chosen, "exact": tuple(exact), "picture": picture}
+
+
+def _choose_models(
+    usual: Sequence[str],
+    folded: Mapping[str, tuple[str, ...]],
+    exact: str,
+    place: DeltaGenerator,
+) -> tuple[str, ...]:
+    """Draw the choice of models; none means the usual ones.
+
+    Args:
+        usual: The models with a run, except earlier checkpoints.
+        folded: Label -> the checkpoints of a training run.
+        exact: The models of the exact runs, which replace the choice; empty without them.
+        place: Where to draw it.
+    """
+    chosen = choose_several(
+        "Models",
+        {name: title_of(name) for name in usual} | {name: name for name in folded},
+        key="models",
+        place=place,
+        bind=BOUND,
+        accept_new_options=True,
+        max_selections=MAX_RUNS,
+        disabled=bool(exact),
+        placeholder=exact or f"All {len(usual)} with a run",
+        help="The models whose runs are shown. None: all models with a run on this data; of a "
+        "training run's checkpoints only the last (More, Training shows all). You can also type "
+        "the name of one checkpoint.",
+    )
+    models = dict.fromkeys(name for one in chosen for name in folded.get(one, (one,)))
+    return tuple(models)[:MAX_RUNS]
+
+
+def _choose_relations(runs: Sequence[RunInfo], place: DeltaGenerator) -> tuple[str, ...]:
+    """Draw the choice of relations, or of all relations of a source; none means all."""
     labels = {label: name for name, label in labels_of(tuple(runs)).items()}
     sources = relations_of_sources(runs)
     shown = {name: label for label, name in labels.items()} | {name: name for name in sources}
@@ -466,28 +509,13 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
         "Relations",
         {name: name for name in sources} | {labels[label]: label for label in by_code},
         key="relations",
-        place=relations_box,
+        place=place,
         bind=BOUND,
         placeholder=f"All {len(labels)}",
         help="None: all relations.",
     )
     names = [name for one in chosen for name in sources.get(one, (one,))]
-    choice = RunChoice(
-        runs=tuple(runs),
-        names=run_names(runs),
-        data=data,
-        prompts=prompts,
-        models=tuple(models),
-        exact=tuple(exact),
-        relations=tuple(dict.fromkeys(names)),
-        k=int(k),
-        ranking=cast(Ranking, ranking),
-        picture=picture,
-        missing=tuple(name for name in models if name not in picked and not exact),
-        known=tuple(dict.fromkeys(run.model for run in every if run.id not in earlier)),
-        facts=str(facts),
-    )
-    return RunListing(tuple(every), listing.problems), choice
+    return tuple(dict.fromkeys(names))
 
 
 def _folded_checkpoints(
@@ -620,9 +648,9 @@ def draw_missing(choice: RunChoice, here: str) -> None:
     if choice.exact:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"Exact runs: {plain(', '.join(choice.titles))}", width="content")
-            if st.button("Choose by data and models", icon=":material/undo:", type="tertiary"):
-                opened = {name: st.query_params.get(name, "") for name in screens.OPENED}
-                links.go(here, {**opened, **choice.params(), "runs": [], "relations": []})
+            opened = {name: st.query_params.get(name, "") for name in screens.OPENED}
+            there = {**opened, **choice.params(), "runs": [], "relations": []}
+            links.draw_link("Choose by data and models", "undo", here, there)
     if choice.missing:
         names = ", ".join(map(title_of, choice.missing))
         show_note(

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn, cast
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.glossary import explain
 from lama_core.metrics.fact_answers import (
@@ -55,7 +56,14 @@ TAGS_HELP = (
     "Facts with at least one of these tags in the selected model's run. The local user (operator) "
     "adds tags to an opened fact, or to several rows at once."
 )
-PAIR, WORDING = "Pair seen in training", "Wording seen in training"
+NOT_IN_DATA, NO_TEXTS = "Not in the data", "Training texts unknown"
+# Field of the filter -> label, term of the glossary, slicing, and why there may be no values.
+SLICED = {
+    "origins": ("Origin", "Origin", ORIGIN, NOT_IN_DATA),
+    "domains": ("Domain", "Domain", DOMAIN, NOT_IN_DATA),
+    "stated": ("Pair seen in training", "Pair seen in training", PAIR_SEEN, NO_TEXTS),
+    "wording": ("Wording seen in training", "Wording seen in training", WORDING_SEEN, NO_TEXTS),
+}
 
 
 @dataclass(frozen=True)
@@ -123,27 +131,23 @@ def choose_filters(
     )
     with boxes[2], st.popover("Filters", icon=":material/filter_alt:", width="stretch"):
         left, middle = st.columns(2)
-        right = left.multiselect(
+        right = _choose_any(
             "Right in",
             names,
-            key="right",
-            bind=BOUND,
+            "right",
+            left,
             format_func=titles.__getitem__,
-            placeholder="Any",
             help=f"Facts whose right answer is among the first {choice.k} of each of these models "
             "(k is set under More options).",
-            select_all=False,
         )
-        wrong = middle.multiselect(
+        wrong = _choose_any(
             "Wrong in",
             names,
-            key="wrong",
-            bind=BOUND,
+            "wrong",
+            middle,
             format_func=titles.__getitem__,
-            placeholder="Any",
             help="Combine with **Right in** to see the facts that A gets right and B gets wrong. "
             "Of the selected model, Confusion and Frequent answers show all answers.",
-            select_all=False,
         )
         more = _choose_more(choice, choice.runs[names.index(of)], joined)
     if not both:
@@ -184,40 +188,26 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
     types = [kind for kind in ("1-1", "N-1", "N-M") if any(r.type == kind for r in infos)]
     types += [NO_TYPE] if any(relation.type is None for relation in infos) else []
     sources = list(dict.fromkeys(relation.source for relation in infos))
-    left, right = st.columns(2)
-    kinds = left.multiselect(
-        "Type of relation", types, key="types", bind=BOUND, placeholder="Any", select_all=False
-    )
-    chosen = right.multiselect(
-        "Source", sources, key="sources", bind=BOUND, placeholder="Any", select_all=False
-    )
-    not_in_data, no_texts = "Not in the data", "Training texts unknown"
     slicing = slicings(joined)
-    origins, domains, stated, wording = (
-        st.multiselect(
-            label,
-            list(slicing[by].slices) if by in slicing else [],
-            key=key,
-            bind=BOUND,
-            placeholder="Any" if by in slicing else without,
-            help=meaning,
-            select_all=False,
-        )
-        for label, meaning, by, key, without in (
-            ("Origin", explain("Origin"), ORIGIN, "origins", not_in_data),
-            ("Domain", explain("Domain"), DOMAIN, "domains", not_in_data),
-            (PAIR, explain("Pair seen in training"), PAIR_SEEN, "stated", no_texts),
-            (WORDING, explain("Wording seen in training"), WORDING_SEEN, "wording", no_texts),
-        )
-    )
-    ranges = {} if not focus.has_ranks else _choose_range("Rank", "rank", min_value=1)
+    left, right = st.columns(2)
+    found: dict[str, Any] = {
+        "types": _choose_any("Type of relation", types, "types", left),
+        "sources": _choose_any("Source", sources, "sources", right),
+    }
+    for key, (label, term, by, without) in SLICED.items():
+        values = [*slicing[by].slices] if by in slicing else []
+        empty = "Any" if by in slicing else without
+        found[key] = _choose_any(label, values, key, help=explain(term), placeholder=empty)
+    for key in ("types", "origins", "domains"):
+        found[key] = tuple("" if value == NO_TYPE else value for value in found[key])
+    if focus.has_ranks:
+        found |= _choose_range("Rank", "rank", min_value=1)
     if focus.ranks_statements:
         margin_help = (
             f"{explain('Margin')} The range excludes the lower end and includes the upper one."
         )
-        ranges |= _choose_range(
-            "Margin", "margin", margin_help, ways=("above", "up to"), format="%g"
-        )
+        ways = ("above", "up to")
+        found |= _choose_range("Margin", "margin", margin_help, ways=ways, format="%g")
     confidence = st.slider(
         "Probability of the first answer",
         0.0,
@@ -254,9 +244,9 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
     if focus.candidates == OWN_WORDS:
         counts["Number of answers"] = ("answers", ANSWERS_HELP)
     for label, (name, help_text) in counts.items():
-        ranges |= _choose_range(label, name, help_text, min_value=1)
+        found |= _choose_range(label, name, help_text, min_value=1)
     if POPULARITY in slicing:
-        ranges |= _choose_range("Subject's popularity", "popularity", POPULARITY_HELP, min_value=0)
+        found |= _choose_range("Subject's popularity", "popularity", POPULARITY_HELP, min_value=0)
     left, right = st.columns(2)
     contained = left.selectbox(
         "Right answer in the subject",
@@ -267,32 +257,27 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
     )
     known = known_tags(read_tags(focus))
     unknown = [tag for tag in st.session_state.get("tag", ()) if tag not in known]
-    tags = right.multiselect(
-        "Tags",
-        [*known, *unknown],
-        key="tag",
-        bind=BOUND,
-        help=TAGS_HELP,
-        placeholder="Any" if known else "No fact has a tag",
-        select_all=False,
-    )
+    empty = "Any" if known else "No fact has a tag"
+    tags = _choose_any("Tags", [*known, *unknown], "tag", right, help=TAGS_HELP, placeholder=empty)
     return {
-        "types": tuple("" if kind == NO_TYPE else kind for kind in kinds),
-        "sources": tuple(chosen),
-        "origins": tuple("" if origin == NO_TYPE else origin for origin in origins),
-        "domains": tuple("" if domain == NO_TYPE else domain for domain in domains),
-        "stated": tuple(stated),
-        "wording": tuple(wording),
+        **found,
         "confidence_min": float(confidence[0]),
         "confidence_max": float(confidence[1]),
         "wrong_kind": None if kind == ANY else cast(WrongKind, kind),
         "gold": (gold or "").strip(),
         "answer": (answer or "").strip(),
-        **ranges,
         "contained": {ANY: None, "yes": True, "no": False}[contained],
-        "tags": tuple(tags),
+        "tags": tags,
         "counting": rows,
     }
+
+
+def _choose_any(
+    label: str, options: Sequence[str], key: str, place: DeltaGenerator | None = None, **more: Any
+) -> tuple[str, ...]:
+    """Draw a field for several values; none means any. more: as of `st.multiselect`."""
+    usual: dict[str, Any] = {"bind": BOUND, "placeholder": "Any", "select_all": False}
+    return tuple((place or st).multiselect(label, options, key=key, **(usual | more)))
 
 
 def _choose_range(
@@ -344,48 +329,56 @@ def narrow(**params: str | list[str]) -> NoReturn:
 def describe(chosen: FactsChoice, choice: RunChoice) -> list[str]:
     """Describe each filter that is set in a few words."""
     f, names = chosen.filter, choice.titles
-    of = names[f.of]
-    parts = [f"right in {names[number]}" for number in f.right]
-    parts += [f"wrong in {names[number]}" for number in f.wrong]
-    if f.rank_min or f.rank_max:
-        parts.append(f"rank {f.rank_min or 1} to {f.rank_max or 'last'} in {of}")
-    if f.confidence_min > 0 or f.confidence_max < 1:
-        parts.append(f"probability {f.confidence_min:.2f} to {f.confidence_max:.2f} in {of}")
-    if f.margin_min is not None or f.margin_max is not None:
-        ends = (("above", f.margin_min), ("up to", f.margin_max))
-        named = " and ".join(f"{way} {end:.9g}" for way, end in ends if end is not None)
-        parts.append(f"margin {named} in {of}")
-    if f.answers_min or f.answers_max:
-        parts.append(f"{f.answers_min or 1} to {f.answers_max or 'any number of'} answers")
-    if f.popularity_min or f.popularity_max:
-        most = "any number" if f.popularity_max is None else f"{f.popularity_max:,}"
-        parts.append(f"popularity of the subject {f.popularity_min or 0:,} to {most}")
-    lists = {"domain": f.domains, "type": f.types, "from": f.sources, "origin": f.origins}
-    lists |= {"pair": f.stated, "wording": f.wording}
-    for label, values in lists.items():
-        parts += [f"{label} {' or '.join(value or NO_TYPE for value in values)}"] if values else []
-    parts += [f"right answer “{f.gold}”"] if f.gold else []
-    parts += [f"{of} answers “{f.answer}”"] if f.answer else []
-    if f.wrong_kind:
-        parts.append(f"{of}'s wrong answer: {f.wrong_kind}")
-    if f.count_min or f.count_max:
-        count = f"{f.count_min or 1} to {f.count_max or 'all'}"
-        parts.append(f"right answer in {count} facts of its relation")
-    for what, low, high in (
-        ("words", f.words_min, f.words_max),
-        (f"tokens of {of}", f.pieces_min, f.pieces_max),
-    ):
-        if low or high:
-            parts.append(f"subject of {low or 1} to {high or 'any number of'} {what}")
-    parts += [f"tagged {' or '.join(f.tags)}"] if f.tags else []
-    if f.contained is not None:
-        parts.append(f"right answer {'' if f.contained else 'not '}in the subject")
-    parts += [f"with “{f.text}”"] if f.text else []
-    parts += [f"{f.counting} facts of {of}"] if f.counting != "counted" else []
+    of, ways = names[f.of], (("above", f.margin_min), ("up to", f.margin_max))
+    has_confidence = f.confidence_min > 0 or f.confidence_max < 1
+    confidence = f"{f.confidence_min:.2f} to {f.confidence_max:.2f}" * has_confidence
+    margin = " and ".join(f"{way} {end:.9g}" for way, end in ways if end is not None)
+    popularity = _ends(f.popularity_min, f.popularity_max, 0, "any number", ",")
+    words, pieces = (
+        _ends(low, high, 1, "any number of")
+        for low, high in ((f.words_min, f.words_max), (f.pieces_min, f.pieces_max))
+    )
     labels = choice.labels
-    parts += [labels[name] for name in choice.relations[:3]]
-    parts += ["..."] if len(choice.relations) > 3 else []
-    return parts
+    # What is before a filter's values, the values as a text, which is empty without the filter, and
+    # what is after them.
+    said = [
+        *(("right in ", names[number], "") for number in f.right),
+        *(("wrong in ", names[number], "") for number in f.wrong),
+        ("rank ", _ends(f.rank_min, f.rank_max, 1, "last"), f" in {of}"),
+        ("probability ", confidence, f" in {of}"),
+        ("margin ", margin, f" in {of}"),
+        ("", _ends(f.answers_min, f.answers_max, 1, "any number of"), " answers"),
+        ("popularity of the subject ", popularity, ""),
+        ("domain ", _any_of(f.domains), ""),
+        ("type ", _any_of(f.types), ""),
+        ("from ", _any_of(f.sources), ""),
+        ("origin ", _any_of(f.origins), ""),
+        ("pair ", _any_of(f.stated), ""),
+        ("wording ", _any_of(f.wording), ""),
+        ("right answer “", f.gold, "”"),
+        (f"{of} answers “", f.answer, "”"),
+        (f"{of}'s wrong answer: ", f.wrong_kind, ""),
+        ("right answer in ", _ends(f.count_min, f.count_max, 1, "all"), " facts of its relation"),
+        ("subject of ", words, " words"),
+        ("subject of ", pieces, f" tokens of {of}"),
+        ("tagged ", " or ".join(f.tags), ""),
+        ("right answer ", {None: "", True: "in", False: "not in"}[f.contained], " the subject"),
+        ("with “", f.text, "”"),
+        ("", f.counting if f.counting != "counted" else "", f" facts of {of}"),
+        *(("", labels[name], "") for name in choice.relations[:3]),
+        ("", "..." * (len(choice.relations) > 3), ""),
+    ]
+    return [f"{before}{values}{after}" for before, values, after in said if values]
+
+
+def _ends(low: int | None, high: int | None, least: int, most: str, form: str = "") -> str:
+    """A range with words for open ends; empty if both ends are open."""
+    end = f"{high:{form}}" if high else most
+    return f"{low or least:{form}} to {end}" if low or high else ""
+
+
+def _any_of(values: Sequence[str]) -> str:
+    return " or ".join(value or NO_TYPE for value in values)
 
 
 def draw_active(chosen: FactsChoice, choice: RunChoice, joined: JoinedAnswers, n: int) -> None:
@@ -402,9 +395,9 @@ def draw_active(chosen: FactsChoice, choice: RunChoice, joined: JoinedAnswers, n
         text = f"**{n:,}** of {n_of:,} {kind}facts"
         text += f" ({n_all - n_of:,} excluded)" * scored
         st.markdown(text + "".join(f" · {plain(part)}" for part in parts), width="content")
-        if parts and st.button("Show all", icon=":material/filter_alt_off:", type="tertiary"):
-            params = {**choice.params(), **screens.ALL_FACTS, "relations": []}
-            links.go(screens.RESULTS, params)
+        if parts:
+            every = {**choice.params(), **screens.ALL_FACTS, "relations": []}
+            links.draw_link("Show all", "filter_alt_off", screens.RESULTS, every)
         if f.right and f.wrong:
             _draw_swap(chosen, choice, len(joined.select(chosen.swapped())))
 

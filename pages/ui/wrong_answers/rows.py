@@ -207,37 +207,6 @@ def draw_rows(
     with st.spinner("Completing the answers", show_time=True):
         whole = whole_answers(joined, shown, choice) if completes else None
     table = make_table(joined, shown, chosen.filter.of, choice, whole)
-    number = st.column_config.NumberColumn
-    config: dict[str, Any] = {
-        "gold in data": number(
-            "frequency", help="Facts of the relation with this right answer in the data."
-        ),
-        "subject": st.column_config.TextColumn(
-            pinned=True,
-            width=SENTENCE if max(map(len, table["subject"]), default=0) > LONG else None,
-        ),
-        "gold": st.column_config.TextColumn("right answer", width=GOLD),
-        "relation": st.column_config.TextColumn(width=RELATION),
-        "tags": st.column_config.ListColumn(
-            help=f"Stored with the run of {choice.titles[chosen.filter.of]}."
-        ),
-    }
-    for name, title in zip(choice.names, choice.titles, strict=True):
-        config |= {
-            f"{name} answer": st.column_config.TextColumn(
-                choice.heads[title],
-                help="The model's first answer.",
-                width=max(ANSWER, 16 + round(LETTER * len(choice.heads[title]))),
-            ),
-            f"{name} prob": number(
-                "prob.", format="%.3f", width=NUMBER, help="Probability of that answer."
-            ),
-            f"{name} margin": number("margin", format="%.2f", help=explain("Margin")),
-            f"{name} rank": number(
-                "rank", format="localized", width=NUMBER, help="Rank of the right answer."
-            ),
-            f"{name} log-prob": number("its log-prob.", format="%.2f"),
-        }
     if len(set(table["relation"])) == 1 and len(choice.relations) == 1:
         table = table.drop(columns="relation")
     if not len(table):
@@ -252,7 +221,7 @@ def draw_rows(
     picked = draw_table(
         table,
         place=table_box,
-        column_config=config,
+        column_config=_config(table, choice, choice.titles[chosen.filter.of]),
         column_order=_columns(table, "" if row is None else chosen.of, sort),
         key=widget,
         on_pick=open_row,
@@ -278,6 +247,40 @@ def draw_rows(
     made = choice.made() | describe_filter(chosen)
     lines = python_of(chosen, choice)
     draw_export("facts", lambda: joined.table(rows, choice.names), made, lines)
+
+
+def _config(table: pd.DataFrame, choice: RunChoice, of: str) -> dict[str, Any]:
+    """Return the configuration of the columns. of: the title of the selected run."""
+    number = st.column_config.NumberColumn
+    config: dict[str, Any] = {
+        "gold in data": number(
+            "frequency", help="Facts of the relation with this right answer in the data."
+        ),
+        "subject": st.column_config.TextColumn(
+            pinned=True,
+            width=SENTENCE if max(map(len, table["subject"]), default=0) > LONG else None,
+        ),
+        "gold": st.column_config.TextColumn("right answer", width=GOLD),
+        "relation": st.column_config.TextColumn(width=RELATION),
+        "tags": st.column_config.ListColumn(help=f"Stored with the run of {of}."),
+    }
+    for name, title in zip(choice.names, choice.titles, strict=True):
+        config |= {
+            f"{name} answer": st.column_config.TextColumn(
+                choice.heads[title],
+                help="The model's first answer.",
+                width=max(ANSWER, 16 + round(LETTER * len(choice.heads[title]))),
+            ),
+            f"{name} prob": number(
+                "prob.", format="%.3f", width=NUMBER, help="Probability of that answer."
+            ),
+            f"{name} margin": number("margin", format="%.2f", help=explain("Margin")),
+            f"{name} rank": number(
+                "rank", format="localized", width=NUMBER, help="Rank of the right answer."
+            ),
+            f"{name} log-prob": number("its log-prob.", format="%.2f"),
+        }
+    return config
 
 
 def _columns(table: pd.DataFrame, of: str, sort: str) -> list[str]:
@@ -332,10 +335,10 @@ def draw_fact(
                 f"**{plain(fact['query'].replace('[MASK]', '___'))}**  \n"
                 f"{plain(about)}{plain(relation)} · right answer **{plain(gold)}**"
             )
-            if fact["query"] and st.button("Ask it", icon=":material/edit_note:", type="primary"):
+            if fact["query"]:
                 named = (run.model for run in choice.runs if run.model_kind in KINDS)
-                models = tuple(dict.fromkeys(named))
-                links.go(screens.ASK, _link_to_ask(str(fact["query"]), gold, models))
+                link = _link_to_ask(str(fact["query"]), gold, tuple(dict.fromkeys(named)))
+                links.draw_link("Ask it", "edit_note", screens.ASK, link, type="primary")
         draw_fact_tags(joined, row, chosen, choice)
         for number in range(len(choice.names)):
             with st.container():
