@@ -8,6 +8,7 @@ import streamlit as st
 from lama_core.api.results import Illustration, illustration
 from lama_core.rounding import fixed
 from lama_core.views.colours import model_colours
+from pages.ui.shared.predictions import with_blank
 
 MODEL = "minilm-mlm"
 
@@ -54,9 +55,7 @@ def draw_illustrated() -> None:
 
 
 def _sentence(query: str) -> str:
-    before, _, after = query.partition("[MASK]")
-    blank = '<b aria-label="blank">&nbsp;?&nbsp;</b>'
-    return f'<div class="lx-sentence">{escape(before)}{blank}{escape(after)}</div>'
+    return f'<div class="lx-sentence">{with_blank(query.split("[MASK]"))}</div>'
 
 
 def _table(words: Sequence[tuple[str, float]]) -> str:

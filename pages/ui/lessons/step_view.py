@@ -74,9 +74,8 @@ def draw_ask(step: Ask, key: str) -> Shown:
 def _draw_query(request: ClozeRequest, number: str = "") -> Shown:
     """Draw a query's answers. number: distinguishes the queries of a step."""
     text, gold = request.text, request.gold or ""
-    query = parse_query(text)
-    blank = '<b aria-label="blank">&nbsp;?&nbsp;</b>'
-    st.html(f'<div class="lx-sentence">{blank.join(map(escape, query.parts))}</div>')
+    sentence = predictions.with_blank(parse_query(text).parts)
+    st.html(f'<div class="lx-sentence">{sentence}</div>')
 
     def query_model(name: str, installed: tuple[str, ...]) -> ModelAnswer:
         return cache.answer(fill.kind, replace(request, models=installed), name)

@@ -20,11 +20,11 @@ CLASS_COLOUR = "currentColor"  # no model has the colour of texts
 
 def draw_question(room: Room) -> None:
     """Draw the sentence in large type, after the reveal with the right answer."""
-    parts = map(escape, parse_query(room.question.text).parts)
-    blank = '<b aria-label="blank">&nbsp;?&nbsp;</b>'
+    blank = predictions.BLANK
     if room.models is not None and room.question.gold:
         blank = f"<b>{escape(room.question.gold)}</b>"
-    st.html(f'<div class="lx-sentence">{blank.join(parts)}</div>')
+    sentence = predictions.with_blank(parse_query(room.question.text).parts, blank)
+    st.html(f'<div class="lx-sentence">{sentence}</div>')
 
 
 def draw_class(room: Room, *, reveals: bool, counts_only: bool = False) -> None:

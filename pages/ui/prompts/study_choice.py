@@ -131,11 +131,8 @@ def _title_of_study(study: Study) -> str:
     return f"{title_of(info.model)} on {info.dataset}: {what}, {counted(info.n, 'fact')}"
 
 
-def choose_study() -> PromptsChoice | None:
-    """Draw the widgets that choose a study, relation and prompts; None without studies."""
-    studies = {study.info.id: study for study in list_studies(on_problem=show_error)}
-    if not studies:
-        return None
+def _labels_of(studies: dict[str, Study]) -> dict[str, str]:
+    """Id -> the study's name in the field and in the URL, where older names are replaced."""
     old = {
         key: f"{title_of(study.info.model)} on {study.info.dataset} ({key.rsplit('-')[-1][:4]})"
         for key, study in studies.items()
@@ -148,6 +145,15 @@ def choose_study() -> PromptsChoice | None:
     }
     for earlier in (old, titles):  # in URLs, the latter from before another study was made
         links.replace_values("study", {earlier[key]: labels[key] for key in reversed(studies)})
+    return labels
+
+
+def choose_study() -> PromptsChoice | None:
+    """Draw the widgets that choose a study, relation and prompts; None without studies."""
+    studies = {study.info.id: study for study in list_studies(on_problem=show_error)}
+    if not studies:
+        return None
+    labels = _labels_of(studies)
     made = [studies[name] for name in st.session_state.get(MADE_STUDY_KEY, ()) if name in studies]
     first_study = default_study(made or list(studies.values())).info.id
     st.toggle("Choose study, relation and prompts", key="choosing")  # on phones

@@ -170,9 +170,7 @@ FORM = Form(
 def _draw_above(asked: AnalogyAsked) -> list[DeltaGenerator]:
     """Draw the sentence; return a placeholder for the verdict and the first answers."""
     line = reserve_line("solve")
-    blank = '<b aria-label="blank">&nbsp;?&nbsp;</b>'
-    text = blank.join(escape(part) for part in asked.shared.query.parts)
-    st.html(f'<div class="lx-asked">{text}</div>')
+    st.html(f'<div class="lx-asked">{predictions.with_blank(asked.shared.query.parts)}</div>')
     return [line]
 
 

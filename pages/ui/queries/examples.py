@@ -98,7 +98,7 @@ def draw_published_examples() -> None:
 def _draw_example(example: PublishedExample, request: ClozeRequest) -> None:
     """Draw an example with BERT-large's and the models' answers side by side."""
     (request,) = requests_for([example], request)
-    text = escape(example.query).replace("___", '<b aria-label="blank">&nbsp;?&nbsp;</b>')
+    text = predictions.with_blank(example.query.split("___"))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.html(
             f'<div class="lx-sentence">{text} <span class="lx-muted">{escape(example.relation)}, '

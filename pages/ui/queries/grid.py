@@ -26,6 +26,7 @@ from pages.ui.queries.tab import Tab
 from pages.ui.shared import links, predictions, screens, url_state
 from pages.ui.shared.messages import plain
 from pages.ui.shared.model_columns import Column
+from pages.ui.shared.style import theme
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.token_strips import colour_scale
 
@@ -140,7 +141,7 @@ def _first_words(found: ModelGrid, names: list[str], *, by_rank: bool) -> str:
 
 def scale() -> tuple[str, str]:
     """The colours of unlikely and likely words in the page's theme."""
-    return SCALES["dark" if st.context.theme.type == "dark" else "light"]
+    return SCALES[theme()]
 
 
 def _draw_table(found: ModelGrid, names: list[str]) -> None:

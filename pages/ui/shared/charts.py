@@ -21,6 +21,7 @@ from plotly.colors import sample_colorscale
 
 from lama_core.metrics.confusion import Confusion
 from lama_core.rounding import fixed, percent
+from pages.ui.shared.style import theme
 from pages.ui.shared.text import short
 
 Colours = Mapping[str, str]
@@ -590,11 +591,6 @@ def muted_ink() -> str:
 def ink() -> str:
     """The colour of the page's text, for lines that aren't on bars."""
     return str(st.get_option(f"theme.{theme()}.textColor") or DARK)
-
-
-def theme() -> str:
-    """Whether the page is `dark` or `light`."""
-    return "dark" if st.context.theme.type == "dark" else "light"
 
 
 def row_names(labels: Sequence[str], bold: Iterable[str] = ()) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from lama_core.views.figure import MOST_BARS, Axis, Baseline, Figure
 from pages.ui.shared import charts
 from pages.ui.shared.cache import cached
 from pages.ui.shared.charts import Colours, Style
+from pages.ui.shared.style import theme
 
 # What other modules may use: `plot` draws a figure, `specification` is the same as JSON, `mark_of`
 # finds the clicked row of its frame.
@@ -69,7 +70,7 @@ def ready(
     It is kept, because Plotly takes longer to make a chart than everything else on a page that is
     drawn again.
     """
-    return _ready(figure, dict(inks), picture, zooms, least_height, legend, charts.theme())
+    return _ready(figure, dict(inks), picture, zooms, least_height, legend, theme())
 
 
 @cached(64)

@@ -4,7 +4,7 @@ All words of users and models are escaped with `html.escape`.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 
 import streamlit as st
@@ -35,11 +35,17 @@ TWIN_NOTE = (
     "such as GeoNames."
 )
 NONE: Mapping[str, bool] = {}
+BLANK = '<b aria-label="blank">&nbsp;?&nbsp;</b>'
 MARKS = {True: " (correct)", False: " (wrong)", None: ""}
 PRELIMINARY = (
     f"Preliminary: the {FIRST_RESCORED} likeliest words given the left context. The ranking of all "
     "rescored words follows."
 )
+
+
+def with_blank(parts: Iterable[str], blank: str = BLANK) -> str:
+    """HTML of a sentence with a blank between its parts. blank: as HTML."""
+    return blank.join(map(escape, parts))
 
 
 def draw_head(name: str, title: str, colour: str, detail: str) -> None:

@@ -4,6 +4,7 @@ Colours follow the theme (currentColor, --st-*), so the same sheet serves light 
 """
 
 from pathlib import Path
+from typing import Literal
 
 import streamlit as st
 
@@ -16,6 +17,11 @@ DARK = """
 """
 
 
+def theme() -> Literal["dark", "light"]:
+    """Whether the page is `dark` or `light`."""
+    return "dark" if st.context.theme.type == "dark" else "light"
+
+
 def draw_style() -> None:
     """Add the style sheet to the page, and the app's name as the heading above the page's.
 
@@ -26,7 +32,6 @@ def draw_style() -> None:
         st.components.v2.component(
             "lama_names", js=(HERE / "names.js").read_text(encoding="utf-8")
         )(key="names of parts")
-    theme = "dark" if st.context.theme.type == "dark" else "light"
-    page = f":root {{ --lx-page: {st.get_option(f'theme.{theme}.backgroundColor')}; }}"
-    sheet = (HERE / "style.css").read_text(encoding="utf-8") + DARK * (theme == "dark")
+    page = f":root {{ --lx-page: {st.get_option(f'theme.{theme()}.backgroundColor')}; }}"
+    sheet = (HERE / "style.css").read_text(encoding="utf-8") + DARK * (theme() == "dark")
     st.html(f"<style>{page}{sheet}</style>")
