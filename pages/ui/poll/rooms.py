@@ -175,7 +175,7 @@ class Rooms:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._rooms: dict[str, Room] = {}
         self._ended: deque[str] = deque(maxlen=4 * MAX_ROOMS)
         self._minute, self._wrong = 0, Counter[str]()
@@ -189,7 +189,7 @@ class Rooms:
         _check(question)
         mark = _mark(address)
         with self._lock:
-            self._end_old()
+            self.end_old()
             if len(self._rooms) >= MAX_ROOMS:
                 raise UserError(f"{MAX_ROOMS} polls are open, the maximum. Try again later.")
             if sum(room.by == mark for room in self._rooms.values()) >= MAX_ROOMS_OF_ADDRESS:
@@ -208,7 +208,7 @@ class Rooms:
         """
         code, mark = code.strip().upper(), _mark(address)
         with self._lock:
-            self._end_old()
+            self.end_old()
             minute = int(self._clock() // 60)
             if minute != self._minute:
                 self._minute, self._wrong = minute, Counter()
@@ -225,22 +225,16 @@ class Rooms:
     def end(self, room: Room) -> None:
         """End a poll."""
         with self._lock:
-            self._end(room)
+            room.end()
+            if self._rooms.pop(room.code, None):
+                self._ended.append(room.code)
 
     def end_old(self) -> None:
         """End the polls that are open for too long."""
         with self._lock:
-            self._end_old()
-
-    def _end_old(self) -> None:
-        for room in list(self._rooms.values()):
-            if self._clock() - room.opened >= MAX_SECONDS:
-                self._end(room)
-
-    def _end(self, room: Room) -> None:
-        room.end()
-        if self._rooms.pop(room.code, None):
-            self._ended.append(room.code)
+            for room in list(self._rooms.values()):
+                if self._clock() - room.opened >= MAX_SECONDS:
+                    self.end(room)
 
     def _free_code(self) -> str:
         while True:
