@@ -25,7 +25,7 @@ from lama_core.queries.question_prompts import MAX_TOKENS
 from lama_core.rounding import fixed
 from lama_core.runs.find import list_runs
 from pages.ui.queries import widgets
-from pages.ui.queries.form import DrawField, Form, Widget
+from pages.ui.queries.form import DrawField, Form
 from pages.ui.queries.tab import Tab
 from pages.ui.shared import links, predictions, screens, url_state, visitors
 from pages.ui.shared.messages import counted, plain
@@ -66,11 +66,8 @@ def _layout(draw: DrawField) -> None:
 FORM = Form(
     AskRequest,
     {
-        "question": Widget(
-            lambda _: FIELD.type(
-                "Question", help="Any question, or with Options a text to continue."
-            ),
-            widgets.kept("question"),
+        "question": widgets.example_field(
+            FIELD, "question", "Question", help="Any question, or with Options a text to continue."
         ),
         "golds": widgets.list_field(
             "golds",
