@@ -59,7 +59,7 @@ def test_results_are_drawn(run: Run, tab: str) -> None:
 def test_correlations_of_what_is_no_model_count_mentions_and_need_no_vectors(run: Run) -> None:
     app = without_faults(opened("results", run.info.id, tab="Correlations"))
     assert "vectors" not in [toggle.key for toggle in app.toggle]
-    assert any("wordfreq" in one.value for one in app.caption)
+    assert any("wordfreq" in one.proto.body for one in app.get("html"))  # the chart's footnote
 
 
 def test_a_fact_says_what_was_found(run: Run) -> None:

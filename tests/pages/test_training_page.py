@@ -46,7 +46,7 @@ def test_a_point_leads_to_the_facts_at_its_step(
     runs: tuple[Run, ...], gone: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mark = {"customdata": [STEPS.index(4)]}  # of the first relation
-    monkeypatch.setattr(charts, "draw_chart", lambda *_, **__: [mark])
+    monkeypatch.setattr(charts, "draw_ready", lambda *_: [mark])
     open_training(lines="relation")
     assert gone[-1]["runs"] == [runs[STEPS.index(4)].info.id]
     assert gone[-1]["relations"] == ["P19 place of birth"]
