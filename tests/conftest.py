@@ -5,6 +5,7 @@ others it takes ten times as long. With one, the last digits are the same on eve
 long as no graphics card computes.
 """
 
+import gc
 import os
 import re
 import runpy
@@ -107,6 +108,12 @@ def _place(item: Any) -> int:
     if hasattr(item.module, "forked"):
         return 1
     return 3 if item.path.name in UNDIVIDED else 4
+
+
+def pytest_collection_finish() -> None:
+    """Take what is imported and collected out of garbage collection, which would go through it."""
+    gc.collect()
+    gc.freeze()
 
 
 # No deadline, because machines are busy, and the same examples in every run.

@@ -3,6 +3,7 @@
 Whatever the call does (a crash, a hang, all the memory, closed streams) this process goes on.
 """
 
+import gc
 import os
 import resource
 import signal
@@ -51,6 +52,7 @@ def forked(
     began = time.monotonic()
     child = os.fork()
     if not child:
+        gc.freeze()  # looking through what was forked would copy its pages
         limits = {resource.RLIMIT_FSIZE: file_bytes, resource.RLIMIT_NOFILE: files}
         given = os.open(os.devnull, os.O_RDONLY)
         taken = os.open("/dev/full", os.O_WRONLY) if full else out

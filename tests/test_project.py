@@ -7,6 +7,8 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -48,44 +50,55 @@ def test_nothing_read_can_run() -> None:
     assert {name for name, n in loads.items() if n} == {"tensors.py"}  # of old releases' weights
 
 
-@pytest.mark.parametrize(
-    ("where", "line", "broken"),
-    (
-        ("lama_core/datasets/dataset.py", "import lama_core.runs.info", "only rooms below it"),
-        ("lama_core/models/protocols.py", "import lama_core.models.cache", "no circles"),
-        (
-            "lama_core/metrics/relation_figures.py",
-            "import torch",
-            "only the room of models knows torch",
-        ),
-        ("lama_core/paths.py", "import tools.starter.build", "stand on the library"),
-        ("lama_core/paths.py", "import streamlit", "knows nothing of its pages"),
-        ("tools/starter/build.py", "import pages.ui.shared.links", "not on each other"),
-        ("lama_core/paths.py", "", ""),
+# Contract -> the wrong imports that it names.
+WRONG_IMPORTS = {
+    "pages and tools stand on the library, and not on each other": (
+        "lama_core.paths -> tools.starter.build",
+        "tools.starter.build -> pages.ui.shared.links",
     ),
-)
-def test_a_wrong_import_breaks_the_contract(
-    tmp_path: Path, where: str, line: str, broken: str
-) -> None:
+    "a room of the library imports only rooms below it": (
+        "lama_core.datasets.dataset -> lama_core.runs.info",
+    ),
+    "no circles, at any depth": ("lama_core.models.protocols -> lama_core.models.cache",),
+    "only the room of models knows torch": ("lama_core.metrics.relation_figures -> torch",),
+    "the library knows nothing of its pages": ("lama_core.paths -> streamlit",),
+}
+
+
+def test_a_wrong_import_breaks_its_contract(tmp_path: Path) -> None:
     for name in FOLDERS:
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("*.pyc"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    with (tmp_path / where).open("a", encoding="utf-8") as file:
-        file.write(f"\n{line}\n")
-    lint = Path(sys.executable).with_name("lint-imports")
-    done = subprocess.run(
-        [lint, "--no-cache", "--no-logo"], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == (1 if line else 0), done.stdout
-    found = [text for text in done.stdout.splitlines() if "BROKEN" in text]
-    assert any(broken in text for text in found) if line else not found
+
+    def lint() -> tuple[int, str]:
+        command = [Path(sys.executable).with_name("lint-imports"), "--no-cache", "--no-logo"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        return done.returncode, done.stdout
+
+    status, said = lint()
+    assert status == 0 and "BROKEN" not in said, said
+    for wrong in chain(*WRONG_IMPORTS.values()):
+        where, _, name = wrong.partition(" -> ")
+        with (tmp_path / f"{where.replace('.', '/')}.py").open("a", encoding="utf-8") as file:
+            file.write(f"\nimport {name}\n")
+    status, said = lint()
+    assert status == 1, said
+    for contract, wrong_ones in WRONG_IMPORTS.items():
+        assert re.search(rf"^{contract} BROKEN", said, re.M), said
+        _, _, why = said.partition(f"\n{contract}\n---")
+        for wrong in wrong_ones:  # a circle is named by the last parts of its modules
+            short = "- .protocols -> .cache" if contract.startswith("no circles") else wrong
+            assert re.sub(" +", " ", why.split("\n---")[0]).count(short) == 1, said
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def test_a_private_name_stays_in_its_module() -> None:
     taken = [
-        f"{path}: {name}"
-        for path in SOURCES
-        for name in private_names_of_others(ast.parse(path.read_text(encoding="utf-8")))
+        f"{path}: {name}" for path in SOURCES for name in private_names_of_others(parsed(path))
     ]
     assert taken == []
 
@@ -190,7 +203,7 @@ BELOW = """
 def imports_below_the_api(path: Path) -> set[str]:
     """The library's modules that a file imports past the API, without `lama_core.`."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and f"{node.module}".split(".")[0] == "lama_core":
             _, _, module = f"{node.module}".partition(".")
             found |= {module} if module else {alias.name for alias in node.names}

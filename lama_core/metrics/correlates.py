@@ -17,6 +17,7 @@ Departure: Vectors and mentions of Figure 3
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -159,12 +160,9 @@ def cosines(
     return np.einsum("ij,ij->i", left, right)
 
 
-def corpus_mentions(folder: Path) -> Mentions:
-    """Return the mentions in a model's training text, from the counts in the model's folder.
-
-    Raises:
-        UserError: If the folder has no counts.
-    """
+@lru_cache(maxsize=4)
+def _corpus_mentions(folder: Path, _changed: int) -> Mentions:
+    """Return the mentions in a model's training text, from the counts in the model's folder."""
     counts = load_corpus_counts(folder)
 
     def count(names: Sequence[str]) -> NDArray[np.float64]:
@@ -195,7 +193,8 @@ def mentions_of(model: str) -> Mentions:
     """
     located = locate(find_model(model))
     if located is not None and (located.folder / COUNTS_FILE).is_file():
-        return corpus_mentions(located.folder)
+        changed = (located.folder / COUNTS_FILE).stat().st_mtime_ns
+        return _corpus_mentions(located.folder, changed)
     return wordfreq_mentions()
 
 

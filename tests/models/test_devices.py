@@ -15,7 +15,9 @@ import torch
 from slow import slow_but
 from tiny_models import (
     CAUSAL,
+    CITIES,
     FAMILIES,
+    JOBS,
     make_model,
     open_family,
     roberta_tokenizer,
@@ -47,6 +49,7 @@ from lama_core.scoring.blanks import parse_query
 Models = Callable[..., Any]
 FULL = Candidates("full", None)
 FOLDED = Candidates("folded", ("poet", "singer", "it", "us"), fold_case=True)  # of several forms
+FEW = Candidates("few", (*CITIES, *JOBS))  # for a rescoring, which has a text for each of them
 TEXTS = ("The capital of France is [MASK].", "[MASK] is a city in Germany, said Ann.")
 SENTENCES = (
     "The capital of France is Paris.",
@@ -128,11 +131,16 @@ def blanks_of(
     return model.blank_log_probs(encoded, columns), columns
 
 
+def blanks_asked(model: Any) -> tuple[tuple[Any, Candidates], ...]:
+    """The contexts of a model, and candidates: a word that is rescored is a text of its own."""
+    return (("left", FULL), ("both", FEW)) if model.kind == "causal" else (("both", FULL),)
+
+
 def ask_everything(model: Any) -> None:
     """Call all that a model can do, for shapes."""
     n_words = 0
-    for context in ("left", "both") if model.kind == "causal" else ("both",):
-        scores, columns = blanks_of(model, context)
+    for context, candidates in blanks_asked(model):
+        scores, columns = blanks_of(model, context, words=candidates)
         n_words = len(columns.words)
         assert scores.log_probs.shape == (len(TEXTS), n_words)
         blanks_of(model, context, words=FOLDED)
@@ -141,7 +149,7 @@ def ask_everything(model: Any) -> None:
     tokens = model.token_log_probs(SENTENCES)
     assert [len(one.tokens) for one in tokens] == [len(one.log_probs) for one in tokens]
     width = model.word_vectors(["Paris", LONG_WORD]).shape[1]
-    assert model.word_matrix(FULL.columns(model.vocabulary)).shape == (n_words, width)
+    assert model.word_matrix(columns).shape == (n_words, width)
     for layer in (0, -1):
         states = hidden_states(model, SENTENCES[:3], SPANS, layer=layer, pooling="mean")
         assert states.shape[:2] == (3, 2)
@@ -249,8 +257,10 @@ MANY = tuple(f"{city} is the [MASK] of {job}." for city in ("Rome", "Oslo", "Ber
 
 def all_numbers(model: Any) -> list[np.ndarray]:
     """What a model says of some texts, of several lengths."""
-    contexts = ("left", "both") if model.kind == "causal" else ("both",)
-    found = [blanks_of(model, context, MANY)[0].log_probs for context in contexts]
+    found = [
+        blanks_of(model, context, MANY, words)[0].log_probs
+        for context, words in blanks_asked(model)
+    ]
     tokens = model.token_log_probs([text.replace("[MASK]", "king") for text in MANY])
     found += [one.log_probs for one in tokens]
     found.append(hidden_states(model, SENTENCES[:3], SPANS))
