@@ -37,7 +37,7 @@ FACTS: dict[str, Any] = {"dataset": "starter", "models": (MODEL,), "relations": 
 REQUESTS: tuple[Request, ...] = (
     InspectRequest(TEXT, lens="tokens", method="gradients", answer="Rome", steps=16),
     ProbeRequest(**FACTS, limit=3),
-    StatementsRequest(**FACTS, limit=2),
+    StatementsRequest("starter", (MODEL,), ("P30",), limit=2),  # six answers
     ResultsRequest((RUN,), by="source", k=5),
     CompareRequest(RUN, "starter-smollm2_135m-manual-a31de53809", k=5),
 )

@@ -17,10 +17,12 @@ IMPORTED_LATER = (
 
 @pytest.fixture(scope="session")
 def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
-    """A sandbox of a process's own; the model and what commands import are loaded once."""
+    """A sandbox of a process's own; the model, the facts and what commands import are loaded once."""
+    from lama_core.datasets.library.installed import load_dataset
     from lama_core.models.cache import load_model
 
     load_model("minilm-mlm")
+    load_dataset("starter")
     for target, _ in cli.COMMANDS.values():
         import_module(f"lama_core.cli.{target.partition(':')[0]}")
     for name in IMPORTED_LATER:

@@ -260,6 +260,7 @@ def all_numbers(model: Any) -> list[np.ndarray]:
     found = [
         blanks_of(model, context, MANY, words)[0].log_probs
         for context, words in blanks_asked(model)
+        for context, words in blanks_asked(model)
     ]
     tokens = model.token_log_probs([text.replace("[MASK]", "king") for text in MANY])
     found += [one.log_probs for one in tokens]

@@ -59,11 +59,11 @@ def served() -> Iterator[Serve]:
         yield start
 
 
-@pytest.fixture(params=SERVERS)
-def pair(request: pytest.FixtureRequest, served: Serve, tiny_model: Models) -> tuple[Any, Any]:
+@pytest.fixture(scope="module", params=SERVERS)
+def pair(request: pytest.FixtureRequest, tiny_model: Models) -> Iterator[tuple[Any, Any]]:
     """A model behind a server, and the same one opened here."""
-    server = replace(SERVERS[request.param], asked=[], keys=[])
-    return served(server), tiny_model(server.family)
+    with serve(replace(SERVERS[request.param], asked=[], keys=[])) as server:
+        yield open_server(server.reference, QUICK), tiny_model(server.family)
 
 
 def single(model: Any, n: int) -> tuple[str, ...]:
