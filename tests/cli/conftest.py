@@ -17,7 +17,7 @@ IMPORTED_LATER = (
 
 @pytest.fixture(scope="session")
 def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
-    """A sandbox of a process's own; the model, the facts and what commands import are loaded once."""
+    """A sandbox of a process's own; what commands load and import is there once."""
     from lama_core.datasets.library.installed import load_dataset
     from lama_core.models.cache import load_model
 

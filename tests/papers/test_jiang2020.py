@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,8 @@ MINED = ("[X] native [Y] .", "[X] from [Y] .", "home of [X] is [Y] .", "[X] near
 WORDS = (*CITIES, "from", "near", "home", "native", "out", "born", "was", "is", "of", "in", "at")
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+@contextmanager
+def fake_models(home: Path) -> Iterator[list[str]]:
     """An empty home, and a fake for every model; the names of the models that are loaded."""
     loaded: list[str] = []
 
@@ -31,26 +32,41 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]
         loaded.append(name)
         return HashFiller(WORDS, name=name)
 
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("lama_core.models.cache.load_model", load)
-    yield loaded
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LAMA_HOME", str(home))
+        patch.setattr("lama_core.models.cache.load_model", load)
+        yield loaded
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path) -> Iterator[list[str]]:
+    with fake_models(tmp_path / "home") as loaded:
+        yield loaded
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with `lama` and `lpaqa` in it; one relation has prompts."""
-    lama = write_dataset(tmp_path / "data" / "lama", n_facts=40)
+    folder = tmp_path_factory.mktemp("data")
+    lama = write_dataset(folder / "lama", n_facts=40)
     google = [{"sub_label": f"Writer {n}", "obj_label": CITIES[n], "masked_sentences": ["[MASK] ."]}
               for n in range(8)]  # fmt: skip
     write_lines(lama / "Google_RE" / "place_of_birth_test.jsonl", google)
     births = lama / "TREx" / "P19.jsonl"
     told = {"uuid": "t", "sub_label": "City3 Joe", "obj_label": "City3", "predicate_id": "P19"}
     births.write_text(births.read_text() + json.dumps(told) + "\n", encoding="utf-8")
-    lpaqa = tmp_path / "data" / "lpaqa"
+    lpaqa = folder / "lpaqa"
     write_lines(lpaqa / "prompt" / "mine" / "P19.jsonl", [{"template": text} for text in MINED])
     pairs = [{"sub_label": f"Trainee {n}", "obj_label": CITIES[n % 40]} for n in range(50)]
     write_lines(lpaqa / "TREx_train" / "P19.jsonl", pairs)
-    return tmp_path / "data"
+    return folder
+
+
+@pytest.fixture(scope="module")
+def every(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
+    """All tables, of a model that the paper doesn't have."""
+    with fake_models(tmp_path_factory.mktemp("every")):
+        return _reproduced(data, "hash")
 
 
 def _reproduced(data: Path, *models: str, tables: tuple[str, ...] = ()) -> Reproduction:
@@ -61,10 +77,9 @@ def _table(found: Reproduction, name: str) -> ReproducedTable:
     return next(table for table in found.tables if table.id == name)
 
 
-def test_every_table_is_made_or_says_why_it_is_not(data: Path) -> None:
-    found = _reproduced(data, "hash")
-    assert [table.id for table in found.tables] == list(LPAQA_PAPER.sources)
-    for table in found.tables:
+def test_every_table_is_made_or_says_why_it_is_not(every: Reproduction) -> None:
+    assert [table.id for table in every.tables] == list(LPAQA_PAPER.sources)
+    for table in every.tables:
         assert table.made.rows or table.made.absent, table.id
         faults = {row.reason for row in table.made.rows if row.ours is None}
         if table.id == "table15":  # the fake can't mask a whole subject, and says so
@@ -73,9 +88,10 @@ def test_every_table_is_made_or_says_why_it_is_not(data: Path) -> None:
         assert faults <= {"all values are equal", "no prompt has this pattern"}, table.id
 
 
-def test_no_published_value_stands_beside_a_model_that_the_paper_has_not(data: Path) -> None:
-    found = _reproduced(data, "hash", tables=tuple(f"table{n}" for n in (2, 3, 4, 7, 8, 10)))
-    for table in found.tables:
+def test_no_published_value_stands_beside_a_model_that_the_paper_has_not(
+    every: Reproduction,
+) -> None:
+    for table in (_table(every, f"table{n}") for n in (2, 3, 4, 7, 8, 10)):
         beside = {row.model for row in table.made.rows if row.published is not None}
         assert beside <= {"Majority"}, table.id
         assert {"BERT-base", "BERT-large"} <= {one.what for one in table.made.absent}
@@ -107,8 +123,8 @@ def test_figure_1_has_five_answers_a_prompt_and_the_rank_of_the_right_one(data: 
     assert all(row.differs == "the paper doesn't name the model" for row in ranks)
 
 
-def test_the_search_by_gradients_is_named_as_not_reproduced(data: Path) -> None:
-    table = _table(_reproduced(data, "hash", tables=("table14",)), "table14")
+def test_the_search_by_gradients_is_named_as_not_reproduced(every: Reproduction) -> None:
+    table = _table(every, "table14")
     assert any("gradient-guided" in one.what for one in table.made.absent)
 
 
@@ -127,10 +143,9 @@ def test_a_model_that_cannot_be_run_is_a_row_with_the_reason(data: Path) -> None
     assert any(row.model == "hash" and row.ours is not None for row in table.made.rows)
 
 
-def test_facts_whose_object_stands_in_the_subject_are_not_in_table_9(data: Path) -> None:
-    found = _reproduced(data, "hash", tables=("table8", "table9"))
-    every, fewer = (_table(found, name).made.rows[0].n for name in ("table8", "table9"))
-    assert (every, fewer) == (41, 40)
+def test_facts_whose_object_stands_in_the_subject_are_not_in_table_9(every: Reproduction) -> None:
+    numbers = [_table(every, name).made.rows[0].n for name in ("table8", "table9")]
+    assert numbers == [41, 40]
 
 
 def test_studies_of_single_tables_are_not_listed_among_the_users(data: Path) -> None:
@@ -139,14 +154,14 @@ def test_studies_of_single_tables_are_not_listed_among_the_users(data: Path) -> 
     assert [study.info.dataset for study in own] == ["lama"]
 
 
-def test_google_re_is_asked_with_the_prompts_of_t_rex(data: Path) -> None:
-    rows = _table(_reproduced(data, "hash", tables=("table10",)), "table10").made.rows
+def test_google_re_is_asked_with_the_prompts_of_t_rex(every: Reproduction) -> None:
+    rows = _table(every, "table10").made.rows
     assert [(row.what, row.n) for row in rows] == [("Man", 8), ("Mine", 8), ("Mine+Man", 8)]
     assert rows[0].differs == "1 of 3 relations; 8 of 5,527 facts"
 
 
-def test_middle_words_are_told_by_where_they_stand(data: Path) -> None:
-    table = _table(_reproduced(data, "hash", tables=("table7",)), "table7")
+def test_middle_words_are_told_by_where_they_stand(every: Reproduction) -> None:
+    table = _table(every, "table7")
     assert [row.what for row in table.made.rows][::5] == ["Mid Top1", "Mid+Dep Top1"]
     assert "the 3 of 4 mined prompts" in table.made.notes[0]
 

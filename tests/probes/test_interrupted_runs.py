@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from analogy_fakes import Work, dataset, knowing, made_up_specs
 from generation.test_generation_runs import MODEL, write_popqa
-from killing import files_of, kill_forks
+from killing import files_of, kill_often
 from probe_fakes import hash_model, write_dataset
 from written_statements import hashed, write_many
 
@@ -116,7 +116,7 @@ def test_a_run_that_is_killed_ends_as_an_unbroken_one(tmp_path: Path) -> None:
     (whole,) = execute_all([spec], folder=tmp_path / "whole", load=load)
     out = tmp_path / "killed"
     parts = out / f"{spec.run_id}.part" / "parts"
-    killed = kill_forks(lambda: execute_all([spec], folder=out, load=load), parts, times=4)
+    killed = kill_often(lambda: execute_all([spec], folder=out, load=load), parts, times=4)
     assert killed == sorted(killed)
     (resumed,) = execute_all([spec], folder=out, load=load)
     assert files_of(resumed.info.folder) == files_of(whole.info.folder)

@@ -27,8 +27,6 @@ from lama_core.runs.find import list_runs, load_run, runs_dir
 from lama_core.runs.info import Run, read_info
 from lama_core.runs.parts import Parts, place_of
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 def one_spec(folder: Path, **choices: object) -> ClozeSpec:
     request = ProbeRequest(str(folder), ("hash",), candidates="full")
@@ -248,28 +246,11 @@ def test_progress_counts_to_the_end_and_gives_a_rate(data: Path, tmp_path: Path)
     assert pace.per_second == 250 / 1 and pace.seconds_left(seen[-1]) == 0
 
 
-KILLED = """
-import sys
-sys.path[:0] = [{root!r}, {tests!r}]
-from pathlib import Path
-from dataclasses import replace
-from probe_fakes import hash_model
-from lama_core.probes.plan import plan
-from lama_core.probes.cloze.request import ProbeRequest
-from lama_core.runs.execute import execute
-(spec,) = plan(ProbeRequest({data!r}, ("slow",), candidates="full"), load=hash_model)
-spec = replace(spec, batch_rows=4)
-print(spec.run_id, flush=True)
-execute(spec, folder=Path({out!r}), load=hash_model)
-"""
-
-
 def test_a_run_killed_ten_times_equals_the_unbroken_run(data: Path, tmp_path: Path) -> None:
     spec = replace(one_spec(data, models=("slow",)), batch_rows=4)
     whole = run(spec, tmp_path / "whole")
     out = tmp_path / "killed"
-    code = KILLED.format(root=str(ROOT), tests=str(ROOT / "tests"), data=str(data), out=str(out))
-    killed = kill_often(code, out / f"{spec.run_id}.part" / "parts", first=spec.run_id)
+    killed = kill_often(lambda: run(spec, out), out / f"{spec.run_id}.part" / "parts")
     assert killed == sorted(killed)
     assert rows_of(run(spec, out)) == rows_of(whole)
 
