@@ -70,6 +70,14 @@ def make_specs(data: Path, *models: str) -> list[ClozeSpec]:
     return [replace(one, batch_rows=2) for one in plan(request, load=hash_model)]
 
 
+@pytest.fixture(scope="module")
+def unbroken(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[ClozeSpec, Path]:
+    """A run whose model is slow, and the folder in which this process has made it."""
+    (spec,), folder = make_specs(data, "slow"), tmp_path_factory.mktemp("local")
+    execute(spec, folder=folder, load=hash_model)
+    return spec, folder
+
+
 def files_of(folder: Path, spec: ClozeSpec) -> dict[str, Any]:
     """A run's files, byte for byte; of its description all but when it was made."""
     found: dict[str, Any] = {
@@ -81,11 +89,10 @@ def files_of(folder: Path, spec: ClozeSpec) -> dict[str, Any]:
 
 
 def test_a_node_that_is_killed_changes_no_byte_of_the_run(
-    nodes: tuple[Cluster, list[Any]], opened: Path, data: Path, tmp_path: Path
+    nodes: tuple[Cluster, list[Any]], opened: Path, unbroken: tuple[ClozeSpec, Path], tmp_path: Path
 ) -> None:
     cluster, beside = nodes
-    (spec,) = make_specs(data, "slow")
-    execute(spec, folder=tmp_path / "local", load=hash_model)
+    spec, local = unbroken
     killed: list[str] = []
 
     def kill_once(progress: Progress) -> None:
@@ -101,15 +108,14 @@ def test_a_node_that_is_killed_changes_no_byte_of_the_run(
     beside.append(cluster.add_node(num_cpus=1))
     at_work = {node for node, _, _ in ray_fakes.opened(opened)}
     assert killed and killed[0] in at_work and len(at_work) == 4
-    assert files_of(tmp_path / "ray", spec) == files_of(tmp_path / "local", spec)
+    assert files_of(tmp_path / "ray", spec) == files_of(local, spec)
 
 
 def test_a_node_that_joins_gets_work_and_changes_no_byte_of_the_run(
-    nodes: tuple[Cluster, list[Any]], opened: Path, data: Path, tmp_path: Path
+    nodes: tuple[Cluster, list[Any]], opened: Path, unbroken: tuple[ClozeSpec, Path], tmp_path: Path
 ) -> None:
     cluster, _ = nodes
-    (spec,) = make_specs(data, "slow")
-    execute(spec, folder=tmp_path / "local", load=hash_model)
+    spec, local = unbroken
     run = {"folder": tmp_path / "ray", "executor": RayExecutor(), "load": ray_fakes.load_fifth}
     with ThreadPoolExecutor(1) as thread:  # only the main thread can start a node
         made = thread.submit(execute, spec, **run)
@@ -118,20 +124,19 @@ def test_a_node_that_joins_gets_work_and_changes_no_byte_of_the_run(
         joined = cluster.add_node(num_cpus=1)
         made.result()
     assert joined.node_id in {node for node, _, _ in ray_fakes.opened(opened)}
-    assert files_of(tmp_path / "ray", spec) == files_of(tmp_path / "local", spec)
+    assert files_of(tmp_path / "ray", spec) == files_of(local, spec)
     cluster.remove_node(joined)
 
 
 def test_workers_that_share_no_folder_store_parts_at_an_address(
-    opened: Path, data: Path, tmp_path: Path
+    opened: Path, unbroken: tuple[ClozeSpec, Path], tmp_path: Path
 ) -> None:
-    (spec,) = make_specs(data, "slow")
-    execute(spec, folder=tmp_path / "local", load=hash_model)
+    spec, local = unbroken
     execute(spec, folder=tmp_path / "ray", executor=RayExecutor(), load=ray_fakes.load_second,
             address=f"file://{tmp_path}/away")  # fmt: skip
     assert len({node for node, _, _ in ray_fakes.opened(opened)}) > 1
     assert [path.name for path in (tmp_path / "ray").iterdir()] == [spec.run_id]
-    assert files_of(tmp_path / "ray", spec) == files_of(tmp_path / "local", spec)
+    assert files_of(tmp_path / "ray", spec) == files_of(local, spec)
 
 
 def test_the_ranges_of_a_large_run_are_divided(
@@ -146,10 +151,9 @@ def test_the_ranges_of_a_large_run_are_divided(
 
 
 def test_a_worker_that_is_killed_changes_no_byte_of_the_run(
-    opened: Path, data: Path, tmp_path: Path
+    opened: Path, unbroken: tuple[ClozeSpec, Path], tmp_path: Path
 ) -> None:
-    (spec,) = make_specs(data, "slow")
-    execute(spec, folder=tmp_path / "local", load=hash_model)
+    spec, local = unbroken
     killed: list[int] = []
 
     def kill_once(progress: Progress) -> None:
@@ -161,7 +165,7 @@ def test_a_worker_that_is_killed_changes_no_byte_of_the_run(
             on_progress=kill_once)  # fmt: skip
     workers = {process for _, process, _ in ray_fakes.opened(opened)}
     assert killed and killed[0] in workers and len(workers) > 1
-    assert files_of(tmp_path / "ray", spec) == files_of(tmp_path / "local", spec)
+    assert files_of(tmp_path / "ray", spec) == files_of(local, spec)
 
 
 def test_a_run_of_statements_is_the_same_on_the_cluster(opened: Path, tmp_path: Path) -> None:
@@ -196,17 +200,16 @@ def test_a_series_of_checkpoints_is_the_same_on_the_cluster(opened: Path, tmp_pa
 
 
 def test_a_stopped_run_goes_on_in_this_process_and_ends_the_same(
-    opened: Path, data: Path, tmp_path: Path
+    opened: Path, unbroken: tuple[ClozeSpec, Path], tmp_path: Path
 ) -> None:
-    (spec,) = make_specs(data, "slow")
-    execute(spec, folder=tmp_path / "local", load=hash_model)
+    spec, local = unbroken
     seen: list[Progress] = []
     with pytest.raises(RunStopped, match="are kept"):
         execute(spec, folder=tmp_path / "ray", executor=RayExecutor(), load=ray_fakes.load_slow,
                 on_progress=seen.append, stopped=lambda: seen[-1].done > 40)  # fmt: skip
     execute(spec, folder=tmp_path / "ray", load=hash_model, on_progress=seen.append)
     assert seen[-1].resumed > 40
-    assert files_of(tmp_path / "ray", spec) == files_of(tmp_path / "local", spec)
+    assert files_of(tmp_path / "ray", spec) == files_of(local, spec)
 
 
 def test_a_workers_failure_is_one_sentence(opened: Path, data: Path, tmp_path: Path) -> None:
