@@ -105,7 +105,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _place(item: Any) -> int:
     if "sandbox" in item.fixturenames:
         return 2
-    if hasattr(item.module, "forked"):
+    if {"forked", "kill_often"} & vars(item.module).keys():
         return 1
     return 3 if item.path.name in UNDIVIDED else 4
 

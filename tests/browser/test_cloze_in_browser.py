@@ -1,19 +1,15 @@
 """The page Ask in a real browser, on real models."""
 
-import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
+from calling import told
 from drawn import current_run, wait_until_drawn
 from picking import pick_row
 from playwright.sync_api import Page, expect
 
-ROOT = Path(__file__).resolve().parents[2]
 MODELS = ("minilm-mlm", "minilm-mlm-twin", "smollm2-135m")
 pytestmark = pytest.mark.browser
 
@@ -45,10 +41,8 @@ def test_page_and_command_line_give_the_same_numbers(page: Page, app_url: str) -
         ]
         for number in range(len(models))
     ]
-    command = [sys.executable, "-m", "lama_core", "cloze", text, "--gold", "Egypt", "--json"]
-    for name in models:
-        command += ["--model", name]
-    printed = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout)
+    named = [word for name in models for word in ("--model", name)]
+    printed = told("cloze", text, "--gold", "Egypt", *named)
     for columns, model in zip(shown, printed["models"], strict=True):
         expected = [
             (item["token"], round(item["log_prob"], 2))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from calling import call
+from forked import forked
 from slow import slow_but
 
 from lama_core import cli
@@ -16,13 +17,6 @@ from lama_core.cli import exit_codes, output
 
 pytestmark = pytest.mark.usefixtures("home")
 ROOT = Path(cli.__file__).resolve().parents[2]
-
-
-def start(home: Path, *words: str | bytes, **more: str) -> subprocess.CompletedProcess[bytes]:
-    """A command in a process of its own. more: of its environment."""
-    surroundings = {**os.environ, "LAMA_HOME": str(home), "OMP_NUM_THREADS": "1", **more}
-    command = [sys.executable, "-m", "lama_core", *words]
-    return subprocess.run(command, cwd=ROOT, env=surroundings, capture_output=True, timeout=120)
 
 
 def raising(error: BaseException) -> object:
@@ -135,10 +129,10 @@ def test_a_home_that_cant_be_made_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     assert status == 2 and "/proc/none" in said
 
 
-def test_bytes_that_are_no_text_are_refused(home: Path) -> None:
-    ended = start(home, "cloze", b"Caf\xe9 is a [MASK] .")
-    assert ended.returncode == 2
-    assert ended.stderr.count(b"\n") == 1 and b"not in UTF-8" in ended.stderr
+def test_bytes_that_are_no_text_are_refused() -> None:
+    status, _, said = call("cloze", os.fsdecode(b"Caf\xe9 is a [MASK] ."))
+    assert status == 2
+    assert said.count("\n") == 1 and "not in UTF-8" in said
 
 
 def test_a_full_standard_output_is_a_sentence(home: Path) -> None:
@@ -188,9 +182,12 @@ def test_what_went_wrong_is_one_line_without_control_signs(
     assert said.count("\n") == 1 and len(said) < 2100
 
 
-def test_signs_that_the_output_lacks_are_written_by_their_numbers(home: Path) -> None:
+def test_signs_that_the_output_lacks_are_written_by_their_numbers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A table of names with accents, in an environment without UTF-8."""
     runs = ("starter-minilm_mlm-manual", "starter-smollm2_135m-manual")
-    done = start(home, "compare", *runs, PYTHONIOENCODING="ascii")
-    assert done.returncode == 0, done.stderr
-    assert b"\\xeb" in done.stdout or b"\\xe9" in done.stdout
+    monkeypatch.setattr(sys, "argv", ["lama_core", "compare", *runs])
+    done = forked(cli.main, encoding="ascii")
+    assert done.status == 0, done.said
+    assert "\\xeb" in done.out or "\\xe9" in done.out

@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
@@ -13,7 +12,9 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from forked import forked
 
+from lama_core.cli import main
 from lama_core.datasets import load_analogies, load_dataset
 from lama_core.datasets.dataset import Dataset
 from lama_core.datasets.library import download, installed, manage, published
@@ -101,18 +102,12 @@ def test_a_name_that_no_file_system_takes_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_terminated_import_removes_what_it_was_making(tmp_path: Path) -> None:
-    code = (
-        "import os, signal\n"
-        "from lama_core.cli import main\n"
-        "from lama_core.datasets.library import download\n"
-        "download.copy_file = lambda *_: os.kill(os.getpid(), signal.SIGTERM)\n"
-        "main()\n"
-    )
-    ended = subprocess.run(
-        [sys.executable, "-c", code, "data", "import", str(make_lama(tmp_path / "mine"))],
-        capture_output=True, check=False,
-    )  # fmt: skip
-    assert ended.returncode == 128 + signal.SIGTERM
+    def import_it() -> None:
+        download.copy_file = lambda *_: os.kill(os.getpid(), signal.SIGTERM)
+        sys.argv = ["lama_core", "data", "import", str(make_lama(tmp_path / "mine"))]
+        main()
+
+    assert forked(import_it).status == 128 + signal.SIGTERM
     assert leftovers() == [] and not any(installed.datasets_dir().iterdir())
 
 

@@ -1,11 +1,13 @@
 """Series of checkpoints that are killed within and between checkpoints, and resumed."""
 
+import os
 import signal
-import subprocess
-import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
+from forked import forked
 from series_fakes import STEPS, load_step, plan_series
 
 from lama_core.probes.cloze.spec import ClozeSpec
@@ -16,26 +18,21 @@ from lama_core.runs.find import list_runs
 from lama_core.runs.info import FACTS_FILE
 from lama_core.runs.series import find_series
 
-ROOT = Path(__file__).parents[2]
-# Makes the runs of a series one after another, as `probe` does, and kills itself.
-KILLED = """
-import os, signal, sys
-sys.path[:0] = [{root!r}, {tests!r}]
-from pathlib import Path
-from series_fakes import load_step, plan_series
-from lama_core.runs.execute import execute
 
-def end(progress):
-    parts = Path({out!r}, spec.run_id + ".part", "parts")
-    finished = [one for one in parts.glob("*.parquet") if one.name[0] != "."]
-    if {where!r} == "within" and finished and spec.model_name.endswith("step1"):
-        os.kill(os.getpid(), signal.SIGKILL)
+def killed(specs: Sequence[ClozeSpec], out: Path, where: str) -> NoReturn:
+    """Make the runs of a series one after another, as `probe` does, and die on the way."""
 
-for spec in plan_series(Path({data!r})):
-    if {where!r} == "between" and spec.model_name.endswith("step4"):
-        os.kill(os.getpid(), signal.SIGKILL)
-    execute(spec, folder=Path({out!r}), load=load_step, on_progress=end)
-"""
+    def end(_: Progress) -> None:
+        parts = (out / f"{spec.run_id}.part" / "parts").glob("*.parquet")
+        finished = any(path.name[0] != "." for path in parts)
+        if where == "within" and finished and spec.model_name.endswith("step1"):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    for spec in specs:
+        if where == "between" and spec.model_name.endswith("step4"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        execute(spec, folder=out, load=load_step, on_progress=end)
+    pytest.fail("it was not killed")
 
 
 def rows_of(spec: ClozeSpec, folder: Path) -> object:
@@ -49,10 +46,7 @@ def test_a_killed_series_resumes_at_its_checkpoint(
     data, out = tmp_path / "toy", tmp_path / "runs"
     specs = plan_series(data)
     whole = [execute(spec, folder=tmp_path / "whole", load=load_step) for spec in specs]
-    code = KILLED.format(
-        root=str(ROOT), tests=str(ROOT / "tests"), data=str(data), out=str(out), where=where
-    )
-    assert subprocess.run([sys.executable, "-c", code]).returncode == -signal.SIGKILL
+    assert forked(lambda: killed(specs, out, where)).status == -signal.SIGKILL
     left = {run.id: run.made for run in list_runs([out])}
     assert [*left] == [spec.run_id for spec in specs[:n_finished]]
     parts = {path.parents[1].name for path in out.glob("*.part/parts/*.parquet")}
