@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -329,12 +330,26 @@ def test_a_table_over_relations_has_the_studys_line(
     ids=lambda one: one.id,
 )
 def test_the_lines_of_python_give_the_table(home: Path, view: View) -> None:
-    (study, _) = list_studies([bundled_dir()])
+    study = bundled_study()
     relation = study.relation(study.relations[0])
     choice = PromptsChoice(study, relation, "mine")
     lines = python_of(choice, view, ours=True)
     body, last = lines.split("others = ")
-    known: dict[str, object] = {}
-    exec(f"{body}others = {last.partition(chr(10))[0]}\nfound = {view.python}", known)
+    known = names_after(f"{body}others = {last.partition(chr(10))[0]}")
     assert view.ours is not None
-    assert bool(known["found"]) == (not view.ours(choice, relations_of(study)).empty)
+    exec(f"found = {view.python}", named := {**known})
+    assert bool(named["found"]) == (not view.ours(choice, relations_of(study)).empty)
+
+
+@lru_cache
+def bundled_study() -> Study:
+    """Read once for all tables."""
+    return list_studies([bundled_dir()])[0]
+
+
+@lru_cache
+def names_after(lines: str) -> dict[str, object]:
+    """What lines of Python name; most tables have the same lines but the last."""
+    known: dict[str, object] = {}
+    exec(lines, known)
+    return known
