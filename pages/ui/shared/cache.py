@@ -235,7 +235,9 @@ def _progress_shown(name: str, key: Hashable) -> Iterator[Callable[[Progress | N
             box = st.empty()
             with box.container():
                 drawn.extend((box, st.progress(0.0)))
-                st.button("Stop", key=f"stop {name}", icon=":material/stop:", on_click=stop)
+                # A lesson's step asks one model several queries: each has a button of its own.
+                own = f"stop {name} {hash(key)}"
+                st.button("Stop", key=own, icon=":material/stop:", on_click=stop)
         (last,) = steps
         share = min(1.0, last.done / last.total) if last.total else 0.0
         drawn[1].progress(share, describe(last, pace))
