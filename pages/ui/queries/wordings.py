@@ -15,6 +15,7 @@ from lama_core.models.protocols import KINDS
 from lama_core.queries.blank_answers import CONTEXTS, marked_answer
 from lama_core.queries.wordings import (
     MAX_SUBJECT,
+    PICKED_BLIND,
     AskedRelation,
     RelationAnswer,
     RelationKind,
@@ -43,6 +44,11 @@ MAX_CHIPS = 6
 PROB_HELP = (
     "Probability of the first answer, over the model's whole vocabulary; over the candidates if "
     "chosen under Options; over the rescored words for a causal model that sees both sides."
+)
+SHORT_NOTES = {PICKED_BLIND: "sees the subject later"}  # that fit into a column
+SEES_LATER = (
+    "The subject is after the blank. If the model sees both sides, it first chooses words without "
+    "seeing the subject, and then rescores them with the whole sentence."
 )
 
 
@@ -279,7 +285,7 @@ def make_table(answer: RelationAnswer) -> pd.DataFrame:
     }
     for one, rows in tables:
         if any(row.note for row in rows):
-            columns[KINDS[one.kind].title] = [row.note for row in rows]
+            columns[KINDS[one.kind].title] = [SHORT_NOTES.get(row.note, row.note) for row in rows]
     for one, rows in tables:
         columns[f"{one.name} answer"] = [row.answer for row in rows]
         columns[f"{one.name} prob"] = [predictions.probability(row.prob) for row in rows]
@@ -305,6 +311,7 @@ def _draw_table(answer: RelationAnswer, _: Any) -> None:
         columns={
             "sentence": text("sentence", width="large"),
             "wording": text("wording", help=explain("Kinds of wordings")),
+            KINDS["causal"].title: text(width="medium", help=SEES_LATER),
         },
         model_columns={
             "answer": text(
