@@ -21,8 +21,9 @@ from pages.ui.shared.tables import draw_table
 MAX_TEXTS = 8  # layers; with more, the cells have no numbers
 ATTENTION, MLP = "#7a68a6", "#b9a7d6"  # colours of no model
 PART_TITLES = {"attention": "attention", "mlp": "MLP"}
-# Below the numbers next to them.
-SHORT = {"embedding": "<br>emb.", "remainder": "<br>rest", "bias": "<br>bias"}
+# Below the numbers next to them; the last two are on lines of their own, because with many layers
+# they are closer to each other than their widths.
+SHORT = {"embedding": "<br>emb.", "remainder": "<br>rest", "bias": "<br><br>bias"}
 
 
 def draw_trace(found: ModelTrace, title: str) -> None:
