@@ -318,7 +318,10 @@ def chart_figure(step: ShowRun, table: pd.DataFrame, names: Mapping[str, str]) -
         )
         for line in table.to_dict("records")
     ]
-    known = f"{step.data}, prompts {step.prompts}, filtered ranking"
+    known = f"{step.data}, prompts {step.prompts}, filtered ranking; "
+    least, most = table["n"].min(), table["n"].max()
+    counted = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    counted += f" {kind.counts}" + (" per bar" if least != most else "")
     return Figure(
         shape="bars",
         frame=table.assign(said=lines),
@@ -330,7 +333,7 @@ def chart_figure(step: ShowRun, table: pd.DataFrame, names: Mapping[str, str]) -
         high="high",
         baselines=(Baseline(column="freq", name="Freq baseline", mark="tick"),),
         title=title,
-        caption="" if step.figure == "analogies" else known,
+        caption=("" if step.figure == "analogies" else known) + counted,
     )
 
 
