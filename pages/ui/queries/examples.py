@@ -284,8 +284,12 @@ def _draw_export(examples: Sequence[PublishedExample], known: Known, request: Cl
     found = {name: [one for one in each if one is not None] for name, each in known.items()}
     first = [each[0] for each in found.values()]
     sizes = {name: each[0].n_candidates for name, each in found.items()}
+    golds = [one.blanks[0].gold for one in next(iter(found.values()))]
+    outside = sum(gold is not None and not gold.in_candidates for gold in golds)
+    no_candidate = f" In {outside} of these queries the right answer isn't among the candidates."
     st.caption(
         predictions.describe_candidates(cache.candidates_of(request), sizes)
+        + no_candidate * bool(outside)
         + " Log-probabilities are natural logarithms. BERT-large's are from the paper, which "
         "ranked other candidates. →: how the model continues the word. Tick a row, or tap a "
         "card, to open its query."
