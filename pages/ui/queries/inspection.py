@@ -433,7 +433,7 @@ def _draw_export(name: str, request: InspectRequest, columns: Columns) -> None:
 # What a lens answers; its caption is the help text.
 QUESTIONS = {
     "layers": "What would the model answer after each of its layers?",
-    "tokens": "Which words raise (blue) or lower (orange) the log-probability of the answer?",
+    "tokens": "Which words raise (blue) or lower (red) the log-probability of the answer?",
     "trace": "How much does noise on the subject change the answer's probability, and which layer "
     "and token bring it back?",
     "logit": "Which parts of the model add most to the answer's score, its logit?",

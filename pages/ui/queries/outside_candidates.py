@@ -46,7 +46,7 @@ def draw_outside_candidates(answers: Sequence[ModelAnswer], blank: int, candidat
 
 def _share(answer: BlankAnswer) -> str:
     """The share outside the candidates, and the likeliest token there if it is known."""
-    share = f"{percent(answer.outside or 0.0, 0)} %"
+    share = f"{percent(answer.outside or 0.0)} %"
     if answer.likeliest_outside is None:
         return share
     token = answer.likeliest_outside
