@@ -20,7 +20,7 @@ from lama_core.metrics.slices import (
     slice_table,
     slicings,
 )
-from lama_core.metrics.training_texts import unknown_texts
+from lama_core.metrics.training_texts import NOT_LOOKED_FOR, unknown_texts
 from lama_core.models.sources.catalog import known_models
 from lama_core.requests import option
 from lama_core.runs.info import Run
@@ -92,9 +92,14 @@ def best_run(table: pd.DataFrame) -> str:
     return "" if every.empty else str(every.idxmax())
 
 
+def _comparable(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the slices to compare: of enough facts, and looked for in the training texts."""
+    return table[(table["n"] >= LEAST_FACTS) & (table["slice"] != NOT_LOOKED_FOR)]
+
+
 def most_different(table: pd.DataFrame, run: str) -> str:
     """Return the way of slicing on which a run's P@k depends most; empty if there is none."""
-    ours = table[(table["by"] != "all") & (table["run"] == run) & (table["n"] >= LEAST_FACTS)]
+    ours = _comparable(table[(table["by"] != "all") & (table["run"] == run)])
     if ours.empty:
         return ""
     by_way = ours.groupby("by", sort=False)["p_at_k"]
@@ -183,7 +188,7 @@ class SlicesView(View[SlicesRequest, Slices]):
         table = shown.frame
         best = best_run(table)
         way = most_different(table, best)
-        ours = table[(table["by"] == way) & (table["n"] >= LEAST_FACTS)]
+        ours = _comparable(table[table["by"] == way])
         if shown.request.slice_by and len(ours):  # the run that depends most on this way
             by_run = ours.groupby("run")["p_at_k"]
             best = str((by_run.max() - by_run.min()).idxmax())
