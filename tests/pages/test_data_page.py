@@ -237,7 +237,7 @@ def test_runs_have_titles_and_ids_in_urls_choose_them() -> None:
     n = sum((len(one.train) + len(one.test)) * len(one.rows) for one in parts)
     assert f"**{study.info.n} test facts** of 8 relations, 152 prompts, {n:,} queries" in said(app)
     table = app.dataframe[0].value
-    assert len(table) == len(list_kept()) and {"relations", "queries"} <= set(table)
+    assert len(table) == len(list_kept()) and {"relations", "scored"} <= set(table)
 
 
 def test_a_data_set_and_a_relation_in_the_url_are_shown() -> None:

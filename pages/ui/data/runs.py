@@ -116,7 +116,7 @@ def _choose_run(runs: list[KeptRun]) -> str:
             "kind": [_kind(run) for run in runs],
             "prompts": [_prompts(run.info) if run.info else None for run in runs],
             "relations": [len(run.info.scored_relations) if run.info else None for run in runs],
-            "queries": [run.info.n if run.info else None for run in runs],
+            "scored": [run.info.n if run.info else None for run in runs],
             "P@1": [_precision(run.info) if run.info else None for run in runs],
             "made": [run.changed[:10] for run in runs],
         }
@@ -133,10 +133,10 @@ def _choose_run(runs: list[KeptRun]) -> str:
             "data": st.column_config.TextColumn(width=80),
             "kind": st.column_config.TextColumn(width=158),
             "relations": st.column_config.NumberColumn(help="With a scored fact."),
-            "queries": st.column_config.NumberColumn(
+            "scored": st.column_config.NumberColumn(
                 format="localized",
-                help="Queries with a rank; a fact asked in ten wordings counts ten times. Of "
-                "studies: test facts.",
+                help="Scored queries: a fact asked in ten wordings counts ten times. Of studies: "
+                "test facts; of causal traces: facts; of analogy probes: decisions.",
             ),
             "P@1": st.column_config.NumberColumn(
                 format="%.1f %%", help="Percent of these queries with a right first answer."
