@@ -34,7 +34,13 @@ from lama_core.probes.analogy.spec import ProbeRun, list_probe_runs
 from lama_core.queries.analogy_templates import template_label
 from lama_core.rounding import fixed, percentage, rounded
 from lama_core.runs.info import FACTS_FILE, RunInfo
-from lama_core.views.analogies import Accuracies, AnalogiesRequest, accuracy_figure, analogies
+from lama_core.views.analogies import (
+    Accuracies,
+    AnalogiesRequest,
+    accuracy_figure,
+    analogies,
+    in_words,
+)
 from lama_core.views.colours import model_colours
 from lama_core.views.figure import Figure
 from lama_core.views.view import Shown
@@ -389,13 +395,16 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
     hardest = min(clear or relations, key=lambda one: 2 if one.accuracy is None else one.accuracy)
     url_state.drop_stale("relation", known)
     shown = st.session_state.get("relation", hardest.name)
-    url_state.note_unknown("Relation", "relation", {name: name for name in known}, shown)
+    url_state.note_unknown(
+        "Relation", "relation", {name: in_words(name) for name in known}, in_words(shown)
+    )
     relation = relation_box.selectbox(
         "Relation",
         known,
         index=known.index(hardest.name),
         key="relation",
         bind=BOUND,
+        format_func=in_words,
         help="Initially the relation with the lowest accuracy, of those without a mark.",
     )
     links.replace_values("which", {"left out": EXCLUDED})  # as URLs of earlier versions write it
