@@ -139,8 +139,8 @@ class WordingView(View[WordingRequest, Wordings]):
         found = []
         if len(altered):
             found.append(
-                f"The object is named first by {_means(shown, altered, 'altered')} of the altered "
-                f"queries, and by {_means(shown, altered, 'plain')} of the plain ones"
+                f"The object is the first answer to {_means(shown, altered, 'altered')} of the "
+                f"altered queries, and to {_means(shown, altered, 'plain')} of the plain ones"
             )
         if len(agreement):
             found.append(
