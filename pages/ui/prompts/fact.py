@@ -34,9 +34,7 @@ def _most_divided_fact(study: RelationStudy, members: tuple[int, ...]) -> int:
 def draw_fact(choice: PromptsChoice) -> None:
     """Draw the choice of a fact and, for each prompt, a box with its five best answers."""
     study = choice.study
-    names = [
-        f"{fact.subject} – {gold}" for fact, gold in zip(study.test, study.objects, strict=True)
-    ]
+    names = [f"{fact.subject} – {fact.object}" for fact in study.test]
     right = (study.ranks[list(choice.members)] == 1).sum(axis=0)
     fact = st.selectbox(
         "Fact",

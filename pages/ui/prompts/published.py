@@ -325,7 +325,8 @@ def relations_of(study: Study) -> list[RelationStudy]:
 
 
 SETS_SAID = (
-    "Man: manual, Mine: mined, Para: paraphrased prompts; Opti.: optimised weights in the paper."
+    "Rows and columns have the paper's names: Man: manual, Mine: mined, Para: paraphrased prompts; "
+    "Opti.: optimised weights."
 )
 P_AT_1 = (
     "P@1 in percent, micro (each fact counts the same in its relation), then the mean over "

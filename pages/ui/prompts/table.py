@@ -195,14 +195,14 @@ def _draw_table(table: pd.DataFrame, **options: Any) -> Picked:
             max_value=100,
             help="Share of test facts with a right first answer.",
         ),
-        "interval": words("95 % of P@1", help=f"95 % interval of the test P@1: {METHOD}."),
+        "interval": words("P@1 interval", help=f"95 % interval of the test P@1: {METHOD}."),
         "difference": number(
             "Minus manual",
             format="%+.1f",
             help="Test P@1 minus that of the manual prompt on the same facts, in points.",
         ),
         "its interval": words(
-            "95 % of the difference",
+            "Difference interval",
             help=f"95 % interval of this difference: {METHOD_OF_DIFFERENCES}.",
         ),
         "training": number(
