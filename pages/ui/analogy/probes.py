@@ -31,7 +31,7 @@ from lama_core.probes.analogy.decisions import pair_from_text
 from lama_core.probes.analogy.instances import PROBES, SETTINGS, Setting
 from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.analogy.spec import ProbeRun, list_probe_runs
-from lama_core.queries.analogy_templates import template_label
+from lama_core.queries.analogy_templates import TEMPLATES, template_label
 from lama_core.rounding import fixed, percentage, rounded
 from lama_core.runs.info import FACTS_FILE, RunInfo
 from lama_core.views.analogies import (
@@ -177,7 +177,10 @@ def _options_of(runs: Sequence[ProbeRun]) -> str:
     said = [", ".join(shared)]
     if len(others) > 1 or list(others) != [""]:
         said += [f"{' and '.join(models)}: {special}" for special, models in others.items()]
-    return "; ".join(filter(None, said))
+    text = "; ".join(filter(None, said))
+    for name, sentence in TEMPLATES.items():
+        text = text.replace(f"template {name}", f"template “{sentence}”")
+    return text
 
 
 def _colours(runs: Sequence[ProbeRun]) -> dict[str, str]:
