@@ -395,8 +395,9 @@ def readings_conclusion(shown: Shown[TrainingRequest, Found]) -> str:
     table = table[(table["step"] == table["step"].max()) & (table["n"] >= LEAST_FACTS)]
     ends = table.sort_values("group").iloc[[0, -1]].to_dict("records")
     least, most = ((f"{percent(line['p_at_k'])} %", line["readings"]) for line in ends)
+    rarely = "never read" if least[1] == "never" else f"read {least[1]}"
     return (
-        f"Of facts read {least[1]}, {least[0]} are right at the last step; "
+        f"Of facts {rarely}, {least[0]} are right at the last step; "
         f"of those read {most[1]}, {most[0]}"
     )
 
