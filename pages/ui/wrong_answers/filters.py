@@ -57,12 +57,22 @@ TAGS_HELP = (
     "adds tags to an opened fact, or to several rows at once."
 )
 NOT_IN_DATA, NO_TEXTS = "Not in the data", "Training texts unknown"
-# Field of the filter -> label, term of the glossary, slicing, and why there may be no values.
+# Field of the filter -> label, its explanation, slicing, and why there may be no values.
 SLICED = {
-    "origins": ("Origin", "Origin", ORIGIN, NOT_IN_DATA),
-    "domains": ("Domain", "Domain", DOMAIN, NOT_IN_DATA),
-    "stated": ("Pair seen in training", "Pair seen in training", PAIR_SEEN, NO_TEXTS),
-    "wording": ("Wording seen in training", "Wording seen in training", WORDING_SEEN, NO_TEXTS),
+    "origins": ("Origin", lambda: explain("Origin"), ORIGIN, NOT_IN_DATA),
+    "domains": ("Domain", lambda: explain("Domain"), DOMAIN, NOT_IN_DATA),
+    "stated": (
+        "Pair seen in training",
+        lambda: explain("Pair seen in training"),
+        PAIR_SEEN,
+        NO_TEXTS,
+    ),
+    "wording": (
+        "Wording seen in training",
+        lambda: explain("Wording seen in training"),
+        WORDING_SEEN,
+        NO_TEXTS,
+    ),
 }
 
 
@@ -194,10 +204,10 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
         "types": _choose_any("Type of relation", types, "types", left),
         "sources": _choose_any("Source", sources, "sources", right),
     }
-    for key, (label, term, by, without) in SLICED.items():
+    for key, (label, explained, by, without) in SLICED.items():
         values = [*slicing[by].slices] if by in slicing else []
         empty = "Any" if by in slicing else without
-        found[key] = _choose_any(label, values, key, help=explain(term), placeholder=empty)
+        found[key] = _choose_any(label, values, key, help=explained(), placeholder=empty)
     for key in ("types", "origins", "domains"):
         found[key] = tuple("" if value == NO_TYPE else value for value in found[key])
     if focus.has_ranks:
