@@ -93,6 +93,7 @@ def parser() -> argparse.ArgumentParser:
         text = f"{text} (default {default:g})"
         options.add_argument(option, dest=name, type=kind, default=default, help=text)
     options.add_argument("--precision", choices=("bf16", "fp32"), default="bf16")
+    options.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     options.add_argument(
         "--checkpoint-minutes", type=float, default=4.0, help="Minutes between checkpoints."
     )
@@ -109,7 +110,7 @@ def parser() -> argparse.ArgumentParser:
 def train(words: Sequence[str]) -> None:
     """Run the command with these arguments. Raises UserError for invalid ones."""
     given = parser().parse_args(words)
-    settings = {name: getattr(given, name) for name in (*SETTINGS, "precision")}
+    settings = {name: getattr(given, name) for name in (*SETTINGS, "precision", "device")}
     for name, (option, _, _, minimum, _) in SETTINGS.items():
         if not settings[name] >= minimum:
             raise UserError(f"{option} must be at least {minimum:g}, not {settings[name]:g}")
@@ -179,7 +180,7 @@ def _progress(
             bar.update(task, description=stage)
 
         def on_progress(now: "TrainingProgress") -> None:
-            state = f"loss {now.loss:.3f}, {now.tokens_per_second:,.0f} tokens/s"
+            state = f"loss {now.loss:.3f}, {now.steps_per_second:.1f} steps/s"
             bar.update(task, description="training", completed=now.step, state=state)
 
         yield report, on_progress

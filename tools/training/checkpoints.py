@@ -131,8 +131,9 @@ def _put_moments(
 ) -> None:
     for name, value in parameters.items():
         if f"{name}/{MOMENTS[0]}" in moments:
-            optimizer.state[value] = {"step": torch.tensor(float(step))} | {
-                moment: moments[f"{name}/{moment}"].clone() for moment in MOMENTS
+            optimizer.state[value] = {"step": torch.tensor(float(step), device=value.device)} | {
+                moment: moments[f"{name}/{moment}"].to(value.device, copy=True)
+                for moment in MOMENTS
             }
 
 

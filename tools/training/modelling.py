@@ -79,8 +79,12 @@ def hidden_logits(
         hidden: Whether a position is masked, bool [passage, position].
     """
     states = model.base_model(input_ids=input_ids, attention_mask=attention_mask)[0]
-    head = next(getattr(model, name) for name in HEADS if hasattr(model, name))
-    return head(states[hidden])
+    return head_of(model)(states[hidden])
+
+
+def head_of(model: Any) -> Any:
+    """Return the masked-LM head, a module from states to logits."""
+    return next(getattr(model, name) for name in HEADS if hasattr(model, name))
 
 
 @contextmanager

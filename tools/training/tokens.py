@@ -175,14 +175,15 @@ class BatchSampler:
         """
         chunk, skipped = divmod(first_step, self.batches_per_chunk)
         while True:
-            yield from self._chunk(chunk)[skipped:]
+            yield from self.chunk(chunk)[skipped:]
             chunk, skipped = chunk + 1, 0
 
     def passages(self) -> Iterator[list[tuple[int, int]]]:
         """Yield the (file number, passage number) pairs of each step from 0 on, endlessly."""
         return chain.from_iterable(map(self._picked, count()))
 
-    def _chunk(self, chunk: int) -> list[Batch]:
+    def chunk(self, chunk: int) -> list[Batch]:
+        """Return the batches of a chunk."""
         return [self._batch(picked) for picked in self._picked(chunk)]
 
     def _picked(self, chunk: int) -> list[list[tuple[int, int]]]:

@@ -6,9 +6,10 @@ stopped and resumed gives the same result.
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,9 @@ from tools.training.checkpoints import (
     load_checkpoint,
     save_checkpoint,
 )
+from tools.training.cuda import Chunks, CudaSteps
 from tools.training.loss import mean_cross_entropy
-from tools.training.masking import MaskingPlan, draw_mask
+from tools.training.masking import Mask, MaskingPlan, draw_mask
 from tools.training.modelling import HEADS, hidden_logits
 from tools.training.tokens import Batch, BatchSampler
 
@@ -43,6 +45,8 @@ class Settings:
         learning_rate: Peak rate of the encoder.
         head_learning_rate: Peak rate of the new head, without its tied embeddings.
         precision: bf16 (autocast; weights stay float32) or fp32.
+        threads: CPU threads.
+        device: cpu or cuda.
     """
 
     steps: int
@@ -59,6 +63,7 @@ class Settings:
     masking: MaskingPlan = field(default_factory=MaskingPlan)
     precision: str = "bf16"
     threads: int = 2
+    device: str = "cpu"
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ class Progress:
     step: int
     steps: int
     loss: float
-    tokens_per_second: float
+    steps_per_second: float
     seconds_left: float
 
 
@@ -114,22 +119,24 @@ def train(
         UserError: If the checkpoint has other settings, or the disk is full.
     """
     torch.set_num_threads(settings.threads)
+    model.to(settings.device)
     _set_dropout(model, settings.dropout)
     optimizer = _make_optimizer(model, settings)
     signature = _signature(settings, corpus_digest)
     start = _resume(folder, model, optimizer, signature, settings)
     last = settings.steps if stop_after is None else min(settings.steps, start + stop_after)
-    batches = sampler.batches(start)
-    losses: list[float] = []
+    compute = _on_gpu if settings.device == "cuda" else _on_cpu
+    computed = compute(model, optimizer, sampler, settings, mask_id, start)
+    losses: list[torch.Tensor] = []
     clock = _Clock(folder / LOG_FILE, settings.steps, on_progress)
     written = time.monotonic()
     if not start:
         on_milestone(0)
     model.train()
     for step in range(start, last):
-        batch = next(batches)
-        losses.append(_step(model, optimizer, batch, settings, step, mask_id))
-        clock.tick(step + 1, losses[-1], int(batch.lengths.sum()), is_last=step + 1 == last)
+        _set_learning_rate(optimizer, learning_rate_factor(step, settings))
+        losses.append(next(computed))
+        clock.tick(step + 1, losses[-1], is_last=step + 1 == last)
         if is_milestone(step + 1, settings.steps):
             on_milestone(step + 1)
         due = time.monotonic() - written > checkpoint_seconds
@@ -137,7 +144,7 @@ def train(
             path = save_checkpoint(folder, Checkpoint(step + 1, signature), model, optimizer)
             on_checkpoint(path, step + 1)
             written = time.monotonic()
-    return Trained(start, tuple(losses))
+    return Trained(start, tuple(map(float, losses)))
 
 
 def is_milestone(step: int, steps: int) -> bool:
@@ -156,31 +163,63 @@ def learning_rate_factor(step: int, settings: Settings) -> float:
     return max(0.0, min(1.0, rising, falling))
 
 
-def _step(
+def _on_cpu(
     model: torch.nn.Module,
     optimizer: torch.optim.Optimizer,
-    batch: Batch,
+    sampler: BatchSampler,
     settings: Settings,
-    step: int,
     mask_id: int,
-) -> float:
+    first_step: int,
+) -> Iterator[torch.Tensor]:
+    """Yield the loss of each step, after computing it."""
+    for step, batch in enumerate(sampler.batches(first_step), first_step):
+        torch.manual_seed(settings.seed * 1_000_003 + step)  # dropout
+        hidden = torch.from_numpy(draw(settings, batch, step))
+        ids = torch.from_numpy(batch.ids)
+        with autocast(settings.precision):
+            logits = hidden_logits(
+                model, ids.masked_fill(hidden, mask_id), attention_mask(batch), hidden
+            )
+        loss = mean_cross_entropy(logits, ids[hidden])
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm, foreach=True)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        yield loss.detach()
+
+
+def _on_gpu(
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+    sampler: BatchSampler,
+    settings: Settings,
+    mask_id: int,
+    first_step: int,
+) -> Iterator[torch.Tensor]:
+    torch.manual_seed(settings.seed)  # dropout; the captured steps count on from here
+    steps = CudaSteps(
+        model,
+        optimizer,
+        Chunks(sampler, partial(draw, settings), mask_id, settings.steps),
+        pad_id=sampler.pad_id,
+        clip_norm=settings.clip_norm,
+        bf16=settings.precision == "bf16",
+    )
+    return steps.losses(first_step)
+
+
+def draw(settings: Settings, batch: Batch, step: int) -> Mask:
+    """Draw the tokens to mask at a step, bool [passage, position]."""
     rng = np.random.default_rng([settings.seed, 3, step])
-    torch.manual_seed(settings.seed * 1_000_003 + step)  # dropout
-    hidden = torch.from_numpy(draw_mask(batch.flags, batch.lengths, settings.masking, rng))
-    ids = torch.from_numpy(batch.ids)
-    factor = learning_rate_factor(step, settings)
+    return draw_mask(batch.flags, batch.lengths, settings.masking, rng)
+
+
+def _set_learning_rate(optimizer: torch.optim.Optimizer, factor: float) -> None:
     for group in optimizer.param_groups:
-        group["lr"] = group["peak"] * factor
-    with autocast(settings.precision):
-        logits = hidden_logits(
-            model, ids.masked_fill(hidden, mask_id), attention_mask(batch), hidden
-        )
-    loss = mean_cross_entropy(logits, ids[hidden])
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm, foreach=True)
-    optimizer.step()
-    optimizer.zero_grad(set_to_none=True)
-    return float(loss.detach())
+        if isinstance(group["lr"], torch.Tensor):  # captured steps read this tensor
+            group["lr"].fill_(group["peak"] * factor)
+        else:
+            group["lr"] = group["peak"] * factor
 
 
 def attention_mask(batch: Batch) -> torch.Tensor | None:
@@ -209,25 +248,28 @@ def _make_optimizer(model: torch.nn.Module, settings: Settings) -> torch.optim.O
     for name, value in model.named_parameters():
         in_head = name.split(".")[0] in HEADS
         groups.setdefault((in_head, value.ndim > 1), []).append(value)
+    on_gpu = settings.device == "cuda"
     return torch.optim.AdamW(
         [
             {
                 "params": values,
+                "lr": torch.zeros((), device="cuda") if on_gpu else 0.0,
                 "peak": settings.head_learning_rate if in_head else settings.learning_rate,
                 "weight_decay": settings.weight_decay if decays else 0.0,
             }
             for (in_head, decays), values in groups.items()
         ],
-        lr=settings.learning_rate,
         betas=(0.9, 0.98),
         eps=1e-6,
         fused=True,
+        capturable=on_gpu,
     )
 
 
 def _signature(settings: Settings, corpus_digest: str) -> dict[str, object]:
     stored: dict[str, object] = json.loads(json.dumps(asdict(settings)))
-    stored.pop("threads")
+    for name in ("threads", "device"):
+        stored.pop(name)
     return stored | {"corpus": corpus_digest}
 
 
@@ -268,24 +310,23 @@ class _Clock:
     def __init__(self, log: Path, steps: int, on_progress: Callable[[Progress], None]) -> None:
         log.parent.mkdir(parents=True, exist_ok=True)
         self._log, self._steps, self._report = log, steps, on_progress
-        self._losses: list[float] = []
-        self._tokens = 0
+        self._losses: list[torch.Tensor] = []
         self._since = time.monotonic()
 
-    def tick(self, step: int, loss: float, n_tokens: int, *, is_last: bool) -> None:
+    def tick(self, step: int, loss: torch.Tensor, *, is_last: bool) -> None:
         self._losses.append(loss)
-        self._tokens += n_tokens
         if step % LOG_EVERY and not is_last:
             return
+        loss_so_far = float(torch.stack(self._losses).mean())  # waits for the steps
         seconds = max(1e-9, time.monotonic() - self._since)
         progress = Progress(
             step=step,
             steps=self._steps,
-            loss=sum(self._losses) / len(self._losses),
-            tokens_per_second=self._tokens / seconds,
+            loss=loss_so_far,
+            steps_per_second=len(self._losses) / seconds,
             seconds_left=(self._steps - step) * seconds / len(self._losses),
         )
         with self._log.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(asdict(progress)) + "\n")
         self._report(progress)
-        self._losses, self._tokens, self._since = [], 0, time.monotonic()
+        self._losses, self._since = [], time.monotonic()
