@@ -1,4 +1,4 @@
-"""Batches for a GPU give the loss and gradient of the CPU's batches; whole runs if there is a GPU."""
+"""Batches for a GPU have the loss and gradient of the CPU's; whole runs if there is a GPU."""
 
 from dataclasses import replace
 from functools import partial
