@@ -274,12 +274,15 @@ def _choose_firsts(
     shared = shared & (chosen >= 0)
     for name, eligible in (("first", shared), ("first_filtered", shared & ~valid)):
         place, none = eligible.argmax(axis=1)[:, None], ~eligible.any(axis=1)
-        words = run.top.known[np.where(none, -1, np.take_along_axis(chosen, place, axis=1)[:, 0])]
+        picked = np.where(none, -1, np.take_along_axis(chosen, place, axis=1)[:, 0])
+        used, which = np.unique(picked, return_inverse=True)
         numbers = {word: code for code, word in enumerate(run.words_of(name))}
-        codes = run.codes(name)
-        codes[rows] = [
-            -1 if word is None else numbers.setdefault(word, len(numbers)) for word in words
+        of_used = [
+            -1 if code < 0 else numbers.setdefault(run.top.known[code], len(numbers))
+            for code in used.tolist()
         ]
+        codes = run.codes(name)
+        codes[rows] = np.array(of_used, codes.dtype)[which]
         columns[name] = _words(codes, list(numbers))
         log_probs = run.column(f"{name}_log_prob").to_numpy(copy=True)
         found = np.take_along_axis(run.top.log_probs[rows], place, axis=1)[:, 0]
@@ -287,18 +290,27 @@ def _choose_firsts(
         columns[f"{name}_log_prob"] = _numbers(log_probs)
         if name == "first":
             of_valid = np.take_along_axis(valid, place, axis=1)[:, 0] & ~none
-            for flag, values in zip(FLAGS, (of_valid, _is_object(run, words, rows)), strict=True):
+            for flag, values in zip(FLAGS, (of_valid, _is_object(run, picked, rows)), strict=True):
                 flags = run.column(flag).to_numpy(copy=True)
                 flags[rows] = values
                 columns[flag] = pa.chunked_array([pa.array(flags)])
     return columns
 
 
-def _is_object(run: Run, words: NDArray[np.object_], rows: NDArray[np.int64]) -> list[bool]:
-    """Return whether the word of each of some rows is an object of the row's relation."""
-    golds, relation = run.words_of("object"), run.codes("relation")
+def _is_object(run: Run, words: NDArray[np.int64], rows: NDArray[np.int64]) -> Bools:
+    """Return whether each of some rows has an object of its relation as its word.
+
+    words: codes of the rows' words among the ten best; -1 is no word.
+    """
+    golds, relation, known = run.words_of("object"), run.codes("relation"), run.top.known
     objects: dict[int, set[str]] = {}
     for pair in np.unique(relation * len(golds) + run.codes("object")).tolist():
         of, gold = pair // len(golds), golds[pair % len(golds)]
         objects.setdefault(of, set()).update((gold, gold.lower()))
-    return [word in objects[of] for word, of in zip(words, relation[rows].tolist(), strict=True)]
+    n_words = len(known) + 1
+    pairs, which = np.unique(relation[rows] * n_words + words + 1, return_inverse=True)
+    found = [
+        pair % n_words > 0 and known[pair % n_words - 1] in objects[pair // n_words]
+        for pair in pairs.tolist()
+    ]
+    return np.array(found, bool)[which]
