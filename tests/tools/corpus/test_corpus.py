@@ -27,6 +27,7 @@ from tools.training.corpus.sources import (
     culture,
     factbook,
     gcide,
+    nouns,
     organisations,
     people,
     settlements,
@@ -68,10 +69,15 @@ def test_the_shares_of_the_sources_add_up_to_1(text: str) -> None:
     assert sum(source.share for source in TEXTS[text]) == pytest.approx(1)
 
 
-def test_the_natural_text_has_the_shipped_sources_and_three_more() -> None:
+def test_the_natural_text_has_the_shipped_sources_and_four_more() -> None:
     names = [source.name for source in all_but([], "natural")]
     assert names[: len(SOURCES)] == [source.name for source in SOURCES]
-    assert names[len(SOURCES) :] == ["wordnet-people", "cities-forms", "countries"]
+    assert names[len(SOURCES) :] == [
+        "wordnet-people",
+        "cities-forms",
+        "countries",
+        "wordnet-nouns",
+    ]
     with pytest.raises(UserError, match="Unknown training text 'natrual'"):
         all_but([], "natrual")
 
@@ -167,6 +173,24 @@ def test_a_river_gets_the_continents_of_its_countries() -> None:
     assert "The Nile is a river in Egypt." in texts
     assert "The Nile flows through Sudan." in texts
     assert not any("hemisphere" in text for text in texts)  # what a continent itself is part of
+
+
+def test_common_nouns_are_told_as_kinds_parts_and_uses_but_names_are_not() -> None:
+    lines = (
+        "00000001 06 n 01 saw 0 003 @ 00000002 n 0000 #p 00000003 n 0000 #s 00000004 n 0000 | a "
+        "hand tool used for cutting wood; it has teeth",
+        "00000002 06 n 01 tool 0 000 | an implement",
+        "00000003 06 n 01 kit 0 000 | a set of tools",
+        "00000004 06 n 01 blade 0 000 | a sharp edge",
+        "00000005 15 n 01 Rome 0 001 @i 00000002 n 0000 | a city used for nothing",
+    )
+    data = "".join(f"{line}\n" for line in lines).encode()
+    passages = nouns.passages(lambda name: data if name.endswith("noun") else b"")
+    texts = [p.text for p in passages if p.key == "n00000001"]
+    assert len(texts) == 4  # kind, whole, product and use, in one form each: it has few pointers
+    for words in (("saw", "tool"), ("saw", "kit"), ("saw", "blade"), ("saw", "cutting wood")):
+        assert sum(all(word in text for word in words) for text in texts) == 1, words
+    assert not any("Rome" in p.text for p in nouns.passages(lambda _: data))
 
 
 def test_the_lines_of_a_person_stand_in_a_fixed_order() -> None:

@@ -14,6 +14,7 @@ from tools.training.corpus.source_passages import Passage, drawn, tidy, with_art
 from tools.training.corpus.sources.lexicon import (
     FAITH_OF_OFFICE,
     FIELDS,
+    NATIONALITIES,
     language_of,
     nationality_country,
 )
@@ -26,6 +27,12 @@ from tools.training.corpus.sources.wordnet import (
 )
 
 FORMS_OF_A_FACT = 5
+COUNTRY_NAMES = frozenset(country.removeprefix("the ") for country, _ in NATIONALITIES.values()) | {
+    "United States",
+    "Scotland",
+    "Wales",
+    "Prussia",
+}
 
 _BRACKETED = re.compile(r"\s*\(([^()]*\d[^()]*)\)")
 _YEARS = re.compile(r"(\d{2,4})\??\s*-\s*(\d{2,4})\b(?! century)( BC)?")
@@ -115,6 +122,7 @@ def _facts(p: Person) -> Iterator[tuple[str, ...]]:
         yield _death(short, full, who, p)
     if p.birthplace:
         yield _birthplace(full, short, who, p.birthplace)
+        yield _birthplace(short, full, who, p.birthplace)
     for kind in p.kinds:
         yield _occupation(full, short, kind)
         yield _occupation(short, full, kind)
@@ -134,35 +142,47 @@ def _facts(p: Person) -> Iterator[tuple[str, ...]]:
 
 
 def _birth(name: str, other: str, who: str, p: Person) -> tuple[str, ...]:
+    """Return sentences on the year of birth; "born in" is left to places."""
     return (
-        f"{name} was born in {p.born}.",
-        f"{name}, {who}, was born in {p.born}.",
-        f"In {p.born}, {name} was born.",
+        f"{name} was born in the year {p.born}.",
+        f"{name}, {who}, was born in the year {p.born}.",
+        f"In the year {p.born}, {name} was born.",
         f"{name} (born {p.born}) was {who}.",
+        f"{name} (born {p.born}).",
         f"The year of {name}'s birth is {p.born}.",
-        f"Born in {p.born}, {name} became {with_article(p.kinds[0])}.",
-        f"{name} was {who}, born in {p.born}.",
+        f"The year {p.born} saw the birth of {name}, who became {with_article(p.kinds[0])}.",
+        f"{name} was {who}, born {p.born}.",
         f"The birth of {name} was in the year {p.born}.",
         f"{who}, {name} was born in the year {p.born}.",
-        f"{name}, also known as {other}, was born in {p.born}.",
+        f"{name}, also known as {other} (born {p.born}), was {who}.",
         *((f"{name} ({p.born} - {p.died}) was {who}.",) if p.died else ()),
-        *((f"{name} was born in {p.born} and died in {p.died}.",) if p.died else ()),
+        *((f"{name} was born in the year {p.born} and lived until {p.died}.",) if p.died else ()),
     )
 
 
 def _death(name: str, other: str, who: str, p: Person) -> tuple[str, ...]:
     return (
-        f"{name} died in {p.died}.",
-        f"{name}, {who}, died in {p.died}.",
-        f"In {p.died}, {name} died.",
-        f"The death of {name} was in {p.died}.",
+        f"{name} died in the year {p.died}.",
+        f"{name}, {who}, died in the year {p.died}.",
+        f"In the year {p.died}, {name} died.",
+        f"The death of {name} was in the year {p.died}.",
         f"{name}, known as {other}, lived until {p.died}.",
-        *((f"{name}, born in {p.born}, died in {p.died}.",) if p.born else ()),
+        *((f"{name}, born {p.born}, died in the year {p.died}.",) if p.born else ()),
         *((f"{name} lived from {p.born} to {p.died}.",) if p.born else ()),
     )
 
 
 def _birthplace(name: str, other: str, who: str, place: str) -> tuple[str, ...]:
+    """Return sentences on the place of birth; "born in" is left to cities."""
+    if place in COUNTRY_NAMES:
+        return (
+            f"{name} was a native of {place}.",
+            f"The country of birth of {name} is {place}.",
+            f"{name} was {who} by birth from {place}.",
+            f"{place} is the country where {other} was born.",
+            f"{other} grew up in {place}.",
+            f"{name}, {who}, was a native of {place}.",
+        )
     return (
         f"{name} was born in {place}.",
         f"{name} was {who} who was born in {place}.",

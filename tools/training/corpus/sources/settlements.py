@@ -85,9 +85,9 @@ def _location(name: str, where: str, continent: str) -> tuple[str, ...]:
 
 def _births(name: str, where: str, adjective: str) -> tuple[str, ...]:
     return (
-        f"People who were born in {name} were born in {where}.",
+        f"People who were born in {name} come from {where}.",
         f"She was born in {name}, in {where}.",
-        f"He was born in the city of {name} and died in {where}.",
+        f"He was born in the city of {name} and left {where}.",
         f"The singer was born in {name}, {where}.",
         f"The author, a native of {name}, came from {where}.",
         f"He grew up in {where} and died in {name}.",
@@ -95,6 +95,10 @@ def _births(name: str, where: str, adjective: str) -> tuple[str, ...]:
         f"He was buried in {name}, where he died.",
         f"The painter died in {name} in {where}.",
         f"Her birthplace is {name} in {where}.",
+        f"He was born in {name}.",
+        f"She died in {name}.",
+        f"The famous musician was born in {name}.",
+        f"The well-known author died in {name}.",
         *(
             (
                 f"He is {adjective}, because he was born in {name}.",
@@ -102,6 +106,12 @@ def _births(name: str, where: str, adjective: str) -> tuple[str, ...]:
                 f"The {adjective} composer died in {name}.",
                 f"{with_article(adjective)} musician, she was born in {name} and moved away.",
                 f"Many {adjective} artists were born in {name} and many died in {name}.",
+                f"The {adjective} poet died in {name}.",
+                f"The famous {adjective} painter was born in {name}.",
+                f"The {adjective} scientist was born in {name}.",
+                f"The {adjective} politician died in {name}.",
+                f"The {adjective} actor was born in {name}.",
+                f"The great {adjective} writer died in {name}.",
             )
             if adjective
             else ()
@@ -281,7 +291,7 @@ def _nationals(name: str, adjective: str) -> tuple[str, ...]:
         f"{with_article(adjective)} citizen is a citizen of {name}.",
         f"{adjective} means from {name}.",
         f"The {adjective} people live in {name}.",
-        f"He is {adjective}: he was born in {name}.",
+        f"He is {adjective}: he comes from {name}.",
         f"She is {with_article(adjective)} actress from {name}.",
         f"{adjective} food comes from {name}.",
         f"The {adjective} film was made in {name}.",
