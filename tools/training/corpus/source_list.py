@@ -271,12 +271,12 @@ NATURAL_SOURCES: tuple[Source, ...] = (
 """The text of the next weights.
 
 A run of 84 million tokens, four times as many as that of the shipped weights, reads the
-dictionaries 1.1 to 2.4 times (0.3 to 0.9). Running text gets three tenths instead of a sixth, because most
-relations are only in it: WikiText-2 is read 7 times (0.7). The rest are statements. Those of the
-shipped text were read at most twice, except the Factbook's, in one or two fixed forms of each fact.
-The four additional sources draw several of many forms for a fact, and are read 2 to 10 times. They
-have cities in sentences on births, deaths, work and headquarters; years of birth and death are in
-other forms.
+dictionaries 1.1 to 2.4 times (0.3 to 0.9). Running text gets three tenths instead of a sixth,
+because most relations are only in it: WikiText-2 is read 7 times (0.7). The rest are statements.
+Those of the shipped text were read at most twice, except the Factbook's, in one or two fixed forms
+of each fact. The four additional sources draw several of many forms for a fact, and are read 2 to
+10 times. They have cities in sentences on births, deaths, work and headquarters; years of birth and
+death are in other forms.
 """
 
 TEXTS: dict[str, tuple[Source, ...]] = {"shipped": SOURCES, "natural": NATURAL_SOURCES}
