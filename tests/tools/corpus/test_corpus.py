@@ -1,7 +1,9 @@
 """The corpus: what the sources' texts become, and what is kept from training."""
 
 import gzip
+import io
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,7 @@ from tools.training.corpus.source_passages import (
     with_article,
 )
 from tools.training.corpus.sources import (
+    baseball,
     culture,
     factbook,
     gcide,
@@ -69,7 +72,7 @@ def test_the_shares_of_the_sources_add_up_to_1(text: str) -> None:
     assert sum(source.share for source in TEXTS[text]) == pytest.approx(1)
 
 
-def test_the_natural_text_has_the_shipped_sources_and_four_more() -> None:
+def test_the_natural_text_has_the_shipped_sources_and_five_more() -> None:
     names = [source.name for source in all_but([], "natural")]
     assert names[: len(SOURCES)] == [source.name for source in SOURCES]
     assert names[len(SOURCES) :] == [
@@ -77,6 +80,7 @@ def test_the_natural_text_has_the_shipped_sources_and_four_more() -> None:
         "cities-forms",
         "countries",
         "wordnet-nouns",
+        "baseball",
     ]
     with pytest.raises(UserError, match="Unknown training text 'natrual'"):
         all_but([], "natrual")
@@ -191,6 +195,21 @@ def test_common_nouns_are_told_as_kinds_parts_and_uses_but_names_are_not() -> No
     for words in (("saw", "tool"), ("saw", "kit"), ("saw", "blade"), ("saw", "cutting wood")):
         assert sum(all(word in text for word in words) for text in texts) == 1, words
     assert not any("Rome" in p.text for p in nouns.passages(lambda _: data))
+
+
+def test_a_player_is_told_with_the_city_of_birth_and_of_death() -> None:
+    columns = "playerID,nameFirst,nameLast,birthYear,birthCity,birthCountry,deathYear,deathCity,"
+    rows = (
+        f"{columns}deathCountry",
+        "a,Ann,Lee,1901,Boston,USA,1980,Cambridge,United Kingdom",
+        "b,Bob,Roe,,,USA,,,",
+    )
+    stored = io.BytesIO()
+    with zipfile.ZipFile(stored, "w") as archive:
+        archive.writestr(baseball.PEOPLE, "\n".join(rows))
+    passages = list(baseball.passages(lambda name: stored.getvalue()))
+    assert all("Ann Lee" in p.text and p.key == "a" for p in passages)
+    assert [sum(city in p.text for p in passages) for city in ("Boston", "Cambridge")] == [1, 4]
 
 
 def test_the_lines_of_a_person_stand_in_a_fixed_order() -> None:
