@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from test_prose import of_values
 
-from lama_core import load_dataset, metrics
+from lama_core import load_dataset, metrics, results
 from lama_core.lessons.charts import chart_table
 from lama_core.lessons.lesson import ShowRun
 from lama_core.metrics.cooccurrence import STATED_FILE, load_stated
@@ -38,6 +38,7 @@ LESSON_6, LESSON_10 = (
 CARD, TWIN = (f"assets/models/{name}/README.md" for name in ("minilm-mlm", "minilm-mlm-twin"))
 STARTER, RUNS = "assets/datasets/starter/README.md", "assets/results/README.md"
 DEPARTURES, HOSTING = "docs/departures.md", "docs/hosting.md"
+GENERATION, PROTOCOL = "docs/generation.md", "docs/protocol.md"
 DOCUMENTS = [
     *ROOT.glob("assets/lessons/*.toml"), *ROOT.glob("assets/*/**/README.md"),
     *ROOT.glob("docs/*.md"), ROOT / "README.md",
@@ -211,7 +212,23 @@ def generated_shares(prompts: str) -> list[str]:
     return [percent(float(share.mean())) for share in (pd.Series(run.column("contains")), right)]
 
 
+def one_way(name: str) -> list[str]:
+    """SmolLM2's facts of all ways; P@1 of a way with its interval, and facts known in it only."""
+    table = results(ways=True)
+    line = table[(table["relation"] == "all") & (table["way"] == name)].iloc[0]
+    shares = (percent(line[column]) for column in ("p_at_1", "low", "high"))
+    return [f"{line['n']:,}", *shares, f"{line['n_only']:,}"]
+
+
 CLAIMS = (
+    Claim(GENERATION, "the bundled runs of SmolLM2 on the {} facts that count in all of them:",
+          lambda: one_way("whole answers")[:1]),
+    Claim(GENERATION, "| word at a blank (left context) | 15,809 words | {} | {} to {} | {} |",
+          lambda: one_way("word at a blank")[1:]),
+    Claim(GENERATION, "| whole answers | the relation's objects | {} | {} to {} | {} |",
+          lambda: one_way("whole answers")[1:]),
+    Claim(GENERATION, "| generated answer, 0 examples | any text | {} | {} to {} | {} |",
+          lambda: one_way("generated answer")[1:]),
     Claim(DEPARTURES, "without examples {} % contain a right answer and {} % are right; with three "
           "examples {} and {} %.",
           lambda: [*generated_shares("questions, 0-shot"), *generated_shares("questions, 3-shot")]),
@@ -286,6 +303,14 @@ OTHERS: dict[str, list[tuple[str, str]]] = {
         (HOSTING, "72 connections of one address each query SmolLM2"),
         ("README.md", "SmolLM2 135M Instruct, Hugging Face's causal model"),
         ("README.md", "`.ci/install` downloads it (93 MB"),
+        ("docs/guide.md", "*Ask MiniLM-MLM* starts a run at once"),
+        (RUNS, "The series of checkpoints `minilm-mlm@step<n>` was made with"),
+        (RUNS, "Runs of MiniLM-MLM alone rank the 22,426 words"),
+        (RUNS, "GloVe 6B with 50 dimensions"),
+        (TWIN, "- The shares of the sources that both models have"),
+        (TWIN, "| P@1 | n | minilm-mlm-twin | minilm-mlm | difference"),
+        (CARD, "The series `minilm-mlm@step0` to `minilm-mlm@step10240`"),
+        (CARD, "- It guesses if the training text has no information:"),
     ],
     "counted by hand when the facts were checked": [
         (STARTER, "The starter facts have 40 of the 41 relations"),
@@ -293,6 +318,9 @@ OTHERS: dict[str, list[tuple[str, str]]] = {
     ],
     "of version 0.1 or of the earlier weights, neither of which is in the project": [
         (LESSON_6, "In version 0.1, 21 of the 234 wordings of the starter"),
+        (CARD, "Of the starter facts' wordings of version 0.1, 21 of 234 had"),
+        (PROTOCOL, "In version 0.1, 21 of the 234 templates and paraphrases"),
+        (TWIN, "With them and earlier weights of both models"),
         (LESSON_6, "On continents (P30) MiniLM-MLM was then 49 and 48 points"),
         (DEPARTURES, "With the earlier weights MiniLM-MLM had 23.7"),
         (DEPARTURES, "**Effect.** On the starter analogies (MiniLM-MLM with its earlier"),
@@ -306,6 +334,8 @@ OTHERS: dict[str, list[tuple[str, str]]] = {
         (DEPARTURES, "**Effect.** On P36 of the starter facts (MiniLM-MLM, 19 prompts"),
     ],
     "measured with the command or the library that the document names": [
+        (GENERATION, "A local causal model computes the tokens that the prompts"),
+        (TWIN, "No template or paraphrase of the starter facts has the form"),
         (DEPARTURES, "**Effect.** On LAMA's T-REx (`probe --dataset lama"),
         (DEPARTURES, "**Effect.** The candidates matter most:"),
         (DEPARTURES, "**Effect.** On the bundled study of MiniLM-MLM (mined prompts)"),
@@ -331,7 +361,7 @@ def sentences(path: Path) -> Iterator[str]:
     if path.suffix == ".toml":
         parts = list(of_values(tomllib.loads(content)))
     else:
-        content = re.sub(r"```.*?```|^    .*$", "", content, flags=re.S | re.M)
+        content = re.sub(r"```.*?```|^    [^\n]*$", "", content, flags=re.S | re.M)
         parts = re.split(r"\n\s*\n|\n(?=- |\| |#)", content)
     for part in parts:
         text = " ".join(part.split())
