@@ -262,7 +262,9 @@ class ScoresView(View[ScoresRequest, Scores]):
         """Yield each run's facts from training sources; with published scores, partial data."""
         for info, found in zip(shown.infos, shown.found.origins, strict=True):
             if found is not None:
-                yield sentence(found, shown.names[info.id], k=shown.request.k, counts=info.counts)
+                name = shown.names[info.id]
+                head = "" if name == info.model else f"{name}: "
+                yield head + sentence(found, info.model, k=shown.request.k, counts=info.counts)
         for info in shown.infos if shown.request.published else ():
             counts = [(one.source, one.n + one.n_excluded) for one in info.relations]
             shares = lama_shares(info.dataset, counts) if info.prompts == "manual" else ()

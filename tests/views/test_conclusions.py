@@ -20,6 +20,7 @@ from lama_core.views.margins import margins
 from lama_core.views.mentions import LEAST_FACTS, mentions, panels
 from lama_core.views.ranks import ranks
 from lama_core.views.relation_types import relation_types
+from lama_core.views.scores import scores
 from lama_core.views.slices import slices
 from lama_core.views.training import training
 from lama_core.views.view import Shown, show
@@ -253,3 +254,10 @@ def test_slices_name_the_run_that_depends_most_on_the_chosen_way() -> None:
     spread = table.groupby("run")["p_at_k"].agg(lambda shares: shares.max() - shares.min())
     assert shown.conclusion.startswith(f"For {shown.names[spread.idxmax()]}, ")
     assert "no type" in set(shown.figure.frame["row"])
+
+
+def test_the_training_sources_are_those_of_the_model_not_of_its_run() -> None:
+    shown = show(scores.view, scores.request(runs=("starter-minilm_mlm-ten_sentences",)))
+    (note,) = scores.view.notes(shown)
+    assert note.startswith("minilm-mlm, ten-sentences: ")
+    assert "come from sources that minilm-mlm was trained on." in note
