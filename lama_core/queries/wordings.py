@@ -416,7 +416,7 @@ class RelationKind(QueryKind[RelationRequest, RelationQuestion, RelationModelAns
         question = answer.asked.shared
         known = ", ".join(question.objects) or "none"
         gold = question.gold or "-"
-        yield f"{question.relation} {question.label} of {question.subject}, gold answer: {gold}"
+        yield f"{question.relation} {question.label}: {question.subject}, gold answer: {gold}"
         yield f"objects in {question.dataset}: {known}"
         if question.n_left_out:
             n = len(question.wordings)

@@ -28,7 +28,7 @@ BATCH = Path(__file__).parents[1] / "a few sentences.csv"
         (
             ("relation", "P37", "--subject", "Switzerland"),
             (
-                "P37 official language of Switzerland, gold answer: ",
+                "P37 official language: Switzerland, gold answer: ",
                 "objects in starter: ",
                 "paraphrase (starter)",
                 "negated (starter)",
