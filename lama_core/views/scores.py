@@ -262,9 +262,10 @@ class ScoresView(View[ScoresRequest, Scores]):
         """Yield each run's facts from training sources; with published scores, partial data."""
         for info, found in zip(shown.infos, shown.found.origins, strict=True):
             if found is not None:
-                name = shown.names[info.id]
-                head = "" if name == info.model else f"{name}: "
-                yield head + sentence(found, info.model, k=shown.request.k, counts=info.counts)
+                name, plain = shown.names[info.id], info.prompts == "manual"
+                said = name if plain else info.model
+                text = sentence(found, said, k=shown.request.k, counts=info.counts)
+                yield text if plain else f"{name}: {text}"
         for info in shown.infos if shown.request.published else ():
             counts = [(one.source, one.n + one.n_excluded) for one in info.relations]
             shares = lama_shares(info.dataset, counts) if info.prompts == "manual" else ()
