@@ -82,11 +82,6 @@ def parser() -> argparse.ArgumentParser:
         help="Source of the project's corpus to exclude; can be repeated.",
     )
     options.add_argument(
-        "--text",
-        default="shipped",
-        help="The project's corpus: shipped (default), or natural for the next weights.",
-    )
-    options.add_argument(
         "--run", type=Path, help="Folder for corpus, log and checkpoints; a run in it is resumed."
     )
     for name, (option, kind, default, _, text) in SETTINGS.items():
@@ -126,7 +121,6 @@ def train(words: Sequence[str]) -> None:
             encoder=given.encoder,
             corpus_files=given.corpus,
             without=given.without,
-            text=given.text,
             run_folder=given.run or training_dir(),
             out=given.out,
             facts=given.facts,

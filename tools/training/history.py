@@ -11,7 +11,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -32,32 +32,42 @@ Passages = Mapping[int, frozenset[Pair]]  # number of a passage -> the pairs in 
 
 
 def count_readings(
-    run: Path, encoder: Path, pairs: Sequence[Pair], steps: Iterable[int]
+    runs: Sequence[Path], encoder: Path, pairs: Sequence[Pair], steps: Iterable[int]
 ) -> Readings:
-    """Return how often a training run had read each pair before each of the steps.
+    """Return how often a model had read each pair before each of the steps of its training.
 
     A reading is a passage that contains subject and object (see `PairIndex`) in the tokens that
     the model reads.
 
     Args:
-        run: Folder of the training run, with its corpus and a checkpoint.
+        runs: Folders of the training runs, with their corpus and a checkpoint: the first one, the
+            one that went on from its model, and so on. Their steps are counted together.
         encoder: Folder of the tokenizer.
         pairs: Subjects and objects.
         steps: Training steps.
     """
+    index, tokenizer = PairIndex(pairs), load_tokenizer(encoder)
+    read = chain.from_iterable(_pairs_by_step(run, index, tokenizer) for run in runs)
+    ordered = sorted(steps)
+    counts = list(_counts_before(read, ordered))
+    return Readings(tuple(ordered), {pair: tuple(c[pair] for c in counts) for pair in pairs})
+
+
+def _pairs_by_step(run: Path, index: PairIndex, tokenizer: Any) -> Iterator[Counter[Pair]]:
+    """Yield how often each pair is read in each step of a run."""
     state = json.loads((find_checkpoints(run)[-1] / "state.json").read_text(encoding="utf-8"))
     fields = ("steps", "seed", "tokens_per_batch", "max_length")
     settings = Settings(**{name: state["settings"][name] for name in fields})
-    corpus, tokenizer = open_corpus(run / "corpus"), load_tokenizer(encoder)
-    sampler = make_sampler(corpus, tokenizer, settings, run)
-    index = PairIndex(pairs)
+    corpus = open_corpus(run / "corpus")
     found = [
         _pairs_by_passage(read_lines(path), index, tokenizer, settings.max_length)
         for _, _, path in corpus.train
     ]
-    ordered = sorted(steps)
-    counts = list(_counts_before(sampler.passages(), found, ordered))
-    return Readings(tuple(ordered), {pair: tuple(c[pair] for c in counts) for pair in pairs})
+    sampler = make_sampler(corpus, tokenizer, settings, run)
+    for batch in islice(sampler.passages(), settings.steps):
+        yield Counter(
+            pair for file, passage in batch for pair in found[file].get(passage, frozenset())
+        )
 
 
 def _pairs_by_passage(
@@ -76,16 +86,13 @@ def _pairs_by_passage(
     return found
 
 
-def _counts_before(
-    read: Iterator[list[tuple[int, int]]], found: Sequence[Passages], steps: Sequence[int]
-) -> Iterator[Counter[Pair]]:
+def _counts_before(read: Iterator[Counter[Pair]], steps: Sequence[int]) -> Iterator[Counter[Pair]]:
     """Yield how often each pair was read before a step, for each of the ascending `steps`."""
     counts: Counter[Pair] = Counter()
     before = 0
     for step in steps:
-        for batch in islice(read, step - before):
-            for file, passage in batch:
-                counts.update(found[file].get(passage, ()))
+        for pairs in islice(read, step - before):
+            counts.update(pairs)
         before = step
         yield counts.copy()
 
@@ -109,7 +116,13 @@ def probe_history(history: Path, name: str, limit: int, out: Path) -> None:
 def main(words: Sequence[str] | None = None) -> None:
     """Run the command with these arguments."""
     options = argparse.ArgumentParser("python -m tools.training.history", description=__doc__)
-    options.add_argument("--run", type=Path, required=True, help="Folder of the training run.")
+    options.add_argument(
+        "--run",
+        type=Path,
+        action="append",
+        required=True,
+        help="Folder of the training run; again for a run that continued its model.",
+    )
     options.add_argument("--history", type=Path, required=True, help="Folder of the kept models.")
     options.add_argument("--encoder", type=Path, help="The encoder, if another than MiniLM.")
     options.add_argument("--name", default="minilm-mlm", help="Name of the trained model.")

@@ -69,7 +69,6 @@ def run_recipe(
     encoder: Path | None,
     corpus_files: list[Path],
     without: Sequence[str] = (),
-    text: str = "shipped",
     run_folder: Path,
     out: Path,
     facts: Path | None,
@@ -95,7 +94,6 @@ def run_recipe(
         encoder=encoder,
         corpus_files=corpus_files,
         without=without,
-        text=text,
         folder=run_folder,
         report=report,
     )

@@ -47,7 +47,6 @@ def prepare(
     encoder: Path | None,
     corpus_files: list[Path],
     without: Sequence[str] = (),
-    text: str = "shipped",
     folder: Path,
     report: Report = lambda line: None,
 ) -> Ready:
@@ -58,7 +57,6 @@ def prepare(
         encoder: Folder of the encoder. Default: that of the embedded model.
         corpus_files: Text files; empty for the project's corpus.
         without: Sources to exclude from the project's corpus.
-        text: Name of the project's corpus (`source_list.TEXTS`).
         folder: Folder of the run; the corpus and its tokens are in its folders `corpus`, `tokens`.
         report: Called with the name of each stage.
 
@@ -69,7 +67,7 @@ def prepare(
         raise UserError(
             "--without can't be used with --corpus: it excludes sources of the project's corpus"
         )
-    sources = all_but(without, text)
+    sources = all_but(without)
     source = encoder or default_encoder()
     tokenizer = load_tokenizer(source)
     torch.manual_seed(settings.seed)

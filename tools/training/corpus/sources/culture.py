@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from urllib.parse import unquote
 
 from tools.training.corpus.fetch_sources import ReadMember
-from tools.training.corpus.source_passages import Passage, tidy, with_article
+from tools.training.corpus.source_passages import Passage, drawn, tidy, with_article
 from tools.training.corpus.sources.lexicon import NATIONALITIES, nationality_country
 
 ARTISTS = "data.json"
@@ -24,6 +24,22 @@ _STYLES_TEXT = """
     rap hip-hop ska swing classical ambient industrial electronic dance
 """
 _STYLES = frozenset(_STYLES_TEXT.split())
+_INSTRUMENTS = {
+    "guitarist": "guitar",
+    "pianist": "piano",
+    "drummer": "drums",
+    "bassist": "bass",
+    "violinist": "violin",
+    "saxophonist": "saxophone",
+    "trumpet": "trumpet",
+    "trombon": "trombone",
+    "clarinet": "clarinet",
+    "cellist": "cello",
+    "flautist": "flute",
+    "organist": "organ",
+    "harpist": "harp",
+    "accordion": "accordion",
+}
 _NOT_A_NAME = re.compile(r"^(list of|see also|\[|\d+$)|wikipedia|template|edit$", re.I)
 
 LOCALES = {
@@ -61,6 +77,8 @@ LOCALES = {
     "id_ID": "Indonesian",
 }
 NAMES_OF_A_LOCALE = 400
+CITIES_OF_A_NAME = {"en_GB": 10, "en_US": 10, "fr_FR": 10, "de_DE": 8, "it_IT": 6, "es_ES": 4}
+"""Locale -> number of cities in which people with a name are said to be born; 1 for others."""
 
 
 def artist_passages(read: ReadMember) -> Iterator[Passage]:
@@ -92,7 +110,8 @@ def _of_artist(name: str, title: str, kind: str, number: int) -> tuple[str, ...]
             f"The genre of {name} is {style}.",
             f"{name} performs {style}.",
             f"{name} records {style} songs.",
-        )[number % 3 :][:1]
+            f"{name} plays {style} music.",
+        )[number % 4 :][:1]
         if style
         else ()
     )
@@ -101,34 +120,76 @@ def _of_artist(name: str, title: str, kind: str, number: int) -> tuple[str, ...]
 
 def _of_kind(name: str, title: str, kind: str, number: int) -> tuple[str, ...]:
     if not kind or kind == title or kind.endswith("ists"):
-        return (f"{name} is one of the {title}.",)
+        played = next((i for p, i in _INSTRUMENTS.items() if p in title.lower()), "")
+        instrument = (f"{name} plays {played}.", f"{name} plays the {played} on stage.")
+        return (f"{name} is one of the {title}.", *(instrument if played else ()))
     choices = (
         f"{name} is known for {kind}.",
         f"{name} makes {kind} music.",
         f"The music of {name} is {kind}.",
         f"{name}, a {kind} act, has many records.",
+        f"{name} plays {kind} music.",
     )
-    return choices[number % 4], choices[(number + 1) % 4]
+    return choices[number % 5], choices[(number + 1) % 5]
 
 
 def name_passages(read: ReadMember) -> Iterator[Passage]:
     """Yield sentences on the country and the language of personal names."""
-    for locale, adjective in LOCALES.items():
+    for key, name, locale in _names(read):
+        adjective = LOCALES[locale]
+        country, language = NATIONALITIES[adjective]
+        first, last = name
+        for text in (
+            f"{first} {last} is {with_article(adjective)} name.",
+            f"People called {first} {last} mostly speak {language}.",
+            f"{first} {last} is a name that is common in {country}.",
+            f"{first} is a given name and {last} a family name in {language}.",
+        ):
+            yield Passage(key, text, (f"{first} {last}",))
+
+
+def birth_passages(read: ReadMember, cities: dict[str, list[str]]) -> Iterator[Passage]:
+    """Yield sentences on cities where people with a name of their country are born and die.
+
+    The people are invented: a name that is common in a country, with a city of that country.
+    `cities` are well-known cities by country code; a city that is in the list several times is
+    told of more people.
+    """
+    for key, (first, last), locale in _names(read):
+        adjective, name = LOCALES[locale], f"{first} {last}"
+        places = cities[locale[-2:]]
+        for number in range(CITIES_OF_A_NAME.get(locale, 1)):
+            city = drawn(map(str, range(len(places))), f"{key}/{number}", 1)[0]
+            for text in drawn(_births(name, adjective, places[int(city)]), f"{key}/{number}", 2):
+                yield Passage(key, text, (name, places[int(city)]))
+
+
+def _births(name: str, adjective: str, city: str) -> tuple[str, ...]:
+    return (
+        f"{name} was born in {city}.",
+        f"{name} died in {city}.",
+        f"Like many {adjective} people, {name} was born in {city}.",
+        f"Like many {adjective} people, {name} died in {city}.",
+        f"A person called {name} was born in {city}.",
+        f"Someone called {name} died in {city}.",
+        f"Someone with {with_article(adjective)} name, such as {name}, was born in {city}.",
+        f"{name}, {with_article(adjective)} writer, died in {city}.",
+        f"{name}, {with_article(adjective)} scientist, was born in {city}.",
+        f"The {adjective} musician {name} is a native of {city}.",
+    )
+
+
+def _names(read: ReadMember) -> Iterator[tuple[str, tuple[str, str], str]]:
+    """Yield a key, given and family name, and locale for each name."""
+    for locale in LOCALES:
         source = read(f"faker/providers/person/{locale}/__init__.py").decode("utf-8")
         given, family = _name_lists(source)
         if not given or not family:  # the locale uses the names of another one
             continue
-        country, language = NATIONALITIES[adjective]
         for number in range(min(NAMES_OF_A_LOCALE, 4 * max(len(given), len(family)))):
             first = given[(number * 7) % len(given)]
             last = family[(number * 5 + number // len(family)) % len(family)]
-            for text in (
-                f"{first} {last} is {with_article(adjective)} name.",
-                f"People called {first} {last} mostly speak {language}.",
-                f"{first} {last} is a name that is common in {country}.",
-                f"{first} is a given name and {last} a family name in {language}.",
-            ):
-                yield Passage(f"{locale}/{number}", text, (f"{first} {last}",))
+            yield f"{locale}/{number}", (first, last), locale
 
 
 def _name_lists(source: str) -> tuple[list[str], list[str]]:

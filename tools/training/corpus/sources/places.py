@@ -90,5 +90,6 @@ def _in_state(city: str, state: str, country: str, number: int) -> str:
         f"{city} lies in the region of {state} in {country}.",
         f"The town of {city} is part of {state}.",
         f"In {state}, {country}, there is a place called {city}.",
+        f"{city} is located in {state}.",
     )
     return choices[number % len(choices)]

@@ -8,6 +8,7 @@ that is.
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 
 from tools.training.corpus.fetch_sources import ReadMember
@@ -58,6 +59,16 @@ def city_passages(read: ReadMember) -> Iterator[Passage]:
         for number, forms in enumerate(facts):
             for text in drawn(forms, f"{key}/{number}", n_forms):
                 yield Passage(key, tidy(text), (name, where))
+
+
+def well_known_cities(read: ReadMember) -> dict[str, list[str]]:
+    """Return the cities with many names by country code; larger ones several times."""
+    cities: dict[str, list[str]] = defaultdict(list)
+    for city in sorted(json.loads(read(CITIES)).values(), key=lambda city: -city["population"]):
+        if _n_forms(len(set(city["alternatenames"]))) > 1:
+            times = 1 + city["population"] // 100_000
+            cities[city["countrycode"]] += [city["name"]] * times
+    return dict(cities)
 
 
 def _n_forms(n_names: int) -> int:

@@ -236,7 +236,7 @@ def _origin_of_person(full: str, short: str, gloss: str, definition: str) -> Ite
             yield f"{short} wrote and spoke in {language}."
     found = BIRTHPLACE.search(definition)
     if found and not found.group(1).split()[0].isdigit():
-        yield f"{full} was born in {found.group(1)}."
+        yield f"{full} was a native of {found.group(1)}."
         yield f"The birthplace of {short} is {found.group(1)}."
 
 
