@@ -20,9 +20,9 @@ from lama_core.lessons.charts import chart_table
 from lama_core.lessons.lesson import ShowRun
 from lama_core.metrics.cooccurrence import STATED_FILE, load_stated
 from lama_core.metrics.fact_answers import join_answers
-from lama_core.metrics.origins import gain_from_training
+from lama_core.metrics.origins import gain_from_training, trained_on
 from lama_core.metrics.readings import readings_of
-from lama_core.metrics.slices import PAIR_SEEN, slice_differences
+from lama_core.metrics.slices import PAIR_SEEN, WORDING_SEEN, slice_differences
 from lama_core.paths import ASSETS
 from lama_core.rounding import fixed, percent
 from lama_core.runs.find import bundled_dir, list_runs
@@ -31,9 +31,9 @@ from lama_core.runs.series import find_series
 from lama_core.scoring.ranking import Ranking
 
 ROOT = Path(__file__).resolve().parents[1]
-LESSON_6, LESSON_10 = (
+LESSON_3, LESSON_6, LESSON_10 = (
     f"assets/lessons/{name}.toml"
-    for name in ("6-where-knowledge-comes-from", "10-when-facts-appear")
+    for name in ("3-negation", "6-where-knowledge-comes-from", "10-when-facts-appear")
 )
 CARD, TWIN = (f"assets/models/{name}/README.md" for name in ("minilm-mlm", "minilm-mlm-twin"))
 STARTER, RUNS = "assets/datasets/starter/README.md", "assets/results/README.md"
@@ -60,6 +60,12 @@ def series() -> tuple[Run, ...]:
     return tuple(Run(info) for one in found if one.name == "minilm-mlm" for info in one.runs)
 
 
+def steps_of_stages() -> list[str]:
+    """Steps of both stages of MiniLM-MLM's training, which end with the last two checkpoints."""
+    first, last = (int(run.info.model.rpartition("step")[2]) for run in series()[-2:])
+    return [f"{first:,}", f"{last - first:,}"]
+
+
 def chart(figure: str, row: str) -> str:
     """A value of lesson 10's charts, in percent."""
     table = chart_table(list(series()), ShowRun(figure=figure, models=("minilm-mlm",)))  # type: ignore[arg-type]
@@ -69,7 +75,7 @@ def chart(figure: str, row: str) -> str:
 def first_answer(step: int) -> str:
     """The first answer to lesson 10's query at a step."""
     (run,) = (one for one in series() if one.info.model.endswith(f"step{step}"))
-    (row,) = (run.facts["query"] == "In Norway, the capital is [MASK].").to_numpy().nonzero()[0]
+    (row,) = (run.facts["query"] == "The capital of Bangladesh is [MASK].").to_numpy().nonzero()[0]
     return str(run.top.words[row][0])
 
 
@@ -129,6 +135,30 @@ def twins_on_pairs(name: str) -> list[str]:
     return [f"{line['n']:,}", *shares, *(percent(end, signed=True) for end in ends)]
 
 
+def twins_on_wordings(name: str) -> list[str]:
+    """Facts with a wording in these texts, and MiniLM-MLM's points ahead of its twin on them."""
+    lines = slice_differences(join_answers(twins()))
+    line = lines[(lines["by"] == WORDING_SEEN) & (lines["slice"] == name)].iloc[0]
+    return [f"{line['n']:,}", percent(line["difference"])]
+
+
+def twins_by_wording(name: str) -> list[str]:
+    """MiniLM-MLM's points ahead of its twin on facts with a wording in these texts; the facts."""
+    lines = slice_differences(join_answers(twins()))
+    line = lines[(lines["by"] == WORDING_SEEN) & (lines["slice"] == name)].iloc[0]
+    ends = [percent(line[end]) for end in ("low", "high")]
+    return [percent(line["difference"], signed=True), *ends, f"{line['n']:,}"]
+
+
+def negated_answers(state: str) -> list[str]:
+    """MiniLM-MLM's first answers for a state's capital with "not" and without it."""
+    infos = list_runs([bundled_dir()], kinds=("contrast",))
+    (info,) = (one for one in infos if one.prompts == "negated")
+    facts = Run(info).facts
+    line = facts[facts["query"] == f"The capital of {state} is not [MASK]."].iloc[0]
+    return [str(line["first"]), str(line["plain_first"])]
+
+
 def twins_by_relation() -> list[str]:
     """In how many relations MiniLM-MLM is ahead, of how many; behind; equal."""
     found = metrics.compare(*twins()).over_relations
@@ -138,7 +168,7 @@ def twins_by_relation() -> list[str]:
 def twins_gain() -> list[str]:
     """MiniLM-MLM's gain in facts, and the share of it on facts of its sources."""
     gain = gain_from_training(*reversed(twins()))
-    return [str(gain.n), f"{100 * gain.share:.0f}"]
+    return [f"{gain.n:,}", f"{100 * gain.share:.0f}"]
 
 
 def wordnet_in_the_twins_text() -> list[str]:
@@ -212,6 +242,13 @@ def generated_shares(prompts: str) -> list[str]:
     return [percent(float(share.mean())) for share in (pd.Series(run.column("contains")), right)]
 
 
+def on_wordings() -> list[str]:
+    """MiniLM-MLM's P@1 on the main wordings seen in training, and on the others, in percent."""
+    found = trained_on(run_of("minilm-mlm"))
+    assert found is not None
+    return [percent(part.p_at_k) for part in (found.seen, found.unseen)]
+
+
 def one_way(name: str) -> list[str]:
     """SmolLM2's facts of all ways; P@1 of a way with its interval, and facts known in it only."""
     table = results(ways=True)
@@ -221,6 +258,8 @@ def one_way(name: str) -> list[str]:
 
 
 CLAIMS = (
+    Claim(PROTOCOL, "P@1 on either kind of wordings, too: {} % and {} % with the main ones.",
+          on_wordings),
     Claim(GENERATION, "the bundled runs of SmolLM2 on the {} facts that count in all of them:",
           lambda: one_way("whole answers")[:1]),
     Claim(GENERATION, "| word at a blank (left context) | 15,809 words | {} | {} to {} | {} |",
@@ -233,19 +272,29 @@ CLAIMS = (
           "examples {} and {} %.",
           lambda: [*generated_shares("questions, 0-shot"), *generated_shares("questions, 3-shot")]),
     Claim(LESSON_10, "{} % at step 1,024, {} % at step 2,048 and {} % at the last step",
-          lambda: [chart("training", f"step {n}") for n in ("1,024", "2,048", "10,240")]),
-    Claim(LESSON_10, "is *{}* at step 64, *{}* at step 256, *{}* at step 1,024, *{}* at step "
-          "4,096, and *{}* from step 8,192 on",
-          lambda: [first_answer(step) for step in (64, 256, 1024, 4096, 8192)]),
+          lambda: [chart("training", f"step {n}") for n in ("1,024", "2,048", "12,800")]),
+    Claim(LESSON_10, "is *{}* at step 64, *{}* at step 256, *{}* at step 512, *{}* at step 1,024, "
+          "*{}* at step 4,096, *{}* at step 8,192, and *{}* again at the last step",
+          lambda: [first_answer(step) for step in (64, 256, 512, 1024, 4096, 8192, 12800)]),
     Claim(LESSON_10, "Japan and Tokyo together in {} passages, and Russia and Moscow in {}.",
-          lambda: [str(pair_readings("Japan", "Tokyo")), str(pair_readings("Russia", "Moscow"))]),
+          lambda: [f"{pair_readings('Japan', 'Tokyo'):,}", str(pair_readings("Russia", "Moscow"))]),
     Claim(LESSON_10, "{} % are right, of those read 64 times or more {} %",
           lambda: [chart("readings", row) for row in ("never", "64 times or more")]),
     Claim(LESSON_10, "{} % of the facts read once are right, and {} % of those read 2 to 3 times",
           lambda: [chart("readings", row) for row in ("once", "2 to 3 times")]),
-    Claim(LESSON_10, "was trained, in {} steps",
-          lambda: [f"{int(series()[-1].info.model.rpartition('step')[2]):,}"]),
+    Claim(LESSON_10, "was trained, in {} steps of about 8,192 tokens, and {} of about 2,048",
+          steps_of_stages),
     Claim(LESSON_6, "a text of {} million words", lambda: [f"{corpus_words('minilm-mlm'):.0f}"]),
+    Claim(LESSON_6, "{} facts whose wording is only in MiniLM-MLM's text, it is {} points ahead",
+          lambda: twins_on_wordings("in minilm-mlm's text alone")),
+    Claim(LESSON_6, "{} facts whose wording is in both texts, it is {} points ahead",
+          lambda: twins_on_wordings("in both texts")),
+    Claim(LESSON_6, "the {} whose wording is in neither, {}.",
+          lambda: twins_on_wordings("in neither text")),
+    Claim(LESSON_3, "in *The capital of California is not ___*, MiniLM-MLM ranks *{}* first, and "
+          "no longer *{}*; in *The capital of Connecticut is not ___* a word of another kind, "
+          "*{}*.",
+          lambda: [*negated_answers("California"), negated_answers("Connecticut")[0]]),
     Claim(TWIN, "| over relations | {} relations | {} | {} | {} | {} to {} |",
           partial(twins_over, "relations")),
     Claim(TWIN, "| over facts | {} facts | {} | {} | {} | {} to {} |",
@@ -259,6 +308,12 @@ CLAIMS = (
     Claim(TWIN, "minilm-mlm is ahead in {} of the {} relations, behind in {} and equal in {}.",
           twins_by_relation),
     Claim(TWIN, "Of its gain ({} facts) {} % are facts from", twins_gain),
+    Claim(TWIN, "{} points ({} to {}) on the {} facts whose wording is in minilm-mlm's text alone",
+          lambda: twins_by_wording("in minilm-mlm's text alone")),
+    Claim(TWIN, "{} ({} to {}) on the {} whose wording is in neither text",
+          lambda: twins_by_wording("in neither text")),
+    Claim(TWIN, "{} ({} to {}) on the {} whose wording is in both",
+          lambda: twins_by_wording("in both texts")),
     Claim(TWIN, "Of the {} starter facts from WordNet that count, {} have both names",
           wordnet_in_the_twins_text),
     Claim(DEPARTURES, "run has {} filtered and {} raw on T-REx, and {} and {} on ConceptNet",
@@ -296,7 +351,8 @@ OTHERS: dict[str, list[tuple[str, str]]] = {
     "a question, a setting or a size, not a result": [
         (LESSON_6, "If the answer occurs 10 to 99 times in the training text:"),
         (LESSON_10, "MiniLM-MLM, first 20 a relation"),
-        (TWIN, "10,240 steps of about 2,048 tokens in one run"),
+        (TWIN, "The data has 20 of LAMA's 41 T-REx relations."),
+        (CARD, "- First stage: 10,240 steps of about 8,192 tokens"),
         (DEPARTURES, "Numbers of MiniLM-MLM are of its current weights, except"),
         (HOSTING, "This also downloads SmolLM2 into"),
         (HOSTING, "The container runs `lama-explorer app --public` as user 1000"),
@@ -309,7 +365,7 @@ OTHERS: dict[str, list[tuple[str, str]]] = {
         (RUNS, "GloVe 6B with 50 dimensions"),
         (TWIN, "- The shares of the sources that both models have"),
         (TWIN, "| P@1 | n | minilm-mlm-twin | minilm-mlm | difference"),
-        (CARD, "The series `minilm-mlm@step0` to `minilm-mlm@step10240`"),
+        (CARD, "The series `minilm-mlm@step0` to `minilm-mlm@step12800`"),
         (CARD, "- It guesses if the training text has no information:"),
     ],
     "counted by hand when the facts were checked": [
@@ -317,11 +373,9 @@ OTHERS: dict[str, list[tuple[str, str]]] = {
         (STARTER, "**About 7,000 facts, including the cloze questions, were not checked"),
     ],
     "of version 0.1 or of the earlier weights, neither of which is in the project": [
-        (LESSON_6, "In version 0.1, 21 of the 234 wordings of the starter"),
-        (CARD, "Of the starter facts' wordings of version 0.1, 21 of 234 had"),
+        (CARD, "The second stage alone forgot some of the first"),
+        (CARD, "Earlier weights of this model, on the same facts"),
         (PROTOCOL, "In version 0.1, 21 of the 234 templates and paraphrases"),
-        (TWIN, "With them and earlier weights of both models"),
-        (LESSON_6, "On continents (P30) MiniLM-MLM was then 49 and 48 points"),
         (DEPARTURES, "With the earlier weights MiniLM-MLM had 23.7"),
         (DEPARTURES, "**Effect.** On the starter analogies (MiniLM-MLM with its earlier"),
         (DEPARTURES, "**Effect.** Until scoring version 3 the first of the two words"),
@@ -330,12 +384,15 @@ OTHERS: dict[str, list[tuple[str, str]]] = {
         (DEPARTURES, "**Effect.** bf16 can swap words of nearly equal probability:"),
         (DEPARTURES, "**Effect.** Sums of floating-point numbers depend on their order"),
     ],
+    "counted by tests/tools/corpus/test_forms.py": [
+        (STARTER, "Of the 235 templates and paraphrases, 38 have such a form"),
+        (PROTOCOL, "Of the 235 templates and paraphrases, 38 have the form"),
+    ],
     "measured by a slow test, tests/probes/prompts/test_fitted_on_all.py": [
         (DEPARTURES, "**Effect.** On P36 of the starter facts (MiniLM-MLM, 19 prompts"),
     ],
     "measured with the command or the library that the document names": [
         (GENERATION, "A local causal model computes the tokens that the prompts"),
-        (TWIN, "No template or paraphrase of the starter facts has the form"),
         (DEPARTURES, "**Effect.** On LAMA's T-REx (`probe --dataset lama"),
         (DEPARTURES, "**Effect.** The candidates matter most:"),
         (DEPARTURES, "**Effect.** On the bundled study of MiniLM-MLM (mined prompts)"),
@@ -348,6 +405,7 @@ OTHERS: dict[str, list[tuple[str, str]]] = {
         (DEPARTURES, '**Effect.** The logit of Oslo minus that of Paris'),
         (DEPARTURES, "In SmolLM2 it is 7.19, of which"),
         (DEPARTURES, "SmolLM2's log-probabilities by up to 1.1e-4"),
+        (GENERATION, "A local causal model computes the tokens that the prompts"),
         ("docs/servers.md", "SmolLM2 135M (Q4_1) on llama-cpp-python"),
     ],
 }  # fmt: skip

@@ -10,13 +10,15 @@ counts for each of them. Facts of other origins can still occur in the training 
 What an embedded model's encoder had been trained on before isn't among the sources.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from lama_core.metrics.fact_answers import AnswerFilter, by_word, join_answers
+from lama_core.metrics.sentence_forms import wordings_in_texts
+from lama_core.metrics.training_texts import label
 from lama_core.models.sources.catalog import known_models
 from lama_core.rounding import percent
 from lama_core.runs.alignment import Bools
@@ -42,12 +44,15 @@ class TrainedOn:
     """The facts that count, split by whether they come from the model's training sources.
 
     inside, outside: facts from training sources, and the others. sources: the facts of each
-    training source that has any, largest first.
+    training source that has any, largest first. seen, unseen: the facts whose wording has a form of
+    the model's training text, and whose wording hasn't; without facts if the forms are unknown.
     """
 
     inside: Part
     outside: Part
     sources: tuple[tuple[str, Part], ...]
+    seen: Part = Part(0, 0)
+    unseen: Part = Part(0, 0)
 
     @property
     def share(self) -> float:
@@ -94,7 +99,17 @@ def trained_on(
         _part(anywhere, counted, right),
         _part(~anywhere, counted, right),
         tuple(sorted(((name, part) for name, part in parts if part.n), key=lambda one: -one[1].n)),
+        *_by_wording(run, counted, right),
     )
+
+
+def _by_wording(run: Run, counted: Bools, right: Bools) -> Iterator[Part]:
+    """Yield the facts whose wording has a form of the training text, then those without."""
+    model = run.info.model
+    found = wordings_in_texts(run.facts, [model])
+    if found is not None:
+        for models in ([model], []):
+            yield _part(np.asarray(found == label(models, [model])), counted, right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,17 +156,25 @@ def sentence(found: TrainedOn, model: str, *, k: int, counts: str = "facts") -> 
     """Return the sentence shown next to the model's P@k. counts: `RunInfo.counts`."""
     inside, outside = found.inside, found.outside
     n = inside.n + outside.n
+    seen, unseen = found.seen, found.unseen
+    wording = (
+        f" The wordings of {seen.n:,} {counts} have the form of sentences in {model}'s training "
+        f"text: P@{k} is {_percent(seen)} on them, and {_percent(unseen)} on the {unseen.n:,} "
+        "whose wording hasn't."
+        if seen.n and unseen.n
+        else ""
+    )
     if not inside.n:
         return (
             f"None of these {n:,} {counts} comes from a source that {model} was trained on; they "
-            "can still occur in its training text."
+            f"can still occur in its training text.{wording}"
         )
     by_source = "; ".join(f"{name}: {_percent(part)} of {part.n:,}" for name, part in found.sources)
     others = f", and {_percent(outside)} on the other {outside.n:,}" if outside.n else ""
     return (
         f"{inside.n:,} of the {n:,} {counts} that count ({percent(found.share)} %) come from "
         f"sources that {model} was trained on. P@{k} over {counts} is {_percent(inside)} on them "
-        f"({by_source}){others}."
+        f"({by_source}){others}.{wording}"
     )
 
 

@@ -383,9 +383,9 @@ analogy = QueryFunction(
     >>> import lama_core as lama
     >>> found = lama.analogy(["Oslo", "Norway", "Paris", "___"], top_k=1)
     >>> found[["method", "rank", "word"]]
-        method  rank    word
-    0    model     1   saint
-    1  3CosAdd     1  france
-    2  3CosMul     1  france
+        method  rank       word
+    0    model     1  norwegian
+    1  3CosAdd     1     france
+    2  3CosMul     1     france
     """,
 )

@@ -387,8 +387,8 @@ rank = QueryFunction(
     >>> found = lama.rank("The Nile flows through ___.", answers)
     >>> found[["rank", "answer", "prob"]].round(2)
        rank             answer  prob
-    0     1              Egypt   1.0
-    1     2  the United States   0.0
-    2     3              Japan   0.0
+    0     1              Egypt  0.99
+    1     2  the United States  0.01
+    2     3              Japan  0.00
     """,
 )

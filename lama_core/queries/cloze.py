@@ -209,8 +209,8 @@ fill = QueryFunction(
     >>> found = lama.fill("The capital of Norway is ___.", top_k=3, gold="Oslo")
     >>> found[["rank", "word", "prob", "gold_rank"]].round(2)
        rank       word  prob  gold_rank
-    0     1       oslo  0.78          1
-    1     2     norway  0.02          1
-    2     3  norwegian  0.01          1
+    0     1       oslo  0.97          1
+    1     2  trondheim  0.01          1
+    2     3     bergen  0.01          1
     """,
 )

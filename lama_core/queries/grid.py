@@ -358,8 +358,8 @@ grid = QueryFunction(
     >>> found[["sentence", "word", "rank"]]
        sentence    word  rank
     0         1  france     1
-    1         2  france    18
-    2         1   italy     5
+    1         2  france     5
+    2         1   italy    14
     3         2   italy     1
     """,
 )

@@ -82,12 +82,12 @@ inspect = QueryFunction(
     >>> found = lama.inspect("The capital of Norway is ___.", lens="tokens")
     >>> found[["word", "token", "value"]].round(1)
        word    token  value
-    0  oslo      the    0.0
-    1  oslo  capital    8.7
+    0  oslo      the   -0.0
+    1  oslo  capital    1.9
     2  oslo       of    0.0
-    3  oslo   norway    4.7
+    3  oslo   norway    4.9
     4  oslo       is    0.0
     5  oslo      ___    NaN
-    6  oslo        .   -0.0
+    6  oslo        .    0.0
     """,
 )

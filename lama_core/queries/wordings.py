@@ -486,10 +486,10 @@ relation = QueryFunction(
         UserError: If the dataset, relation, model or candidate list is unknown.
 
     >>> import lama_core as lama
-    >>> found = lama.relation("P36", subject="Norway")
+    >>> found = lama.relation("P30", subject="Norway")
     >>> found[["kind", "word", "gold_rank"]].head(2)
              kind    word  gold_rank
-    0      manual    oslo          1
-    1  paraphrase  norway          6
+    0      manual  norway          7
+    1  paraphrase  europe          1
     """,
 )

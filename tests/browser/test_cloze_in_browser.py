@@ -20,8 +20,9 @@ def test_the_first_screen_answers_its_example(page: Page, app_url: str) -> None:
     expect(page.get_by_role("textbox", name="Sentence with a blank")).to_have_value(
         "The capital of France is ___."
     )
-    expect(page.locator("table.lx")).to_have_count(n_here)
-    for number in range(n_here):
+    # A stored run answers for the model that isn't here.
+    expect(page.locator("table.lx")).to_have_count(len(MODELS))
+    for number in range(len(MODELS)):
         expect(page.locator("table.lx").nth(number).locator("tbody tr")).to_have_count(5)
     buttons = page.get_by_role("button", name=re.compile("^Get it"))
     expect(buttons).to_have_count(len(MODELS) - n_here)
@@ -87,7 +88,7 @@ def test_a_typed_subject_goes_with_a_new_relation_and_a_row_leads_to_its_sentenc
     expect(page).to_have_url(re.compile("subject=Narnia"))
     field = page.get_by_role("textbox", name="Sentence with a blank")
     pick_row(page, 1, field)
-    expect(field).to_have_value("A trip to Narnia is a trip to ___.")
+    expect(field).to_have_value("The continent where you find Narnia is ___.")
     expect(page).to_have_url(re.compile("models=MiniLM-MLM"))
     expect(page).to_have_url(re.compile("context=left"))
     expect(page.locator("table.lx tbody tr")).to_have_count(5)

@@ -186,8 +186,8 @@ def test_signs_that_the_output_lacks_are_written_by_their_numbers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A table of names with accents, in an environment without UTF-8."""
-    runs = ("starter-minilm_mlm-manual", "starter-smollm2_135m-manual")
+    runs = ("starter-minilm_mlm_twin-manual", "starter-minilm_mlm-manual")
     monkeypatch.setattr(sys, "argv", ["lama_core", "compare", *runs])
     done = forked(cli.main, encoding="ascii")
     assert done.status == 0, done.said
-    assert "\\xeb" in done.out or "\\xe9" in done.out
+    assert "\\xe7" in done.out or "\\xc9" in done.out

@@ -147,8 +147,8 @@ def test_the_handout_shows_what_was_shown_and_escapes_it_all() -> None:
 
 
 def test_a_stored_answer_is_that_of_the_fact_asked_in_these_words(plain: Run) -> None:
-    rows = np.flatnonzero((plain.facts["query"] == "In Egypt, the capital is [MASK].").to_numpy())
-    stored = find_stored("In Egypt, the  capital is ___.", [plain])
+    rows = np.flatnonzero((plain.facts["query"] == "The capital of Egypt is [MASK].").to_numpy())
+    stored = find_stored("The capital of  Egypt is ___.", [plain])
     assert stored is not None and stored.run == plain.info.id
     assert stored.words == tuple(plain.top.words[rows[0]][:5]) and stored.words[0] == "cairo"
     assert stored.log_probs[0] == pytest.approx(float(plain.facts["first_log_prob"].iloc[rows[0]]))
@@ -165,7 +165,7 @@ def test_a_stored_answer_is_that_of_the_fact_asked_in_these_words(plain: Run) ->
 def test_a_run_that_ranked_fewer_words_gives_those(plain: Run, n: int) -> None:
     kept = np.broadcast_to(np.arange(10) < n, plain.top.codes.shape)
     few = Run(plain.info, top_kept=kept)
-    stored = find_stored("In Egypt, the capital is ___.", [few])
+    stored = find_stored("The capital of Egypt is ___.", [few])
     assert (len(stored.words), len(stored.log_probs)) == (n, n) if stored else n == 0
 
 

@@ -57,6 +57,17 @@ def test_a_fact_of_several_sources_counts_for_each(run: Run) -> None:
     assert found.inside.p_at_k == 1 / 3
 
 
+def test_wordings_in_the_training_text_are_counted_apart(run: Run) -> None:
+    found = trained_on(run)
+    assert found is not None
+    assert found.seen == Part(n=4, n_right=2)  # "was born in": Anna and Cleo are right
+    assert found.unseen == Part(n=4, n_right=1)  # "borders on": Land's Berlin is right
+    born = trained_on(run, relations=("P19",))
+    assert born is not None and (born.seen, born.unseen) == (Part(4, 2), Part(0, 0))
+    twin = trained_on(replace(run, info=replace(run.info, model="minilm-mlm-twin")))
+    assert twin is not None and (twin.seen, twin.unseen) == (Part(0, 0), Part(8, 3))
+
+
 def test_a_larger_k_and_some_relations_count_as_everywhere(run: Run) -> None:
     twice = trained_on(run, k=2)
     assert twice is not None and twice.inside == Part(3, 2)  # Ben's gold is second
@@ -82,7 +93,9 @@ def test_what_people_are_told_has_every_number_with_what_it_counts(run: Run) -> 
     assert sentence(found, "minilm-mlm", k=1) == (
         "3 of the 8 facts that count (37.5 %) come from sources that minilm-mlm was trained on. "
         "P@1 over facts is 33.3 % on them (WordNet: 0.0 % of 2; CIA World Factbook: 100.0 % of 1; "
-        "GeoNames: 100.0 % of 1), and 40.0 % on the other 5."
+        "GeoNames: 100.0 % of 1), and 40.0 % on the other 5. The wordings of 4 facts have the form "
+        "of sentences in minilm-mlm's training text: P@1 is 50.0 % on them, and 25.0 % on the 4 "
+        "whose wording hasn't."
     )
     near = trained_on(run, relations=("P47",))
     assert near is not None

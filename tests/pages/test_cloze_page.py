@@ -35,12 +35,12 @@ def said(app: AppTest) -> str:
 
 
 def test_the_table_has_a_row_a_wording_and_the_box_counts_those_that_agree() -> None:
-    app = opened(relation="P1376 capital of", subject="Rome")
+    app = opened(relation="P1376 capital of", subject="Madrid")
     table = app.dataframe[0].value
     assert list(table["wording"]) == [
         "manual (starter)", *["paraphrase (starter)"] * 3, "negated (starter)",
     ]  # fmt: skip
-    assert table["sentence"][0] == "Rome serves as the capital of ___."
+    assert table["sentence"][0] == "Madrid is the capital of ___."
     counted = [*table[f"{MODEL} answer"][:4]]
     assert len(set(counted)) == 1, "this model says the same in every wording"
     shown = counted[0] if "✓" in counted[0] else f"{counted[0]} ✗"
@@ -81,7 +81,7 @@ def test_an_unknown_subject_is_asked_as_it_is_without_a_rank() -> None:
     typed = opened(relation="P103 native language", subject="<b>Ada*")
     assert f"**{plain('<b>Ada*')}, native language**: starter has no such fact" in said(typed)
     assert "rank" not in "".join(typed.dataframe[0].value.columns)
-    assert typed.dataframe[0].value["sentence"][0] == "The childhood language of <b>Ada* was ___."
+    assert typed.dataframe[0].value["sentence"][0] == "The native language of <b>Ada* is ___."
 
 
 def test_a_subject_that_holds_a_blank_is_refused_in_a_sentence() -> None:
@@ -209,7 +209,7 @@ def test_a_worked_example_ranks_phrases_and_marks_the_gold() -> None:
     rio = next(row for row in table.split("<tr")[1:] if "Rio de Janeiro" in row)
     tokens = [line.split() for line in rio.split('title="')[1].split('"')[0].splitlines()]
     assert [token for token, _ in tokens] == ["rio", "de", "janeiro"]
-    assert all(float(value) < 0 for _, value in tokens)
+    assert all(float(value) <= 0 for _, value in tokens), "the model is sure: 0.00 when rounded"
     assert "Right answer <b>Brasília</b>: rank <b>" in shown and "the first" in shown
     assert shown.count("lx-strip") == 4
 
@@ -322,7 +322,7 @@ def test_an_examples_gold_goes_when_another_sentence_is_typed_and_comes_back_wit
 def test_most_of_the_probability_outside_the_candidates_is_said_and_one_click_takes_it_in() -> None:
     app = open_page("cloze", text="The doctor said that ___ would be late.", models=MODEL)
     said = next(one.value for one in app.markdown if "outside the candidates" in one.value)
-    assert "likeliest “it” (0.455)" in said
+    assert "likeliest “it” (0.310)" in said
     (button,) = (one for one in app.button if one.label == "Include function words")
     button.click().run()
     assert app.query_params["candidates"] == "words"

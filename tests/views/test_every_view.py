@@ -11,18 +11,20 @@ import lama_core as lama
 from lama_core.errors import UserError
 from lama_core.metrics.fact_answers import AnswerFilter, join_answers
 from lama_core.requests import arguments, field_values
-from lama_core.runs.find import load_run
+from lama_core.runs.find import bundled_dir, load_run
 from lama_core.views.choice import RunsRequest
 from lama_core.views.table import VIEWS
 from lama_core.views.view import Shown, View, show
 
-A, B = "starter-minilm_mlm-manual-9295c55a27", "starter-smollm2_135m-manual-a31de53809"
-C = "starter-minilm_mlm_twin-manual-a0ba68d9e5"
+A, B, C = (
+    next(bundled_dir().glob(f"starter-{model}-manual-*")).name
+    for model in ("minilm_mlm", "smollm2_135m", "minilm_mlm_twin")
+)
 STEPS = tuple(f"starter-minilm_mlm_step{step}-manual" for step in (1024, 4096, 0))
 THREE_WAYS = (
     B,
-    "starter-smollm2_135m-statements_template_0-9f45ac373f",
-    "starter-smollm2_135m-questions_0_shot-f76ff8b4c1",
+    "starter-smollm2_135m-statements_template_0",
+    "starter-smollm2_135m-questions_0_shot",
 )
 # Name of a view -> the fields of its request; without a row, the runs A and B.
 ASKED: dict[str, list[dict[str, Any]]] = {

@@ -31,7 +31,7 @@ from pages.ui.shared.url_state import title_of
 
 TWINS = {"minilm-mlm", "minilm-mlm-twin"}
 TWIN_NOTE = (
-    "The twin is MiniLM-MLM trained on less text: without eleven sources of facts, "
+    "The twin is MiniLM-MLM trained on less text: without sixteen sources of facts, "
     "such as GeoNames."
 )
 NONE: Mapping[str, bool] = {}

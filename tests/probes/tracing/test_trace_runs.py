@@ -66,7 +66,7 @@ def test_a_run_has_the_effects_that_inspect_shows(run: Run) -> None:
     assert run.info.n + run.info.n_excluded == N_FACTS
     first = next(row for row in rows if row["excluded"] is None)
     found = lama.inspect(
-        f"In {first['subject']}, the capital is [MASK].",
+        f"The capital of {first['subject']} is [MASK].",
         models=[MODEL], lens="trace", subject=first["subject"], answer=first["object"], draws=1,
         precision="fp32",
     )  # fmt: skip
