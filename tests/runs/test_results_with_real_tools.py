@@ -32,7 +32,7 @@ RELATIONS: dict[str, tuple[list[str], list[str], dict[str, int]]] = {
     "continent": (
         ["[X] is in [Y]."],
         ["Europe", "Asia", "Africa"],
-        {"Kenya": 2, "Nepal": 1, "Norway": 0},
+        {"Kenya": 2, "Nepal": 1, "Russia": 0},
     ),
 }
 TASK = """
