@@ -45,7 +45,7 @@ COMMANDS: dict[str, tuple[str, list[str]]] = {
     "cloze": ("cloze", ["cloze", "The capital of France is [MASK].", "--gold", "Paris"]),
     "cloze, full": (
         "cloze",
-        ["cloze", "The Nile is a river in ___.", "--candidates", "full", "--gold", "antarctica",
+        ["cloze", "The Nile is a river in ___.", "--candidates", "full", "--gold", "tunisia",
          "--renormalise"],
     ),
     "cloze, two blanks": ("cloze", ["cloze", "[MASK] is a city in [MASK] .", "--top-k", "3"]),
