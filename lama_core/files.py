@@ -10,6 +10,7 @@ import io
 import os
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -109,7 +110,8 @@ def _write_to_device(part: Path, device: Path) -> None:
     # Non-blocking: opening a pipe would wait for a reader.
     number = os.open(device, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(number, "wb") as out, part.open("rb") as written:
-        os.set_blocking(number, True)
+        if sys.platform != "win32":
+            os.set_blocking(number, True)
         shutil.copyfileobj(written, out)
 
 

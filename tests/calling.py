@@ -55,7 +55,7 @@ def invoke(words: Sequence[str], *, typed: str = "") -> Invoked:
         contextlib.redirect_stderr(errors),
         pytest.MonkeyPatch.context() as patch,
     ):
-        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(typed.encode())))
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(typed.encode()), encoding="utf-8"))
         try:
             cli.call(*words)
         except SystemExit as end:

@@ -10,8 +10,12 @@ import os
 import re
 import runpy
 import shutil
+import signal
+import socket
+import sys
 import tempfile
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,7 +32,11 @@ USUAL_FAMILIES = (
     "gpt2", "llama", "smollm2", "gemma3_text", "mixtral", "mamba", "xlnet", "musicgen",
     "t5", "t5gemma2",
 )  # fmt: skip
-OTHER_CPU = Path(__file__).with_name("other_cpu") / "sitecustomize.py"
+TESTS = Path(__file__).parent
+OTHER_CPU = TESTS / "other_cpu" / "sitecustomize.py"
+WITHOUT_POSIX = TESTS / "without_posix" / "sitecustomize.py"
+# The browser tests lock their gates with `fcntl`.
+collect_ignore = ["browser"] if sys.platform == "win32" else []
 CPUINFO = Path("/proc/cpuinfo")
 HIDDEN = re.compile(r" (avx512|avx_vnni|amx_|bf16|svebf16)\w*")
 USERS_HOME = "LAMA_TESTS_USERS_HOME"  # LAMA_HOME before the tests; xdist's processes inherit it
@@ -41,6 +49,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         metavar="SEED",
         help="compute as on another CPU: with other last digits, without AVX-512 and bf16",
+    )
+    parser.addoption(
+        "--without-posix",
+        action="store_true",
+        help="take away what Python lacks on Windows; skip the tests that need it",
     )
 
 
@@ -67,14 +80,27 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(restore)
     if (seed := config.getoption("--last-digits")) is not None:
         _compute_as_another_cpu(config, seed)
+    if config.getoption("--without-posix"):
+        _put_first(WITHOUT_POSIX)
+        os.environ |= {
+            "LAMA_TEST_WITHOUT_POSIX": "1",
+            "PYTHONIOENCODING": "cp1252",
+            "PYTHONWARNDEFAULTENCODING": "1",
+        }
+        runpy.run_path(str(WITHOUT_POSIX))
+
+
+def _put_first(sitecustomize: Path) -> None:
+    """Let every Python process that a test starts run this file."""
+    found = filter(None, (str(sitecustomize.parent), os.environ.get("PYTHONPATH")))
+    os.environ["PYTHONPATH"] = os.pathsep.join(found)
 
 
 def _compute_as_another_cpu(config: pytest.Config, seed: int) -> None:
     """Make this process and those that it starts compute as another CPU would."""
-    found = filter(None, (str(OTHER_CPU.parent), os.environ.get("PYTHONPATH")))
+    _put_first(OTHER_CPU)
     os.environ |= {
         "LAMA_TEST_LAST_DIGITS": str(seed),
-        "PYTHONPATH": os.pathsep.join(found),
         "ATEN_CPU_CAPABILITY": "avx2",
         "ONEDNN_MAX_CPU_ISA": "AVX2",
     }
@@ -85,6 +111,18 @@ def _compute_as_another_cpu(config: pytest.Config, seed: int) -> None:
         without.write_text(HIDDEN.sub("", CPUINFO.read_text(encoding="utf-8")), encoding="utf-8")
         os.environ["LAMA_TEST_CPUINFO"] = str(without)
     runpy.run_path(str(OTHER_CPU))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """Skip a test that itself needs what this system's Python lacks, such as `os.mkfifo`."""
+    try:
+        return (yield)
+    except AttributeError as error:
+        where = traceback.extract_tb(error.__traceback__)[-1].filename
+        if error.obj not in (os, signal, socket) or not Path(where).is_relative_to(TESTS):
+            raise
+        pytest.skip(f"this system has no {error.obj.__name__}.{error.name}")
 
 
 @pytest.hookimpl(tryfirst=True)

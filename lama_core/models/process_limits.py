@@ -1,6 +1,7 @@
 """Limits of the memory and CPU time of a process that reads untrusted files."""
 
 import math
+import sys
 import time
 
 
@@ -18,10 +19,10 @@ def limit_cpu(seconds: float) -> None:
 
 
 def _limit(name: str, value: int) -> None:
-    try:
-        import resource
-    except ImportError:  # Windows
+    if sys.platform == "win32":
         return
+    import resource
+
     what = getattr(resource, name)
     hard = resource.getrlimit(what)[1]
     soft = value if hard == resource.RLIM_INFINITY else min(value, hard)

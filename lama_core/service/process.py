@@ -7,10 +7,12 @@ open and that asks for a key. Without `start`, queries run in the calling thread
 """
 
 import gc
+import json
 import os
 import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -22,7 +24,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib import import_module
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client, Connection, Listener
+from multiprocessing.connection import Client, Listener
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
@@ -32,7 +34,11 @@ from lama_core.paths import IMPORT_ROOT
 from lama_core.queue import LOOK_SECONDS, nothing
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection, PipeConnection
+
     from lama_core.service.queries import Visitor
+
+    AnyConnection = Connection[Any, Any] | PipeConnection[Any, Any]
 
 Answer = TypeVar("Answer")
 P = ParamSpec("P")
@@ -62,7 +68,7 @@ def _ended_unexpectedly() -> Iterator[None]:
         raise UserError(ENDED) from error
 
 
-def _has_reply(connection: Connection) -> bool:
+def _has_reply(connection: "AnyConnection") -> bool:
     with _ended_unexpectedly():
         return connection.poll(LOOK_SECONDS)
 
@@ -72,12 +78,13 @@ class ScoringProcess:
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
-        parent = None if len(tempfile.gettempdir()) <= MAX_FOLDER or os.name != "posix" else "/tmp"
+        short = len(tempfile.gettempdir()) <= MAX_FOLDER or sys.platform == "win32"
+        parent = None if short else "/tmp"
         self._folder = tempfile.TemporaryDirectory(prefix="lama-explorer-", dir=parent)  # of socket
         self._lock = threading.Lock()
         self._child: subprocess.Popen[str] | None = None
-        self._address = ""
-        self._idle: list[Connection] = []  # each belongs to a waiting thread of the process
+        self._address: str | tuple[str, int] = ""
+        self._idle: list[AnyConnection] = []  # each belongs to a waiting thread of the process
 
     def launch(self) -> None:
         """Start the process if it isn't running; raise UserError if it can't start."""
@@ -86,23 +93,25 @@ class ScoringProcess:
                 return
             found = filter(None, (str(IMPORT_ROOT), os.environ.get("PYTHONPATH")))
             # By default, glibc keeps freed memory for each thread: 0.5 GB with eight queries.
-            environment = {"MALLOC_ARENA_MAX": "2"} | os.environ
+            environment = {"MALLOC_ARENA_MAX": "2"} | os.environ | {"PYTHONIOENCODING": "utf-8"}
             self._child = subprocess.Popen(
                 [sys.executable, "-P", "-m", "lama_core.service"],
                 env=environment | {"PYTHONPATH": os.pathsep.join(found)},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                text=True,
+                encoding="utf-8",
             )
             into, out = cast(Any, self._child.stdin), cast(Any, self._child.stdout)
             into.write(f"{self._key.hex()}\n{self._folder.name}\n")
             into.flush()
-            self._address = out.readline().strip()
+            address = out.readline().strip()
             self._idle = []
-            if not self._address:
+            if not address:
                 raise UserError(NOT_STARTED)
+            place = json.loads(address)  # a name, or a host and port
+            self._address = place if isinstance(place, str) else tuple(place)
 
-    def _connect(self) -> tuple[Connection, list[Connection]]:
+    def _connect(self) -> tuple["AnyConnection", list["AnyConnection"]]:
         """Return a connection to the process, and the list of its idle connections.
 
         The process is started if it isn't running.
@@ -193,7 +202,7 @@ class _CallerLeft(BaseException):
     """Ends a query whose caller closed the connection."""
 
 
-def _answer_queries(connection: Connection) -> None:
+def _answer_queries(connection: "AnyConnection") -> None:
     """Answer a connection's queries, one after another; runs in a thread of the scoring process."""
     with connection, suppress(_CallerLeft, OSError, EOFError):
         while True:
@@ -206,7 +215,7 @@ def _answer_queries(connection: Connection) -> None:
 
 
 def _answer(
-    connection: Connection,
+    connection: "AnyConnection",
     visitor: "Visitor",
     query: Callable[..., Any],
     arguments: tuple[Any, ...],
@@ -252,9 +261,10 @@ def serve() -> None:
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     key, folder = bytes.fromhex(sys.stdin.readline()), sys.stdin.readline().strip()
-    place = str(Path(folder) / f"queries-{os.getpid()}") if os.name == "posix" else None
+    # Windows has no such sockets; `Listener` chooses a pipe there.
+    place = str(Path(folder) / f"queries-{os.getpid()}") if hasattr(socket, "AF_UNIX") else None
     with Listener(place, backlog=MAX_WAITING, authkey=key) as listener:
-        print(listener.address, flush=True)
+        print(json.dumps(listener.address), flush=True)
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # the output of libraries isn't read
 
         def wait_for_end() -> None:

@@ -202,7 +202,7 @@ def sparse(path: Path) -> None:
 
 
 ODD: dict[str, Callable[[Path], object]] = {
-    "pipe": os.mkfifo,
+    "pipe": lambda path: os.mkfifo(path),
     "socket": bind_socket,
     "sparse": sparse,
     "folder": Path.mkdir,

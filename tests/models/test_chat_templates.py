@@ -12,6 +12,7 @@ from asking import ask_loaded
 from calling import call
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from systems import ON_WINDOWS
 from tiny_models import save_model_folder
 
 from lama_core.errors import UserError
@@ -100,6 +101,8 @@ def reason(template: object) -> str:
 
 @pytest.mark.parametrize(("template", "why"), BROKEN.items(), ids=lambda text: text[:40])
 def test_a_template_that_cant_be_used_has_a_reason(template: str, why: str) -> None:
+    if ON_WINDOWS and "memory" in why:
+        pytest.skip("Windows doesn't limit the memory of a process")
     assert why in reason(template)
     # The next chat isn't affected.
     assert RENDERER.render(GOOD, TRIAL, {"eos_token": "#"}) == f"#user: {QUESTION}\n"
@@ -158,8 +161,8 @@ def test_a_chat_is_rendered_as_in_transformers(tmp_path: Path) -> None:
 
 
 def change(path: Path, **values: object) -> None:
-    stored = json.loads(path.read_text()) if path.exists() else {}
-    path.write_text(json.dumps(stored | values))
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    path.write_text(json.dumps(stored | values), encoding="utf-8")
 
 
 def with_template(tmp_path: Path, template: object) -> Path:

@@ -206,7 +206,8 @@ def test_smollm2s_first_answer_imports_no_transformers() -> None:
 
 
 def change(path: Path, **values: object) -> None:
-    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(stored | values), encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import os
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -173,7 +172,7 @@ def test_a_public_app_answers_under_its_own_names(
 def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The words of the command that replaces this process."""
     words: list[str] = []
-    monkeypatch.setattr(os, "execv", lambda _program, given: words.extend(given))
+    monkeypatch.setattr(command, "_become", words.extend)
     monkeypatch.setenv("LAMA_PUBLIC", "")
     return words
 

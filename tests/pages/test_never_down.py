@@ -46,7 +46,7 @@ def gone(home: Path) -> None:
 
 def no_folder(home: Path) -> None:
     home.rmdir()
-    home.write_text("a file")
+    home.write_text("a file", encoding="utf-8")
 
 
 def as_it_is(home: Path) -> None:

@@ -93,7 +93,7 @@ def test_what_a_link_in_a_run_leads_to_stays(run_id: str, tmp_path: Path) -> Non
 
 def put_back(path: Path, text: str) -> None:
     path.unlink(missing_ok=True)
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from service_fakes import (
     take_slots,
     unpicklable,
 )
+from systems import posix_only
 from until import until
 
 from lama_core.errors import NotFetchedError, UserError
@@ -173,6 +174,7 @@ def test_after_an_unexpected_end_the_next_query_is_answered(scorer: ScoringProce
     assert scorer.run(LOCAL, queries.answer, CLOZE, {}).blanks[0].predictions
 
 
+@posix_only
 def test_a_socket_that_was_deleted_is_made_again(scorer: ScoringProcess) -> None:
     scorer.run(LOCAL, process_id, (), {})
     scorer._idle.clear()
@@ -194,6 +196,7 @@ def test_a_process_that_cannot_start_is_reported(
         ScoringProcess().launch()
 
 
+@posix_only
 def test_a_long_path_of_temporary_files_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,10 +221,10 @@ threading.Event().wait()
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_it_ends_with_the_app(how: signal.Signals) -> None:
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGKILL"])
+def test_it_ends_with_the_app(how: str) -> None:
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # a short path
-        end_app(how, Path(folder))
+        end_app(getattr(signal, how), Path(folder))
 
 
 def end_app(how: signal.Signals, folder: Path) -> None:

@@ -6,7 +6,6 @@ module with `run(**options)`, which yields each row when it is measured, and an 
 """
 
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -15,6 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+import psutil
 
 from lama_core.paths import IMPORT_ROOT
 
@@ -116,6 +117,10 @@ def peak_bytes() -> int:
     # Linux: /proc, because ru_maxrss of a child process includes its parent's peak.
     status = Path("/proc/self/status")
     if status.is_file():
-        return int(status.read_text().split("VmHWM:")[1].split()[0]) * 1024
+        return int(status.read_text(encoding="utf-8").split("VmHWM:")[1].split()[0]) * 1024
+    if sys.platform == "win32":
+        return psutil.Process().memory_info().peak_wset
+    import resource
+
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -156,7 +156,7 @@ class Renderer:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                text=True,
+                encoding="utf-8",  # what is written is ASCII
             )
             self._child, self._owner = child, os.getpid()
         return child

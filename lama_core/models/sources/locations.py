@@ -313,9 +313,10 @@ def _pip_download(entry: Entry, work: Path) -> Path:
     command += ["--no-cache-dir", "--disable-pip-version-check", "--quiet", "--retries=2"]
     result = subprocess.run(
         [*command, "--dest", str(work), entry.source.place],
-        env={**os.environ, "TMPDIR": str(work)},
+        env={**os.environ, "TMPDIR": str(work), "PYTHONIOENCODING": "utf-8"},
         capture_output=True,
-        text=True,
+        encoding="utf-8",
+        errors="replace",
         check=False,
     )
     full = os.strerror(errno.ENOSPC)
@@ -344,7 +345,7 @@ def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> LocatedModel:
         part = work / "model"
         part.mkdir()
         on_progress(Progress(EXPANDING))
-        with tempfile.TemporaryFile(mode="w+") as complaints:
+        with tempfile.TemporaryFile(mode="w+", encoding="utf-8", errors="replace") as complaints:
             child = subprocess.Popen(
                 [
                     sys.executable,
@@ -354,9 +355,10 @@ def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> LocatedModel:
                     str(part),
                 ],
                 cwd=IMPORT_ROOT,
+                env={**os.environ, "PYTHONIOENCODING": "utf-8"},
                 stdout=subprocess.PIPE,
                 stderr=complaints,
-                text=True,
+                encoding="utf-8",
             )
             with child:
                 for line in child.stdout or ():
@@ -364,7 +366,7 @@ def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> LocatedModel:
                         on_progress(step)
             complaints.seek(0)
             last = (complaints.read().strip().splitlines() or ["no message"])[-1]
-        last = re.sub(rf"\S*/{ALONE}", gguf.name, last)
+        last = re.sub(rf"\S*[/\\]{ALONE}", gguf.name, last)
         if child.returncode < 0:
             last = "it exceeded the time or memory limit for a file of its size."
         if child.returncode:

@@ -199,7 +199,7 @@ def start(
     right, kind = KINDS_OF_WORK.get(request.command, RUN)
     visitors.check(right)
     command = [sys.executable, "-m", "lama_core", *arguments(request)]
-    environment = {**os.environ, "LAMA_PROGRESS": "json"}
+    environment = {**os.environ, "LAMA_PROGRESS": "json", "PYTHONIOENCODING": "utf-8"}
     if folder != IMPORT_ROOT:  # don't import modules from that folder
         command.insert(1, "-P")
         found = filter(None, (str(IMPORT_ROOT), os.environ.get("PYTHONPATH")))
@@ -214,7 +214,7 @@ def start(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            text=True,
+            encoding="utf-8",
             errors="replace",
             start_new_session=True,
         )

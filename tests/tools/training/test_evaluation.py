@@ -56,7 +56,7 @@ def reading(tiny_encoder: Path, text_file: Path) -> BatchSampler:
     """120 passages, read in batches of 128 tokens."""
     tokenizer = load_tokenizer(tiny_encoder)
     lines = text_file.with_name("lines.txt")
-    lines.write_text(text_file.read_text().replace("\n\n", "\n"))
+    lines.write_text(text_file.read_text(encoding="utf-8").replace("\n\n", "\n"))
     file = tokenise_file(
         lines, name="text", share=1.0, tokenizer=tokenizer, max_length=24, cache=None
     )
