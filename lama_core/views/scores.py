@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Annotated, Any
 
 import pandas as pd
@@ -92,14 +93,15 @@ class Scores:
     origins: tuple[TrainedOn | None, ...] = ()
     _summed: dict[tuple[By, Average], pd.DataFrame] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def every(self) -> pd.DataFrame:
         """The mean over all relations for each run, with the columns of a score table."""
         table = self.by("relation")
         return overall(table.assign(name=table["run"])).rename(columns={"name": "run"})
 
+    @cached_property
     def totals(self) -> pd.DataFrame:
-        """Return the rows of all types and sources; the column `by` is `type` or `source`.
+        """The rows of all types and sources; the column `by` is `type` or `source`.
 
         ConceptNet has two rows: the mean over its relations, and over its facts.
         """

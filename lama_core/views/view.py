@@ -265,7 +265,7 @@ class Shown(Generic[R, Found]):
         """What the runs show, in one sentence; see `View.conclusion`."""
         return self.view.conclusion(self)
 
-    @property
+    @cached_property
     def figure(self) -> Figure:
         """The chart; see `View.figure`."""
         return self.view.figure(self)

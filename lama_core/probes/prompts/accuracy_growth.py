@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lama_core.metrics.comparison import Difference, paired_difference
-from lama_core.metrics.intervals import share_intervals
+from lama_core.metrics.intervals import difference_intervals, share_intervals
 from lama_core.models.protocols import BlankFiller, Context
 from lama_core.probes.prompts.fact_queries import PreparedFacts
 from lama_core.probes.prompts.study import RelationStudy
@@ -100,18 +100,30 @@ def leaderboard(
     tried = [(number, study.pool.templates[number], right[number], every) for number in prompts]
     tried += [(OWN, one.template, one.right, np.array(facts)) for one, facts in own if len(facts)]
     manual = study.pool.manual
-    rows = []
-    for number, template, is_right, facts in tried:
-        n_right, n = int(is_right.sum()), len(is_right)
-        ends = share_intervals(np.array(n_right), np.array(n))
-        row = (number, template, n, n_right / n, float(ends.low), float(ends.high))
-        less = (float("nan"),) * 3
-        if manual is not None and number != manual:
-            found = paired_difference(right[manual][facts], is_right)
-            less = (found.difference, found.interval.low, found.interval.high)
-        rows.append((*row, *less))
-    columns = ["number", "prompt", "n", "p_at_1", "low", "high", "difference"]
-    table = pd.DataFrame(rows, columns=[*columns, "difference_low", "difference_high"])
+    counts = []
+    for _, _, is_right, facts in tried:
+        by_manual = is_right if manual is None else right[manual][facts]
+        won, lost = is_right & ~by_manual, by_manual & ~is_right
+        counts.append((len(is_right), is_right.sum(), won.sum(), lost.sum()))
+    n, n_right, n_won, n_lost = np.array(counts, np.int64).reshape(-1, 4).T
+    ends, difference_ends = share_intervals(n_right, n), difference_intervals(n_won, n_lost, n)
+    differences = {
+        "difference": (n_won - n_lost) / n,
+        "difference_low": difference_ends.low,
+        "difference_high": difference_ends.high,
+    }
+    alone = np.array([manual in (None, number) for number, *_ in tried], bool)
+    table = pd.DataFrame(
+        {
+            "number": [number for number, *_ in tried],
+            "prompt": [template for _, template, *_ in tried],
+            "n": n,
+            "p_at_1": n_right / n,
+            "low": ends.low,
+            "high": ends.high,
+            **{name: np.where(alone, np.nan, values) for name, values in differences.items()},
+        }
+    )
     return table.sort_values("p_at_1", ascending=False, kind="stable").reset_index(drop=True)
 
 

@@ -63,14 +63,14 @@ def leaderboard_of(choice: PromptsChoice) -> pd.DataFrame:
     return leaderboard(choice.study, choice.members, kept.values())
 
 
-def prompt_rows(choice: PromptsChoice) -> pd.DataFrame:
-    """Return the leaderboard with the prompts' origins, weights and accuracy on training facts."""
+def prompt_rows(choice: PromptsChoice, board: pd.DataFrame) -> pd.DataFrame:
+    """Return a leaderboard with the prompts' origins, weights and accuracy on training facts."""
     study = choice.study
     found = study.ensemble(choice.combination, "optimised")
     weights = found[0].weights if found else np.full(len(study.pool.entries), np.nan)
     only = study.only_right.sum(axis=1)
     rows = []
-    for line in leaderboard_of(choice).to_dict("records"):
+    for line in board.to_dict("records"):
         number = int(line["number"])
         row = {"number": number, "prompt": line["prompt"]}
         shares = {
@@ -136,7 +136,7 @@ def draw_leaderboard(choice: PromptsChoice, prompt: str, name: str) -> None:
         st.markdown(f"**{alone if n_same == 1 else shared}.**")
     shown = (table.index < N_BEST) | (table["prompt"] == prompt)
     places = shares.rank(ascending=False, method="min").astype(int)
-    rows = prompt_rows(choice).assign(place=places)[list(BOARD)][shown]
+    rows = prompt_rows(choice, table).assign(place=places)[list(BOARD)][shown]
     _draw_table(rows, n_cards=len(rows), height="content")
     if n > N_BEST:
         every = links.params_without(["prompts_view"]) | {"prompts_view": "Prompts"}
@@ -149,7 +149,7 @@ def _draw_export(choice: PromptsChoice) -> None:
     request = choice.request((choice.study.relation.name,))
     draw_export(
         "prompts",
-        lambda: prompt_rows(choice).drop(columns="number"),
+        lambda: prompt_rows(choice, leaderboard_of(choice)).drop(columns="number"),
         choice.made() | {"intervals": f"95 %, {METHOD}; of differences: {METHOD_OF_DIFFERENCES}"},
         request and request.selection,
     )
@@ -158,7 +158,7 @@ def _draw_export(choice: PromptsChoice) -> None:
 def draw_prompts(choice: PromptsChoice) -> None:
     """Draw the table and, below it, the facts that only the selected prompt gets right."""
     draw_headline(_headline(choice))
-    table = prompt_rows(choice)
+    table = prompt_rows(choice, leaderboard_of(choice))
     shown = table.drop(columns="number")
     if shown["published weight"].isna().all():
         shown = shown.drop(columns="published weight")

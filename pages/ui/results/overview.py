@@ -14,7 +14,9 @@ from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
 from lama_core.metrics.score_tables import CONCEPTNET, relations_counted
 from lama_core.published import LAMA, published_scores, published_table
 from lama_core.rounding import percentage
+from lama_core.runs.info import RunInfo
 from lama_core.tables import Column, Line, text
+from lama_core.views.figure import Figure
 from lama_core.views.scores import (
     Measure,
     Scores,
@@ -43,6 +45,7 @@ from pages.ui.results.leaderboard import draw_leaderboard
 from pages.ui.results.origins import draw_origins
 from pages.ui.results.weakest import draw_weakest
 from pages.ui.shared import links, screens
+from pages.ui.shared.cache import cached
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import draw_headline, plain, short
 from pages.ui.shared.partial_lama import draw_partial
@@ -183,8 +186,8 @@ def _draw_chart(
 ) -> None:
     """Draw the charts, and what they count. counted: the meaning of the score, as Markdown."""
     basis = comparison_basis(choice).said
-    figure = bars(shown, measure, opened, is_best_first=is_best_first)
-    mark = draw_dashboard(choice, figure)
+    key = f"{shown.request!r} {measure.label} {opened} {is_best_first} {shown.names}"
+    mark = draw_dashboard(choice, _bars(key, shown.infos, shown, measure, opened, is_best_first))
     diamonds = f"diamonds: {measure.label} of a random order of the answers. "
     st.caption(
         f"{basis} Click a row or a curve to select it, and once more to see its facts.",
@@ -196,6 +199,18 @@ def _draw_chart(
     )
     if mark is not None:
         _open(choice, shown, mark, measure)
+
+
+@cached(60)
+def _bars(
+    key: str,
+    infos: tuple[RunInfo, ...],
+    _shown: ShownScores,
+    _measure: Measure,
+    _opened: Sequence[str],
+    _is_best_first: bool,
+) -> Figure:
+    return bars(_shown, _measure, _opened, is_best_first=_is_best_first)
 
 
 def _is_low(line: Line, measure: Measure, column: str = "") -> bool:
@@ -227,7 +242,9 @@ def _draw_partial(choice: RunChoice) -> None:
 def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: Measure) -> None:
     """Draw the rows of LAMA's Table 2, by relation type and source, with published scores."""
     head, box = st.columns([5, 4], vertical_alignment="bottom")
-    over_facts = OVER_FACTS in set(_rows_of_totals(by_relation.found)["kind"])
+    shown = by_relation.asking(by="source")
+    rows = _rows_of_totals(shown.found)
+    over_facts = OVER_FACTS in set(rows["kind"])
     head.markdown(
         f"### {_heading(choice, measure)} by source and type of relation",
         help=HELP_ON_CONCEPTNET if over_facts else None,
@@ -235,8 +252,6 @@ def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: Measure) 
     published = _choose_published(choice, by_relation, box) if _is_table_2(choice, measure) else []
     if published:
         _draw_partial(choice)
-    shown = by_relation.asking(by="source")
-    rows = _rows_of_totals(shown.found)
     groups = rows.drop_duplicates(["source", "kind"])
     cell = _draw_scores(
         choice,
@@ -264,7 +279,7 @@ def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: Measure) 
 
     if clicked := draw_facts_button(cell, describe, "totals way"):
         open_line(choice, shown, clicked.line, clicked.column)
-    _draw_notes_on_totals(choice, shown, measure, published)
+    _draw_notes_on_totals(choice, shown, measure, published, over_facts)
 
 
 def _is_table_2(choice: RunChoice, measure: Measure) -> bool:
@@ -299,7 +314,7 @@ def _rows_of_totals(found: Scores) -> pd.DataFrame:
 
     The column `kind` has the type, or what a mean is over.
     """
-    rows = found.totals()
+    rows = found.totals
     has_type = rows["by"] == "type"
     kind = rows["type"].where(has_type, rows["mean_over"].map("mean over {}".format))
     kind = kind.mask(~has_type & (rows["source"] != CONCEPTNET), OVER_RELATIONS)
@@ -330,9 +345,16 @@ def _number_of_relations() -> Column:
 
 
 def _draw_notes_on_totals(
-    choice: RunChoice, shown: ShownScores, measure: Measure, published: Sequence[str]
+    choice: RunChoice,
+    shown: ShownScores,
+    measure: Measure,
+    published: Sequence[str],
+    over_facts: bool,
 ) -> None:
-    """Draw what readers must know about the totals, and their export."""
+    """Draw what readers must know about the totals, and their export.
+
+    over_facts: Whether a row is a mean over facts.
+    """
     if published:
         st.caption(
             "**\\***: published by Petroni et al. 2019, Table 2, on LAMA's facts and candidates."
@@ -340,7 +362,7 @@ def _draw_notes_on_totals(
     if measure.is_p_at_k:
         draw_origins(choice, shown)
     requests = [replace(shown.request, by="type"), shown.request]
-    if OVER_FACTS in set(_rows_of_totals(shown.found)["kind"]):
+    if over_facts:
         concepts = dict.fromkeys(
             relation.name
             for run in choice.runs
@@ -352,7 +374,7 @@ def _draw_notes_on_totals(
         requests.append(request)
     draw_export(
         "totals",
-        shown.found.totals,
+        lambda: shown.found.totals,
         choice.made() | {"intervals": f"95 %, {METHOD_OF_MEANS}"},
         tuple(requests),
     )
@@ -477,6 +499,8 @@ def _as_text(column: Column, help_text: str) -> Column:
 
 def published_cells(source: str, kind: str | None, columns: Sequence[str]) -> dict[str, Any]:
     """Return `MODEL *` -> published P@1 of a source or one of its relation types, in percent."""
+    if not columns:
+        return {}
     # The published means are over relations, except ConceptNet's.
     if kind == (OVER_FACTS if source == CONCEPTNET else OVER_RELATIONS):
         kind = None

@@ -2,6 +2,7 @@
 
 import math
 import time
+import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,6 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
+import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -77,6 +79,19 @@ def _mark(info: RunInfo) -> str:
     return "|beside ".join((own, *map(_mark, info.beside)))
 
 
+_MARKS: dict[int, bytes] = {}  # of frames that exist, by their addresses
+
+
+def _fields(figure: Figure) -> dict[str, Any]:
+    """A figure's cache key: its fields, with its frame's digest, which is computed once."""
+    frame = figure.frame
+    if id(frame) not in _MARKS:
+        rows = pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes()
+        _MARKS[id(frame)] = blake2b(f"{[*frame]}".encode() + rows).digest()
+        weakref.finalize(frame, _MARKS.pop, id(frame))
+    return {**vars(figure), "frame": _MARKS[id(frame)]}
+
+
 def cached(
     max_entries: int, spinner: str | bool = False
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
@@ -87,7 +102,7 @@ def cached(
     """
     marks: dict[str | type[Any], Callable[[Any], Any]] = {
         RunInfo: _mark,
-        Figure: vars,
+        Figure: _fields,
         CandidateSettings: repr,
         ClozeSettings: repr,
     }
@@ -319,14 +334,25 @@ def table_of_runs(
 def shown(
     view: View[V, Found], request: V, infos: tuple[RunInfo, ...], names: Mapping[str, str]
 ) -> Shown[V, Found]:
-    """A view of these runs; names: run id -> the run's title.
+    """A view of these runs with its tables and figure; names: run id -> the run's title.
 
     Raises:
         UserError: If these runs can't be shown together.
     """
     view.check(infos)
-    found = _found(f"{view.name} {request!r} {_verdicts(request, infos)}", infos, view, request)
-    return Shown(view, request, infos, found, names)
+    what = f"{view.name} {request!r} {_verdicts(request, infos)}"
+    return _shown(what, infos, {**names}, view, request)
+
+
+@cached(200)
+def _shown(
+    what: str,
+    infos: tuple[RunInfo, ...],
+    names: dict[str, str],
+    _view: View[V, Found],
+    _request: V,
+) -> Shown[V, Found]:
+    return Shown(_view, _request, infos, _found(what, infos, _view, _request), names)
 
 
 @cached(200)

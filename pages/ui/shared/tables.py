@@ -6,12 +6,13 @@ continues that column's line.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
+from msgspec import to_builtins
 from streamlit.delta_generator import DeltaGenerator
 
 MOST_CARDS = 100
@@ -98,7 +99,7 @@ def draw_table(
     place = place or st.container(gap=None)
     frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(table)
     cards = make_cards(frame, options.get("column_config") or {}, options.get("column_order"))
-    data = {"cards": list(map(asdict, cards)), "n": len(frame), "nShown": n_cards}
+    data = {"cards": to_builtins(cards), "n": len(frame), "nShown": n_cards}
     data["picks"] = CARD_PICKS.get(picks or "", picks)
     component = st.components.v2.component("lama_cards", js=_JS, isolate_styles=False)
     with place:
