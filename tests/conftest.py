@@ -113,8 +113,7 @@ def _compute_as_another_cpu(config: pytest.Config, seed: int) -> None:
     runpy.run_path(str(OTHER_CPU))
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call() -> Iterator[None]:
+def _skip_without_posix() -> Iterator[None]:
     """Skip a test that itself needs what this system's Python lacks, such as `os.mkfifo`."""
     try:
         return (yield)
@@ -123,6 +122,10 @@ def pytest_runtest_call() -> Iterator[None]:
         if error.obj not in (os, signal, socket) or not Path(where).is_relative_to(TESTS):
             raise
         pytest.skip(f"this system has no {error.obj.__name__}.{error.name}")
+
+
+pytest_runtest_setup = pytest.hookimpl(wrapper=True)(_skip_without_posix)
+pytest_runtest_call = pytest.hookimpl(wrapper=True)(_skip_without_posix)
 
 
 @pytest.hookimpl(tryfirst=True)

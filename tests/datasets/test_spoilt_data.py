@@ -20,6 +20,7 @@ import pytest
 from forked import check, forked, look
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from systems import ON_WINDOWS
 
 from lama_core.candidates.lists import read_candidate_file
 from lama_core.datasets import load_analogies, load_dataset, load_questions
@@ -243,6 +244,9 @@ PACKERS: dict[str, Callable[[dict[str, bytes]], bytes]] = {
     ".tar.bz2": lambda files: bz2.compress(tar_of(files)),
     ".tar.xz": lambda files: lzma.compress(tar_of(files)),
 }
+if ON_WINDOWS:  # no such files
+    for name in ("pipe", "socket", "memory", "kernel"):
+        del ODD[name]
 N = pytest.mark.parametrize("n", [20, pytest.param(60, marks=pytest.mark.slow)])
 
 
