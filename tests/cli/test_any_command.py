@@ -132,7 +132,7 @@ def strict(text: str) -> object:
     return json.loads(text, parse_constant=refuse)
 
 
-@pytest.mark.parametrize("n", [30, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [15, pytest.param(100, marks=pytest.mark.slow)])
 def test_any_command_ends_with_an_answer_or_one_line(n: int, sandbox: Sandbox) -> None:
     @settings(max_examples=n, suppress_health_check=list(HealthCheck))
     @given(words=typed(), around=AROUND)

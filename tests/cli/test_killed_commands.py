@@ -65,7 +65,7 @@ def run(sandbox: Sandbox, words: str, home: Path, **around: float) -> Ended:
 @pytest.mark.parametrize(
     ("killed", "before", "once", "n"),
     [
-        *((*one, 2) for one in (KILLED[0], KILLED[4])),
+        (*KILLED[0], 2),
         *(pytest.param(*one, 3, marks=pytest.mark.slow) for one in KILLED),
     ],
 )
