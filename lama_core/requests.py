@@ -49,9 +49,9 @@ PROGRAM = "lama-explorer"
 LONGEST = 60  # characters of an invalid value that an error shows
 CALLBACKS = ("on_progress", "on_note")  # of every request
 
-Asked = TypeVar("Asked", bound="Request")
+SomeRequest = TypeVar("SomeRequest", bound="Request")
 Answer = TypeVar("Answer")
-Shown = TypeVar("Shown")
+Returned = TypeVar("Returned")
 P = ParamSpec("P")
 
 
@@ -415,7 +415,7 @@ class StoredRequest:
     folder: str = ""
 
 
-def from_record(kind: type[Asked], given: object) -> Asked:
+def from_record(kind: type[SomeRequest], given: object) -> SomeRequest:
     """Return the request that a record describes.
 
     Args:
@@ -445,7 +445,7 @@ def from_record(kind: type[Asked], given: object) -> Asked:
     return kind(**given)
 
 
-class Function(Generic[P, Asked, Answer, Shown]):
+class Function(Generic[P, SomeRequest, Answer, Returned]):
     """A function of the Python API, made from a request class and an implementation.
 
     Call it with the fields of the request to get the result for notebooks, mostly a DataFrame.
@@ -454,19 +454,19 @@ class Function(Generic[P, Asked, Answer, Shown]):
 
     def __init__(
         self,
-        request: Callable[P, Asked],
-        answer: Callable[[Asked], Answer],
-        shown: Callable[[Answer], Shown],
+        request: Callable[P, SomeRequest],
+        answer: Callable[[SomeRequest], Answer],
+        shown: Callable[[Answer], Returned],
         doc: str,
     ) -> None:
-        self.request = cast(type[Asked], request)
+        self.request = cast(type[SomeRequest], request)
         self._answer = answer
         self._shown = shown
         self.__name__ = self.__qualname__ = self.request.python
         self.__doc__ = _documented(doc, self.request)
         self.__signature__ = _signature(self.request)
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Shown:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Returned:
         """Return the result for a notebook; the arguments are the fields of the request.
 
         Raises:
@@ -492,7 +492,7 @@ class Function(Generic[P, Asked, Answer, Shown]):
             return "name every argument"
         return f"only {', '.join(by_position)} can be given without a name"
 
-    def answer(self, request: Asked) -> Answer:
+    def answer(self, request: SomeRequest) -> Answer:
         """Return the full result of a request.
 
         Raises:

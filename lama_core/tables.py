@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 Line = Mapping[Any, Any]  # a row of a DataFrame, by column
 # What a page makes of a cell: text, a whole number, a percentage, a number, or two percentages.
 Kind = Literal["text", "count", "share", "number", "interval"]
-Cell = Callable[[Any], Any]
 # Rank, text and natural log-probability of each answer, best first; None if it has none.
 FirstAnswers = tuple[tuple[int | None, str, float | None], ...]
 
@@ -77,7 +76,7 @@ class Column:
     help: str
     label: str = ""
     format: Callable[[Any], str] = as_text
-    json: Cell = plain
+    json: Callable[[Any], Any] = plain
     in_json: bool = True
     in_frame: bool = True
     name: str = ""

@@ -8,7 +8,7 @@ from lama_core.progress import Progress, Result
 from lama_core.requests import Function
 from lama_core.runs.importers.importing import Content as Content
 from lama_core.runs.importers.importing import ImportRunRequest as ImportRunRequest
-from lama_core.runs.importers.importing import Opened, open_results, report, save_opened
+from lama_core.runs.importers.importing import OpenedResults, open_results, report, save_opened
 from lama_core.runs.importers.importing import content_of as content_of
 from lama_core.runs.importers.importing import preview_results as preview_results
 from lama_core.tables import frame_of
@@ -18,7 +18,7 @@ from lama_core.tables import frame_of
 class ImportedRuns:
     """Imported results, a run for each model. saved: whether they are saved, or only described."""
 
-    opened: tuple[Opened, ...]
+    opened: tuple[OpenedResults, ...]
     saved: bool
 
     def to_json(self) -> list[dict[str, Any]]:

@@ -54,7 +54,7 @@ NKept = Annotated[int, option("Number of prompts to keep.", ge=1)]
 
 
 @dataclass(frozen=True)
-class Table:
+class PlainRows:
     """Rows of plain values."""
 
     rows: Rows
@@ -73,7 +73,7 @@ class ListRequest(Request, command="prompts list", python="list_prompts"):
     prompts: PromptFolder = None
 
 
-def _list(request: ListRequest) -> Table:
+def _list(request: ListRequest) -> PlainRows:
     folder = request.prompts and prompts_dir(request.prompts)
     loaded = load_dataset(request.dataset)
     chosen = [loaded.relation(name) for name in request.relations] or list(loaded.relations)
@@ -91,7 +91,7 @@ def _list(request: ListRequest) -> Table:
             }
             for entry in pool.entries
         ]
-    return Table(rows)
+    return PlainRows(rows)
 
 
 list_prompts = Function(
@@ -138,7 +138,7 @@ class MineRequest(Request, command="prompts mine", python="mine_prompts"):
     out: OutputFolder = None
 
 
-def _mine(request: MineRequest) -> Table:
+def _mine(request: MineRequest) -> PlainRows:
     parser = None if request.method == "middle" else SpacyParser(request.pipeline)
     facts = _pairs(request, request.relation)
     paths = [Path(text) for text in request.text] or starter_files()
@@ -162,7 +162,7 @@ def _mine(request: MineRequest) -> Table:
         for mined in found.kept
     ]
     _write(request, rows, request.relation)
-    return Table(rows)
+    return PlainRows(rows)
 
 
 mine_prompts = Function(
@@ -211,11 +211,11 @@ class ParaphraseRequest(Request, command="prompts paraphrase", python="paraphras
     out: OutputFolder = None
 
 
-def _paraphrase(request: ParaphraseRequest) -> Table:
+def _paraphrase(request: ParaphraseRequest) -> PlainRows:
     check_templates([request.template])
     rows = _translated(request) if request.by == "translate" else _refilled(request)
     _write(request, rows, request.relation or "paraphrases")
-    return Table(rows)
+    return PlainRows(rows)
 
 
 def _translated(request: ParaphraseRequest) -> Rows:
@@ -497,7 +497,7 @@ class BothWaysRequest(Request, command="prompts both-ways", python="both_ways"):
     ] = 30
 
 
-def _both_ways(request: BothWaysRequest) -> Table:
+def _both_ways(request: BothWaysRequest) -> PlainRows:
     study = find_study(request.study)
     model = load_model(
         study.info.model, precision=study.info.precision, on_progress=request.on_progress
@@ -524,7 +524,7 @@ def _both_ways(request: BothWaysRequest) -> Table:
             on_fact=report,
         )
         rows.append(asdict(found))
-    return Table(rows)
+    return PlainRows(rows)
 
 
 both_ways = Function(

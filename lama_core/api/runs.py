@@ -34,7 +34,7 @@ from lama_core.runs.exporting import ExportedRun as ExportedRun
 from lama_core.runs.exporting import ExportRunRequest, export_files
 from lama_core.runs.facts_table import read_columns
 from lama_core.runs.info import FACTS_FILE, Run, RunInfo
-from lama_core.runs.manage import KeptRun, RunsRequest, list_kept
+from lama_core.runs.manage import KeptRun, ListRunsRequest, list_kept
 from lama_core.runs.manage import delete_run as delete_run
 from lama_core.runs.manage import own_folder as own_folder
 from lama_core.runs.manage import rename_run as rename_run
@@ -353,7 +353,7 @@ class RunList:
         return [row.record() for row in self.rows]
 
 
-def _list_runs(request: RunsRequest) -> RunList:
+def _list_runs(request: ListRunsRequest) -> RunList:
     rows = list_kept(verify=request.verify)
     for row in rows:
         if row.problem:
@@ -362,7 +362,7 @@ def _list_runs(request: RunsRequest) -> RunList:
 
 
 list_runs = Function(
-    RunsRequest,
+    ListRunsRequest,
     _list_runs,
     frame_of,
     """List every run on this machine with its kind, state and size on disk.

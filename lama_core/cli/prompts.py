@@ -3,7 +3,7 @@
 from typing import Any
 
 from lama_core.api import prompts as api
-from lama_core.api.prompts import OTHER, PATTERNS, StudyAnalysis, StudyResult, Table
+from lama_core.api.prompts import OTHER, PATTERNS, PlainRows, StudyAnalysis, StudyResult
 from lama_core.cli import commands, output
 from lama_core.cli.output import percent
 from lama_core.rounding import fixed
@@ -13,7 +13,7 @@ def _number(value: float | None, digits: int) -> str:
     return "" if value is None else fixed(value, digits)
 
 
-def print_prompts(table: Table) -> None:
+def print_prompts(table: PlainRows) -> None:
     """Print a row for each relation and prompt."""
     output.print_table(
         ("relation", "prompt", "from", "weight"),
@@ -24,7 +24,7 @@ def print_prompts(table: Table) -> None:
     )
 
 
-def print_mined(table: Table) -> None:
+def print_mined(table: PlainRows) -> None:
     """Print a row for each mined prompt."""
     output.print_table(
         ("prompt", "count", "found by"),
@@ -32,7 +32,7 @@ def print_mined(table: Table) -> None:
     )
 
 
-def print_paraphrases(table: Table) -> None:
+def print_paraphrases(table: PlainRows) -> None:
     """Print a row for each paraphrase."""
     output.print_table(
         ("prompt", "log-prob", "via"),
@@ -145,7 +145,7 @@ def _print_patterns(rows: list[dict[str, Any]], combination: str) -> None:
     )
 
 
-def print_both_ways(table: Table) -> None:
+def print_both_ways(table: PlainRows) -> None:
     """Print the accuracy of each relation, forward only and with backward queries."""
     output.print_table(
         ("relation", "forward", "forward and backward", "training", "test"),

@@ -110,7 +110,7 @@ class _OfRelations(Generic[Named]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Source:
+class _ReadData:
     """What a reader returns of any data: the report, the digest, and how to cite them.
 
     licence, citation: empty if unknown.
@@ -123,7 +123,7 @@ class _Source:
 
 
 @dataclass(frozen=True)
-class Dataset(_OfRelations[Relation], _Source):
+class Dataset(_OfRelations[Relation], _ReadData):
     """A knowledge source: relations, their facts in file order, and the report of reading it."""
 
     item: ClassVar[str] = "fact"  # what `n_items` counts
@@ -178,7 +178,7 @@ class AnalogyRelation:
 
 
 @dataclass(frozen=True)
-class AnalogyDataset(_OfRelations[AnalogyRelation], _Source):
+class AnalogyDataset(_OfRelations[AnalogyRelation], _ReadData):
     """A set of analogy relations and the report of reading it."""
 
     item: ClassVar[str] = "pair"
@@ -207,7 +207,7 @@ class ChoiceQuestion:
 
 
 @dataclass(frozen=True)
-class QuestionDataset(_Source):
+class QuestionDataset(_ReadData):
     """Multiple-choice analogy questions and the report of reading them."""
 
     item: ClassVar[str] = "question"

@@ -71,7 +71,7 @@ def normalise_template(template: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PooledPrompt:
     """A prompt and the sets it belongs to, such as `mined` and `mined-paraphrased`.
 
     aside: whether the prompt is scored but never part of an ensemble.
@@ -90,7 +90,7 @@ class PromptPool:
     """
 
     relation: str
-    entries: tuple[Entry, ...]
+    entries: tuple[PooledPrompt, ...]
     notes: tuple[str, ...] = ()
 
     @property
@@ -148,7 +148,7 @@ class PromptPool:
         Raises UserError for a prompt without [X] or [Y], and for a duplicate.
         """
         check_templates(templates, others=self.templates)
-        own = tuple(Entry(Prompt(text, "user"), frozenset({"user"})) for text in templates)
+        own = tuple(PooledPrompt(Prompt(text, "user"), frozenset({"user"})) for text in templates)
         return replace(self, entries=self.entries + own)
 
 
@@ -177,7 +177,7 @@ def make_pool(relation: str, sets: dict[Origin, Sequence[Prompt]]) -> PromptPool
 
     Prompts without [X] or [Y] and duplicates within a set are excluded and listed in `notes`.
     """
-    entries: dict[str, Entry] = {}
+    entries: dict[str, PooledPrompt] = {}
     notes: list[str] = []
     for origin in ORIGINS:
         for prompt in sets.get(origin, ()):
@@ -188,7 +188,7 @@ def make_pool(relation: str, sets: dict[Origin, Sequence[Prompt]]) -> PromptPool
             key = normalise_template(prompt.template)
             known = entries.get(key)
             if known is None:
-                entries[key] = Entry(replace(prompt, origin=origin), frozenset({origin}))
+                entries[key] = PooledPrompt(replace(prompt, origin=origin), frozenset({origin}))
                 continue
             if origin in known.origins:
                 notes.append(
@@ -196,7 +196,9 @@ def make_pool(relation: str, sets: dict[Origin, Sequence[Prompt]]) -> PromptPool
                     f"{known.prompt.template!r} only in spaces; excluded"
                 )
             weight = known.prompt.weight if known.prompt.weight is not None else prompt.weight
-            entries[key] = Entry(replace(known.prompt, weight=weight), known.origins | {origin})
+            entries[key] = PooledPrompt(
+                replace(known.prompt, weight=weight), known.origins | {origin}
+            )
     return PromptPool(relation, tuple(entries.values()), tuple(notes))
 
 

@@ -44,7 +44,7 @@ _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
 
 
 @dataclass(frozen=True)
-class Table:
+class TableFile:
     """The rows of a table file.
 
     Attributes:
@@ -69,7 +69,7 @@ def _plain_name(name: str) -> str:
     return name.lower().removesuffix(GZIP)
 
 
-def read_table(reading: Reading, form: Form | None = None) -> Table:
+def read_table(reading: Reading, form: Form | None = None) -> TableFile:
     """Return the table in the reading's file.
 
     Args:
@@ -88,9 +88,9 @@ def read_table(reading: Reading, form: Form | None = None) -> Table:
     if form == "xlsx":
         return _excel(reading)
     if form == "json":
-        return Table("json", (), _json_rows(reading))
+        return TableFile("json", (), _json_rows(reading))
     if form == "jsonl":
-        return Table("jsonl", (), reading.objects(reading.root))
+        return TableFile("jsonl", (), reading.objects(reading.root))
     return _separated(reading, form)
 
 
@@ -149,7 +149,7 @@ def _unquoted(cell: str) -> str:
     return cell[1:-1].replace('""', '"') if is_quoted else cell
 
 
-def _separated(reading: Reading, form: Form) -> Table:
+def _separated(reading: Reading, form: Form) -> TableFile:
     lines = reading.lines(reading.root, stripped=False)
     first = next((line for _, line in lines if line.strip()), "")
     if reading.dropped or not first:
@@ -176,7 +176,7 @@ def _separated(reading: Reading, form: Form) -> Table:
         rows = (
             (number, {name: _term(str(cell)) for name, cell in row.items()}) for number, row in rows
         )
-    return Table(form, tuple(header), rows)
+    return TableFile(form, tuple(header), rows)
 
 
 def check_names(reading: Reading, header: Iterable[str]) -> None:
@@ -288,7 +288,7 @@ def _bound(row: object) -> object:
     }
 
 
-def _parquet(reading: Reading) -> Table:
+def _parquet(reading: Reading) -> TableFile:
     import pyarrow as pa  # slow to import
     from pyarrow import parquet
 
@@ -309,10 +309,10 @@ def _parquet(reading: Reading) -> Table:
         except (pa.ArrowException, OSError, ValueError) as error:
             raise UserError(f"{reading.root} is a damaged Parquet file.") from error
 
-    return Table("parquet", header, _typed_rows(header, enumerate(rows(), start=1)))
+    return TableFile("parquet", header, _typed_rows(header, enumerate(rows(), start=1)))
 
 
-def _excel(reading: Reading) -> Table:
+def _excel(reading: Reading) -> TableFile:
     from python_calamine import CalamineError, CalamineWorkbook  # slow to import
 
     path, data = reading.root, reading.content(reading.root, MAX_JSON_BYTES)
@@ -335,7 +335,7 @@ def _excel(reading: Reading) -> Table:
         raise UserError(f"{reading.root} is empty.")
     header = tuple(str(_plain(cell)).strip() for cell in numbered[0][1])
     check_names(reading, header)
-    return Table("xlsx", header, _typed_rows(header, numbered[1:]))
+    return TableFile("xlsx", header, _typed_rows(header, numbered[1:]))
 
 
 def _typed_rows(header: Sequence[str], rows: Iterable[tuple[int, Sequence[Any]]]) -> Rows:

@@ -9,10 +9,10 @@ relation becomes one of its prompts.
 
 The object may be a list: each item is a fact, and the others are its other valid objects. An item
 that is a list gives the names of one object. In a cell of text, objects are separated by
-`Columns.separator`.
+`ColumnRoles.separator`.
 
-`Columns` gives other column names, and templates for rows without one. For an imported table, it is
-stored in a file next to the table (`FILE.columns.json`).
+`ColumnRoles` gives other column names, and templates for rows without one. For an imported table,
+it is stored in a file next to the table (`FILE.columns.json`).
 """
 
 import re
@@ -67,7 +67,7 @@ ROLES: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnRoles:
     """The roles of a table's columns, and templates for rows without one.
 
     Attributes:
@@ -184,7 +184,7 @@ class TablePreview:
 
 
 def load(
-    path: Path, *, name: str | None = None, columns: Columns | None = None, **about: str
+    path: Path, *, name: str | None = None, columns: ColumnRoles | None = None, **about: str
 ) -> Dataset:
     """Return the facts of the table at `path`.
 
@@ -228,7 +228,7 @@ def load(
     return make_dataset(name or path.stem, kept, facts, reading.report, **about)
 
 
-def scan(path: Path, columns: Columns) -> Scan:
+def scan(path: Path, columns: ColumnRoles) -> Scan:
     """Return the content of a table. Raises UserError without subject and object columns."""
     reading, relations, _ = _read(path, columns)
     queried = [fact for fact in reading.facts if _can_be_queried(fact, relations)]
@@ -280,19 +280,19 @@ def named_column(header: Sequence[str], role: str) -> str:
     return next((by_name[name] for name in ROLES[role] if name in by_name), "")
 
 
-def keep_columns(path: Path, columns: Columns) -> None:
+def keep_columns(path: Path, columns: ColumnRoles) -> None:
     """Store the roles of the columns of the table at `path` in a file next to it."""
     text = msgspec.json.format(msgspec.json.encode(asdict(columns))).decode()
     write_text_atomically(_columns_file(path), text)
 
 
-def kept_columns(path: Path) -> Columns:
+def kept_columns(path: Path) -> ColumnRoles:
     """Return the columns stored next to a table, if any. Raises UserError if damaged."""
     file = _columns_file(path)
     if not file.is_file():
-        return Columns()
+        return ColumnRoles()
     try:
-        return msgspec.json.decode(read_file(file, MAX_COLUMNS_BYTES), type=Columns)
+        return msgspec.json.decode(read_file(file, MAX_COLUMNS_BYTES), type=ColumnRoles)
     except msgspec.MsgspecError as error:
         raise UserError(f"{file} is damaged ({error}): import the table again") from error
 
@@ -305,7 +305,7 @@ def _can_be_queried(fact: Fact, relations: Mapping[str, Relation]) -> bool:
     return bool(fact.sentences or relations[fact.relation].prompts)
 
 
-def _read(path: Path, columns: Columns) -> tuple[Reading, dict[str, Relation], dict[str, int]]:
+def _read(path: Path, columns: ColumnRoles) -> tuple[Reading, dict[str, Relation], dict[str, int]]:
     """Return the facts read, the relations by name, and the line of each fact by id."""
     reading = Reading(path)
     relations: dict[str, Relation] = {}
@@ -321,7 +321,7 @@ def _read(path: Path, columns: Columns) -> tuple[Reading, dict[str, Relation], d
     return reading, relations, lines
 
 
-def _check_header(path: Path, header: tuple[str, ...], columns: Columns) -> None:
+def _check_header(path: Path, header: tuple[str, ...], columns: ColumnRoles) -> None:
     """Raise UserError if a given column, or that of subjects or objects, is missing."""
     header = tuple(name.lower() for name in header)
     shown = ", ".join(header)[:200] or "none"
@@ -349,7 +349,7 @@ class _RowReader:
     reading: Reading
     relations: dict[str, Relation]
     lines: dict[str, int]
-    columns: Columns
+    columns: ColumnRoles
     pairs: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def read(self, row: JsonObject, number: int) -> None:

@@ -17,7 +17,13 @@ from lama_core.lessons.lesson import (
     queries_of,
 )
 from lama_core.lessons.markup import as_html
-from lama_core.lessons.step_results import Judged, Shown, answering_model, judge, judged_predictions
+from lama_core.lessons.step_results import (
+    Judged,
+    StepResult,
+    answering_model,
+    judge,
+    judged_predictions,
+)
 from lama_core.models.sources.catalog import find_model
 from lama_core.reports.html import grid, whole_page
 
@@ -37,7 +43,7 @@ PRINT = "<script>addEventListener('load', () => print())</script>"
 HEADS = ("question", "you predicted", "answer", "as predicted")
 
 
-def handout(lesson: Lesson, predicted: Mapping[int, str], shown: Mapping[int, Shown]) -> str:
+def handout(lesson: Lesson, predicted: Mapping[int, str], shown: Mapping[int, StepResult]) -> str:
     """Return a handout with the reader's predictions and the results, as HTML.
 
     Args:
@@ -64,7 +70,7 @@ def handout(lesson: Lesson, predicted: Mapping[int, str], shown: Mapping[int, Sh
     return _page(lesson, parts, STYLE)
 
 
-def sheet(lesson: Lesson, shown: Mapping[int, Shown] | None = None) -> str:
+def sheet(lesson: Lesson, shown: Mapping[int, StepResult] | None = None) -> str:
     """Return a worksheet to print before the lesson, as HTML.
 
     shown: Number of a step, from 1 -> what it shows, for the teacher's sheet with the answers; None
@@ -80,7 +86,7 @@ def sheet(lesson: Lesson, shown: Mapping[int, Shown] | None = None) -> str:
                 answer = f"<p>Answer: <b>{escape(found.answer or 'not shown')}</b></p>"
             body = _asked(step, answer)
         elif isinstance(step, SHOWING):
-            body = _empty(step) if shown is None else _table(shown.get(number, Shown()))
+            body = _empty(step) if shown is None else _table(shown.get(number, StepResult()))
         parts.append(_section(number, step, body))
     return _page(lesson, parts, STYLE + PRINT)
 
@@ -125,7 +131,9 @@ def summary_title(predicted: Mapping[int, str]) -> str:
     return "Your predictions" if predicted else "Questions and answers"
 
 
-def _step(number: int, step: Step, predicted: Mapping[int, str], shown: Mapping[int, Shown]) -> str:
+def _step(
+    number: int, step: Step, predicted: Mapping[int, str], shown: Mapping[int, StepResult]
+) -> str:
     body = ""
     if isinstance(step, Predict):
         body = _question(step, predicted.get(number), shown.get(number + 1))
@@ -144,7 +152,7 @@ def _section(number: int, step: Step, body: str) -> str:
     return f"<section class=step>{head}{body}{source}</section>"
 
 
-def _question(step: Predict, predicted: str | None, shown: Shown | None) -> str:
+def _question(step: Predict, predicted: str | None, shown: StepResult | None) -> str:
     text = ""
     if predicted is not None:
         answer = judge(step, predicted, shown).answer
@@ -162,7 +170,7 @@ def _asked(step: Predict, below: str) -> str:
     return f"<div class=asked><p>{escape(step.question)}</p>{listed}{below}</div>"
 
 
-def _table(shown: Shown) -> str:
+def _table(shown: StepResult) -> str:
     title = f"<p><b>{escape(shown.title)}</b></p>" if shown.title else ""
     notes = "".join(f"<p class=note>{escape(note)}</p>" for note in shown.notes)
     if not shown.rows:

@@ -13,7 +13,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class StepResult:
     """What a step showed, for predictions and printing.
 
     Attributes:
@@ -45,7 +45,7 @@ class Judged:
     right: bool
 
 
-def judge(step: Predict, predicted: str, shown: Shown | None) -> Judged:
+def judge(step: Predict, predicted: str, shown: StepResult | None) -> Judged:
     """Compare a prediction with its answer.
 
     A word is right if it is the model's first answer, ignoring case; a range if it contains the
@@ -75,7 +75,7 @@ def judge(step: Predict, predicted: str, shown: Shown | None) -> Judged:
     return Judged(step.question, predicted, answer + detail, right)
 
 
-def answering_model(step: Predict, shown: Shown | None) -> str:
+def answering_model(step: Predict, shown: StepResult | None) -> str:
     """Return the model whose word or number answers a prediction; empty if there is none."""
     if step.answer or shown is None:
         return ""
@@ -83,7 +83,7 @@ def answering_model(step: Predict, shown: Shown | None) -> str:
 
 
 def judged_predictions(
-    lesson: Lesson, predicted: Mapping[int, str], shown: Mapping[int, Shown]
+    lesson: Lesson, predicted: Mapping[int, str], shown: Mapping[int, StepResult]
 ) -> Iterator[Judged]:
     """Yield the lesson's questions with the reader's predictions, if any, and the answers.
 
@@ -102,7 +102,7 @@ def first_to_predict(lesson: Lesson, predicted: Mapping[int, str], number: int) 
     return None
 
 
-def missing_row_note(step: Predict, shown: Shown | None) -> str:
+def missing_row_note(step: Predict, shown: StepResult | None) -> str:
     """Return a note if the chart lacks a row that a prediction needs; else an empty text."""
     lines = list(dict.fromkeys(row for row, _ in shown.values)) if shown is not None else []
     rows = (step.row,) if step.between else step.choices

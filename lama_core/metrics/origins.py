@@ -27,7 +27,7 @@ from lama_core.scoring.ranking import Ranking
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FactGroup:
     """A group of n facts that count. n_right: those with rank at most k."""
 
     n: int
@@ -48,11 +48,11 @@ class TrainedOn:
     the model's training text, and whose wording hasn't; without facts if the forms are unknown.
     """
 
-    inside: Part
-    outside: Part
-    sources: tuple[tuple[str, Part], ...]
-    seen: Part = Part(0, 0)
-    unseen: Part = Part(0, 0)
+    inside: FactGroup
+    outside: FactGroup
+    sources: tuple[tuple[str, FactGroup], ...]
+    seen: FactGroup = FactGroup(0, 0)
+    unseen: FactGroup = FactGroup(0, 0)
 
     @property
     def share(self) -> float:
@@ -93,27 +93,29 @@ def trained_on(
         counted = counted & run.column("relation").isin(relations).to_numpy()
     right = counted & (run.column(f"rank_{ranking}") <= k).to_numpy()
     named = {one: by_word(origin, partial(_names, source=one), False) for one in known}
-    parts = [(source, _part(named[source], counted, right)) for source in known]
+    groups = [(source, _group(named[source], counted, right)) for source in known]
     anywhere = np.logical_or.reduce(list(named.values()))
     return TrainedOn(
-        _part(anywhere, counted, right),
-        _part(~anywhere, counted, right),
-        tuple(sorted(((name, part) for name, part in parts if part.n), key=lambda one: -one[1].n)),
+        _group(anywhere, counted, right),
+        _group(~anywhere, counted, right),
+        tuple(
+            sorted(((name, group) for name, group in groups if group.n), key=lambda one: -one[1].n)
+        ),
         *_by_wording(run, counted, right),
     )
 
 
-def _by_wording(run: Run, counted: Bools, right: Bools) -> Iterator[Part]:
+def _by_wording(run: Run, counted: Bools, right: Bools) -> Iterator[FactGroup]:
     """Yield the facts whose wording has a form of the training text, then those without."""
     model = run.info.model
     found = wordings_in_texts(run.facts, [model])
     if found is not None:
         for models in ([model], []):
-            yield _part(np.asarray(found == label(models, [model])), counted, right)
+            yield _group(np.asarray(found == label(models, [model])), counted, right)
 
 
 @dataclass(frozen=True, slots=True)
-class Gain:
+class RunGain:
     """How many more facts one run gets right than another.
 
     n: facts that only this run gets right, minus those that only the other gets right.
@@ -129,7 +131,9 @@ class Gain:
         return self.n_from_training / self.n if self.n > 0 else float("nan")
 
 
-def gain_from_training(run: Run, other: Run, *, k: int = 1, relations: Sequence[str] = ()) -> Gain:
+def gain_from_training(
+    run: Run, other: Run, *, k: int = 1, relations: Sequence[str] = ()
+) -> RunGain:
     """Return the run's gain over another one, on the facts that both count."""
     joined = join_answers([run, other])
     chosen = AnswerFilter(counting="all", relations=tuple(relations))
@@ -141,15 +145,15 @@ def gain_from_training(run: Run, other: Run, *, k: int = 1, relations: Sequence[
     from_training = by_word(
         joined.facts["origin"], lambda origin: any(name in origin for name in known), False
     ).astype(bool)[rows]
-    return Gain(int(gained[both].sum()), int(gained[both & from_training].sum()))
+    return RunGain(int(gained[both].sum()), int(gained[both & from_training].sum()))
 
 
 def _names(origin: str, source: str) -> bool:
     return source in origin
 
 
-def _part(rows: Bools, counted: Bools, right: Bools) -> Part:
-    return Part(int((rows & counted).sum()), int((rows & right).sum()))
+def _group(rows: Bools, counted: Bools, right: Bools) -> FactGroup:
+    return FactGroup(int((rows & counted).sum()), int((rows & right).sum()))
 
 
 def sentence(found: TrainedOn, model: str, *, k: int, counts: str = "facts") -> str:
@@ -169,7 +173,9 @@ def sentence(found: TrainedOn, model: str, *, k: int, counts: str = "facts") -> 
             f"None of these {n:,} {counts} comes from a source that {model} was trained on; they "
             f"can still occur in its training text.{wording}"
         )
-    by_source = "; ".join(f"{name}: {_percent(part)} of {part.n:,}" for name, part in found.sources)
+    by_source = "; ".join(
+        f"{name}: {_percent(group)} of {group.n:,}" for name, group in found.sources
+    )
     others = f", and {_percent(outside)} on the other {outside.n:,}" if outside.n else ""
     return (
         f"{inside.n:,} of the {n:,} {counts} that count ({percent(found.share)} %) come from "
@@ -178,5 +184,5 @@ def sentence(found: TrainedOn, model: str, *, k: int, counts: str = "facts") -> 
     )
 
 
-def _percent(part: Part) -> str:
-    return f"{percent(part.p_at_k)} %"
+def _percent(group: FactGroup) -> str:
+    return f"{percent(group.p_at_k)} %"

@@ -105,7 +105,7 @@ def find_data(
 
 
 @dataclass
-class Prepared:
+class PaperInputs:
     """Base class for the data, models and runs of a paper's tables; runs are made when needed.
 
     own: name of the paper's data. instead: data to use if the paper's are unavailable. missing:
@@ -169,7 +169,7 @@ class Prepared:
             self.missing[name] = UnavailableItem(name, str(error), command)
 
 
-P = TypeVar("P", bound=Prepared)
+P = TypeVar("P", bound=PaperInputs)
 
 
 def of_models(prepared: P, items: Callable[[P, str], Iterable[Item]]) -> Iterator[Item]:
@@ -185,8 +185,8 @@ def of_models(prepared: P, items: Callable[[P, str], Iterable[Item]]) -> Iterato
 class Paper(Generic[P]):
     """A paper that can be reproduced.
 
-    name: such as `petroni2019`. prepared: subclass of `Prepared`; raises UserError if nothing can
-    be reproduced. sources: id of each table in the paper's file -> the source of its items.
+    name: such as `petroni2019`. prepared: subclass of `PaperInputs`; raises UserError if nothing
+    can be reproduced. sources: id of each table in the paper's file -> the source of its items.
     """
 
     name: str

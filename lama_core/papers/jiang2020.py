@@ -117,7 +117,7 @@ def _statistics(studies: Studies) -> Iterator[Item]:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class PrecisionTable:
     """The specification of a table of P@1 by set of prompts and way of combining them.
 
     Attributes:
@@ -185,7 +185,7 @@ class Combined:
             published_table(PAPER, "majority").value(self.averaging, baseline="Majority"),
             differs=studies.differs(len(relations), n_facts),
         )
-        rows = [majority, *Scores(self.table, self.averaging, best=False)(studies, model)]
+        rows = [majority, *PrecisionTable(self.table, self.averaging, best=False)(studies, model)]
         yield from rows
         yield from bars(
             f"{self.averaging.capitalize()} P@1 of sets of prompts",
@@ -287,7 +287,7 @@ def _word_changes(studies: Studies, model: str) -> Iterator[Item]:
 
 def _models(studies: Studies) -> Iterator[Item]:
     """Yield Table 8: the queried models; models with linked entities are unavailable."""
-    yield from of_models(studies, Scores("table8", titles={"bert-base-cased": "BERT"}))
+    yield from of_models(studies, PrecisionTable("table8", titles={"bert-base-cased": "BERT"}))
     for name, reason in WITH_ENTITIES.items():
         yield UnavailableItem(name, reason)
 
@@ -479,10 +479,10 @@ LPAQA_PAPER = Paper(
         "table6": _word_changes,
         "table7": ablated,
         "table8": _models,
-        "table9": Scores(
+        "table9": PrecisionTable(
             "table9", request=Studies.uhn, few=True, of=(N_RELATIONS, None), other=GUESSED
         ),
-        "table10": Scores("table10", request=Studies.google_re, few=True, of=(3, 5_527)),
+        "table10": PrecisionTable("table10", request=Studies.google_re, few=True, of=(3, 5_527)),
         "figure3": _divergence,
         "table11": _patterns,
         "figure4": _pattern_ranks,

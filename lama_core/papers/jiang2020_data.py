@@ -22,7 +22,7 @@ from lama_core.datasets.lpaqa import TRAINING_FOLDER
 from lama_core.datasets.prompt_sets import FOLDERS, load_pool, relations_in
 from lama_core.errors import UserError
 from lama_core.files import replace_folder, work_folder
-from lama_core.papers.framework import Data, Prepared, differing, find_data
+from lama_core.papers.framework import Data, PaperInputs, differing, find_data
 from lama_core.papers.jiang2020_scores import BERTS, PAPER
 from lama_core.paths import ASSETS, cache_dir, data_dir
 from lama_core.probes.prompts.plan import VOCABULARY_FILE, plan
@@ -53,7 +53,7 @@ GOOGLE_RE = {"place_of_birth": "P19", "date_of_birth": "P569", "place_of_death":
 
 
 @dataclass(frozen=True, slots=True)
-class Source(Data):
+class StudyData(Data):
     """Facts, prompts and training pairs.
 
     prompts: folder; None uses the prompts of the facts' relations. training: folder; None uses half
@@ -69,7 +69,7 @@ class Source(Data):
         return self.name == STARTER
 
 
-def find_source(asked: str | None, on_progress: OnProgress) -> Source:
+def find_study_data(asked: str | None, on_progress: OnProgress) -> StudyData:
     """Return the data that the user chose; else LAMA and LPAQA, fetched; else the starter facts.
 
     Args:
@@ -79,43 +79,43 @@ def find_source(asked: str | None, on_progress: OnProgress) -> Source:
     Raises:
         UserError: If the folder contains only one of `lama` and `lpaqa`.
     """
-    starter = Source(STARTER, "starter facts and prompts", prompts=ASSETS / "prompts" / STARTER)
+    starter = StudyData(STARTER, "starter facts and prompts", prompts=ASSETS / "prompts" / STARTER)
     if asked == STARTER:
         return starter
     if asked is not None:
         folder = Path(asked).expanduser()
         lacking = [name for name in ("lama", "lpaqa") if not (folder / name).is_dir()]
         if len(lacking) == 2:
-            return Source(asked, f"facts of {asked}")
+            return StudyData(asked, f"facts of {asked}")
         if lacking:
             raise UserError(
                 f"{asked} has no folder {lacking[0]!r}. Choose a folder that contains `lama` and "
                 "`lpaqa`."
             )
-        return _lpaqa_source(str(folder / "lama"), folder / "lpaqa")
+        return _lpaqa_data(str(folder / "lama"), folder / "lpaqa")
     for name in ("lama", "lpaqa"):
         found = find_data(
             None, own=name, installed=installed_names(), instead=starter, on_progress=on_progress
         )
         if found.absent:
             return replace(starter, absent=found.absent)
-    return _lpaqa_source("lama", installed_dir("lpaqa"))
+    return _lpaqa_data("lama", installed_dir("lpaqa"))
 
 
-def _lpaqa_source(facts: str, lpaqa: Path) -> Source:
-    return Source(facts, prompts=lpaqa, training=lpaqa / TRAINING_FOLDER)
+def _lpaqa_data(facts: str, lpaqa: Path) -> StudyData:
+    return StudyData(facts, prompts=lpaqa, training=lpaqa / TRAINING_FOLDER)
 
 
 @dataclass
-class Studies(Prepared):
+class Studies(PaperInputs):
     """The studies for the tables; each is made once, when a table needs it."""
 
     _studied: dict[StudyRequest, Study | UserError] = field(default_factory=dict)
 
     @cached_property
-    def data(self) -> Source:
-        """The data; see `find_source`."""
-        return find_source(self.options.dataset, self.on_progress)
+    def data(self) -> StudyData:
+        """The data; see `find_study_data`."""
+        return find_study_data(self.options.dataset, self.on_progress)
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -131,18 +131,18 @@ class Studies(Prepared):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        source = self.data
+        data = self.data
         setup = ["LAMA's T-REx facts with LPAQA's prompts and training pairs"]
-        if source.other:
-            setup = [f"On {source.other}"]
-        if source.training is None:
+        if data.other:
+            setup = [f"On {data.other}"]
+        if data.training is None:
             setup.append("half of the facts for training, the other half for testing")
         if self.limit is not None:
             setup.append(f"at most {self.limit:,} facts per relation for training and for testing")
         return (
             f"{'; '.join(setup)}. Raw ranking, as in the paper.",
             f"Published values are shown only for the paper's models, {' and '.join(BERTS)}.",
-            *(f"{one.what}: {one.reason}" for one in source.absent),
+            *(f"{one.what}: {one.reason}" for one in data.absent),
         )
 
     @cached_property
@@ -153,15 +153,15 @@ class Studies(Prepared):
     @cached_property
     def relation_names(self) -> tuple[str, ...]:
         """Relations with facts, prompts, and (if the data has a training folder) training pairs."""
-        source, data = self.data, self.dataset
-        named = None if source.prompts is None else relations_in(source.prompts)
+        data, dataset = self.data, self.dataset
+        named = None if data.prompts is None else relations_in(data.prompts)
         return tuple(
             one.name
-            for one in data.relations
+            for one in dataset.relations
             if one.prompts
-            and data.facts_of(one.name)
+            and dataset.facts_of(one.name)
             and (named is None or one.name in named)
-            and (source.training is None or (source.training / f"{one.name}.jsonl").is_file())
+            and (data.training is None or (data.training / f"{one.name}.jsonl").is_file())
         )
 
     @cached_property
@@ -180,19 +180,19 @@ class Studies(Prepared):
 
     def request(self, model: str) -> StudyRequest:
         """Return the request of the study that most tables use."""
-        source = self.data
+        data = self.data
         return StudyRequest(
-            dataset=source.name,
+            dataset=data.name,
             model=model,
-            prompts=source.prompts,
-            training=source.training,
-            candidates=COMMON if source.is_starter else None,
-            combinations=STARTER_SETS if source.is_starter else COMBINATIONS,
-            recipes=("released",) if source.is_starter else ("released", "paper"),
+            prompts=data.prompts,
+            training=data.training,
+            candidates=COMMON if data.is_starter else None,
+            combinations=STARTER_SETS if data.is_starter else COMBINATIONS,
+            recipes=("released",) if data.is_starter else ("released", "paper"),
             limit=self.limit,
             train_limit=self.limit,
-            seed=STARTER_SEED if source.is_starter else None,
-            drop_overlap=source.training is not None,
+            seed=STARTER_SEED if data.is_starter else None,
+            drop_overlap=data.training is not None,
         )
 
     def fewer(self, model: str) -> StudyRequest:

@@ -21,7 +21,7 @@ from lama_core.datasets.passages import load_corpus
 from lama_core.errors import UserError
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
-from lama_core.papers.framework import EMBEDDED, Data, Prepared, differing
+from lama_core.papers.framework import EMBEDDED, Data, PaperInputs, differing
 from lama_core.paths import corpus_files
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.cloze.spec import ClozeSpec
@@ -51,7 +51,7 @@ SPREAD_LIMIT = 20  # facts per relation for Figure 4 on the starter facts; ten q
 
 
 @dataclass
-class Lama(Prepared):
+class Lama(PaperInputs):
     """The data, models and runs for LAMA's tables."""
 
     own = "lama"

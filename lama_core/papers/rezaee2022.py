@@ -18,7 +18,7 @@ from lama_core.papers.framework import (
     NO_DATA,
     Data,
     Paper,
-    Prepared,
+    PaperInputs,
     bars,
     differing,
     joined,
@@ -52,7 +52,7 @@ MODELS_GET = "lama-explorer models get "
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class AnalogyJudge:
     """A judge: a model or a set of word vectors that the probes test.
 
     request: request of its runs; None if it is unavailable. command: fetches it. reason: why it
@@ -64,18 +64,18 @@ class Judged:
     reason: str = ""
 
 
-def _model(reference: str) -> Judged:
-    return Judged(AnalogyRequest(DATASET, models=(reference,)), MODELS_GET + reference)
+def _model(reference: str) -> AnalogyJudge:
+    return AnalogyJudge(AnalogyRequest(DATASET, models=(reference,)), MODELS_GET + reference)
 
 
-JUDGES: dict[str, Judged] = {
+JUDGES: dict[str, AnalogyJudge] = {
     "RoBERTa-base": _model("roberta-base"),
     "RoBERTa-large": _model("roberta-large"),
-    "RelBERT": Judged(
+    "RelBERT": AnalogyJudge(
         AnalogyRequest(DATASET, relbert=("relbert/relbert-roberta-large",)),
         MODELS_GET + "relbert/relbert-roberta-large",
     ),
-    "fastText": Judged(
+    "fastText": AnalogyJudge(
         None,
         "lama-explorer analogy probe --dataset bats --vectors wiki-news-300d-1M.vec --setting both",
         "its vectors are a download of several gigabytes from fasttext.cc; pass the file to "
@@ -85,7 +85,7 @@ JUDGES: dict[str, Judged] = {
 
 
 @dataclass
-class AnalogyRuns(Prepared):
+class JudgeRuns(PaperInputs):
     """The judges and their runs."""
 
     own = DATASET
@@ -104,13 +104,13 @@ class AnalogyRuns(Prepared):
         return STARTER_LIMIT if other else self.options.limit
 
     @cached_property
-    def judges(self) -> dict[str, Judged]:
+    def judges(self) -> dict[str, AnalogyJudge]:
         """Displayed name -> judge: the paper's, then others."""
         further = dict.fromkeys((*(EMBEDDED if self.data.other else ()), *self.options.models))
         judges = dict(JUDGES)
         if self.data.other:
             reason = "needs BATS 3.0, which isn't available"
-            judges = {name: Judged(None, one.command, reason) for name, one in JUDGES.items()}
+            judges = {name: AnalogyJudge(None, one.command, reason) for name, one in JUDGES.items()}
         return judges | {name: _model(name) for name in further}
 
     @property
@@ -193,11 +193,11 @@ class AccuracyTable:
 
     settings: tuple[Setting, ...]
     axis: str
-    judges: Callable[[AnalogyRuns], Iterable[str]]
+    judges: Callable[[JudgeRuns], Iterable[str]]
     ours: Callable[[Sequence[ProbeRun]], list[ProbeAccuracy]]
     theirs: Callable[[], list[ProbeAccuracy]]
 
-    def __call__(self, found: AnalogyRuns) -> Iterator[Item]:
+    def __call__(self, found: JudgeRuns) -> Iterator[Item]:
         """Yield the rows of each setting and judge, and a chart of each probe."""
         for setting in self.settings:
             rows = [row for name in self.judges(found) for row in self._rows(found, name, setting)]
@@ -212,7 +212,7 @@ class AccuracyTable:
                 title = f"{setting} {probe}"
                 yield from bars(title, chosen, x_title=self.axis, y_title="accuracy, %")
 
-    def _rows(self, found: AnalogyRuns, model: str, setting: Setting) -> Iterator[ReproducedRow]:
+    def _rows(self, found: JudgeRuns, model: str, setting: Setting) -> Iterator[ReproducedRow]:
         """Yield a row for each accuracy of a model that was computed or published."""
         runs = found.runs(model, setting)
         made = {(line.name, line.probe): line for line in self.ours(runs)}
@@ -236,7 +236,7 @@ class AccuracyTable:
                 )
 
 
-def section4(found: AnalogyRuns) -> Iterator[Item]:
+def section4(found: JudgeRuns) -> Iterator[Item]:
     """Yield the frequency test: share of relations with p above 0.05, and names of the rest."""
     above, least = map(str, published_table(PAPER, "frequency").rows[0].values)
     for model in found.by_relation:
@@ -332,5 +332,5 @@ RELATIONS = AccuracyTable(
 
 
 ANALOGY_PAPER = Paper(
-    PAPER, AnalogyRuns, {"table1": BY_KIND, "table2": RELATIONS, "section4": section4}
+    PAPER, JudgeRuns, {"table1": BY_KIND, "table2": RELATIONS, "section4": section4}
 )

@@ -28,7 +28,7 @@ from lama_core.models.sources.locations import is_here
 from lama_core.papers.framework import (
     EMBEDDED,
     Paper,
-    Prepared,
+    PaperInputs,
     bars,
     differing,
     joined,
@@ -116,7 +116,7 @@ def differs_from_leaderboard(
 
 
 @dataclass
-class Bear(Prepared):
+class Bear(PaperInputs):
     """The data, the models and their runs; raises UserError for a wrong limit, data or model."""
 
     own = BEAR

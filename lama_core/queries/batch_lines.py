@@ -22,7 +22,7 @@ from lama_core.candidates.spelling import Place, places_of
 from lama_core.datasets.line_reader import JsonObject, Reading, optional_text, required_text
 from lama_core.datasets.table_file import (
     Form,
-    Table,
+    TableFile,
     has_table_name,
     lowered,
     read_table,
@@ -300,7 +300,7 @@ def _is_table(reading: Reading) -> bool:
     return any(name.lower() in TEXT_COLUMNS for name in names)
 
 
-def _check_columns(table: Table, name: str) -> None:
+def _check_columns(table: TableFile, name: str) -> None:
     """Raise UserError if a table with a header has no column of texts."""
     header = [column.lower() for column in table.header]
     if header and not set(TEXT_COLUMNS) & set(header):

@@ -35,9 +35,9 @@ from lama_core.runs.info import (
     write_details,
     write_info,
 )
-from lama_core.runs.parts import PART, PARTS, Parts, Stored, place_of
+from lama_core.runs.parts import PART, PARTS, Parts, StoredPart, place_of
 from lama_core.runs.spec import Finished, Load, RunSpec, ScoringJob
-from lama_core.scoring.executors import Opened, Saved, Share, Tick, Wrote
+from lama_core.scoring.executors import Opened, RunShare, Saved, Tick, Wrote
 from lama_core.scoring.preparation import NoFactCounts
 
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scikit-learn", "pyarrow")
@@ -98,7 +98,7 @@ class RunMaker:
             raise UserError(f"There is no folder {place}: workers write the runs there.")
         self._scorer(run)
 
-    def make(self, share: Share, tick: Tick) -> Iterator[Opened | Wrote]:
+    def make(self, share: RunShare, tick: Tick) -> Iterator[Opened | Wrote]:
         """Make the missing parts of a share; yield once when it is prepared, and for each part.
 
         Raises:
@@ -160,9 +160,9 @@ class RunMaker:
         self._jobs.pop(run, None)
         return Saved(run, self._said())
 
-    def _finish_range(self, run: int, number: int) -> tuple[Finished, list[Stored]]:
+    def _finish_range(self, run: int, number: int) -> tuple[Finished, list[StoredPart]]:
         """Return a range's content and its parts; in a run of several ranges, store its rows."""
-        job, share = self._job(run, number), Share(run, number)
+        job, share = self._job(run, number), RunShare(run, number)
         stored = []
         for part in range(len(job.work.parts)):
             kept = self._load_part(run, self._name(share, part))
@@ -176,7 +176,7 @@ class RunMaker:
             )
         return finished, stored
 
-    def _range_rows(self, run: int, number: int) -> Stored:
+    def _range_rows(self, run: int, number: int) -> StoredPart:
         """Return the stored rows of a range; make them again if they are damaged."""
         kept = self._load_part(run, _rows_name(number))
         while kept is None:
@@ -185,8 +185,8 @@ class RunMaker:
         return kept
 
     def _score(
-        self, share: Share, number: int, settings: PassSettings | None, tick: Tick
-    ) -> Stored:
+        self, share: RunShare, number: int, settings: PassSettings | None, tick: Tick
+    ) -> StoredPart:
         """Score a part and write its rows."""
         scorer = self._scorer(share.run)
         start = time.perf_counter()
@@ -232,12 +232,12 @@ class RunMaker:
                 self._jobs[run] = number, self._ranges[run](number)
         return self._jobs[run][1]
 
-    def _name(self, share: Share, number: int) -> str:
+    def _name(self, share: RunShare, number: int) -> str:
         """Return the name of a part; with several ranges, that of the range comes first."""
         name = self._job(share.run, share.range).work.parts[number].name
         return name if self._specs[share.run].n_ranges == 1 else f"{share.range:05}-{name}"
 
-    def _load_part(self, run: int, name: str) -> Stored | None:
+    def _load_part(self, run: int, name: str) -> StoredPart | None:
         return self._parts[run].load(name, self._notes.append)
 
     def _wrote(self, run: int, name: str, size: int, *, is_kept: bool = False) -> Wrote:

@@ -21,7 +21,7 @@ State = Literal["whole", "unfinished", "being made", "damaged", "can't be read"]
 
 
 @dataclass(frozen=True)
-class RunsRequest(Request, command="runs list", python="list_runs"):
+class ListRunsRequest(Request, command="runs list", python="list_runs"):
     """All runs on this machine: `runs list`."""
 
     verify: Annotated[

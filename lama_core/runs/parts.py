@@ -37,7 +37,7 @@ _DEVICE = b"lama_device"
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredPart:
     """A part on disk.
 
     Attributes:
@@ -132,7 +132,7 @@ class Parts:
         self._digest = digest.encode()
         self._request = request
 
-    def load(self, name: str, on_note: Callable[[str], None]) -> Stored | None:
+    def load(self, name: str, on_note: Callable[[str], None]) -> StoredPart | None:
         """Return a part; None if it isn't finished.
 
         Args:
@@ -163,7 +163,7 @@ class Parts:
         threads, tokens = (int(metadata.pop(key, b"0")) for key in (_THREADS, _TOKENS))
         settings = PassSettings(threads, tokens) if threads and tokens else None
         rows = table.replace_schema_metadata(metadata or None)
-        return Stored(rows, seconds, device, settings)
+        return StoredPart(rows, seconds, device, settings)
 
     def write(
         self,
@@ -172,8 +172,8 @@ class Parts:
         seconds: float,
         device: str = "",
         settings: PassSettings | None = None,
-    ) -> Stored:
-        """Write the rows of a part to disk; for the arguments see `Stored`.
+    ) -> StoredPart:
+        """Write the rows of a part to disk; for the arguments see `StoredPart`.
 
         Raises:
             UserError: If the rows can't be written, for example because the disk is full. Earlier
@@ -210,7 +210,7 @@ class Parts:
                 f"{self.place}: the run can't be stored: {why}. The scored parts are kept: "
                 "free some disk space and run the same command again."
             ) from error
-        return Stored(table, seconds, device, settings)
+        return StoredPart(table, seconds, device, settings)
 
     def delete(self) -> None:
         """Delete the unfinished run, with its stored request."""

@@ -8,7 +8,7 @@ from lama_core.runs.info import RunInfo
 
 
 @dataclass(frozen=True)
-class Series:
+class CheckpointSeries:
     """Runs of at least two checkpoints of one training run, on the same queries and candidates.
 
     Attributes:
@@ -32,7 +32,7 @@ def place_of(info: RunInfo) -> Checkpoint | None:
     return info.checkpoint or checkpoint_of(info.model)
 
 
-def find_series(infos: Iterable[RunInfo]) -> tuple[Series, ...]:
+def find_series(infos: Iterable[RunInfo]) -> tuple[CheckpointSeries, ...]:
     """Return the series among the runs, in the order of their first runs.
 
     Runs are in one series if they differ only in the checkpoint. Of several runs of one step, the
@@ -48,7 +48,9 @@ def find_series(infos: Iterable[RunInfo]) -> tuple[Series, ...]:
         if other is None or info.made >= other.made:
             group[place.step] = replace(info, checkpoint=place)
     return tuple(
-        Series(str(key[0]), tuple(group[step] for step in sorted(group)), tuple(sorted(group)))
+        CheckpointSeries(
+            str(key[0]), tuple(group[step] for step in sorted(group)), tuple(sorted(group))
+        )
         for key, group in groups.items()
         if isinstance(key, tuple) and len(group) > 1
     )

@@ -184,7 +184,9 @@ def _questions_of(
     limit: int | None,
     judge: Judge | None = None,
 ) -> list[Question]:
-    source = _Source(dataset.relation(name), dataset.facts_of(name), limit, prompts.of(name), judge)
+    source = _RelationFacts(
+        dataset.relation(name), dataset.facts_of(name), limit, prompts.of(name), judge
+    )
     return QUESTION_MAKERS[prompts.kind](source)
 
 
@@ -202,7 +204,7 @@ def _lacking(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class _RelationFacts:
     """The facts and templates from which the rows of one relation are made.
 
     Attributes:
@@ -226,7 +228,7 @@ class _Source:
 
 
 def _by_templates(
-    source: _Source, sentences: Callable[[Fact], tuple[str, ...]] = attrgetter("sentences")
+    source: _RelationFacts, sentences: Callable[[Fact], tuple[str, ...]] = attrgetter("sentences")
 ) -> list[Question]:
     """Return a row for each template and fact; without templates, one per fact's first sentence."""
     if not source.templates:
@@ -261,7 +263,7 @@ def _by_sentence(
     return Question(fact, relation, number, query, excluded)
 
 
-def _by_ten_sentences(source: _Source) -> list[Question]:
+def _by_ten_sentences(source: _RelationFacts) -> list[Question]:
     """Draw facts until 100 have ten sentences that aren't excluded; return these in file order.
 
     The relation's name seeds the draw of facts, and a fact's id seeds the draw of its sentences. So
@@ -279,7 +281,7 @@ def _by_ten_sentences(source: _Source) -> list[Question]:
     return [row for index in sorted(drawn) for row in drawn[index]]
 
 
-def _ten_sentences(source: _Source, fact: Fact) -> list[Question]:
+def _ten_sentences(source: _RelationFacts, fact: Fact) -> list[Question]:
     """Return rows of ten drawn sentences that count; if fewer count, one row with the reason."""
     rows = []
     for number in range(len(fact.sentences)):
@@ -294,7 +296,7 @@ def _ten_sentences(source: _Source, fact: Fact) -> list[Question]:
     return [counted[pick] for pick in sorted(draw.sample(range(len(counted)), SPREAD_SENTENCES))]
 
 
-def _misprimed(source: _Source) -> list[Question]:
+def _misprimed(source: _RelationFacts) -> list[Question]:
     """Return a row for each fact: its misprimed sentence, or a wrong object and then its query."""
     objects = sorted({fact.object for fact in source.all_facts})
     right: defaultdict[str, set[str]] = defaultdict(set)
@@ -315,7 +317,7 @@ def _misprimed(source: _Source) -> list[Question]:
 
 
 # Kind of prompts -> function that makes the rows of one relation.
-QUESTION_MAKERS: dict[PromptKind, Callable[[_Source], list[Question]]] = {
+QUESTION_MAKERS: dict[PromptKind, Callable[[_RelationFacts], list[Question]]] = {
     "template": _by_templates,
     "sentences": _by_templates,
     "negated": partial(_by_templates, sentences=attrgetter("negated_sentences")),

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from lama_core.views.figure import MOST_BARS, Axis, Baseline, Figure
-from lama_core.views.figure_files import FONT_SIZE, WIDTH, Format, check_figure
+from lama_core.views.figure_files import FONT_SIZE, WIDTH, FigureFormat, check_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +54,7 @@ _SHAPES: dict[str, Callable[["_Chart"], None]] = {}
 
 def draw(
     figure: Figure,
-    file_format: Format,
+    file_format: FigureFormat,
     inks: Mapping[str, str],
     *,
     width: float = WIDTH,

@@ -6,8 +6,8 @@ from typing import Literal, get_args
 
 from lama_core.errors import UserError, choose
 
-Format = Literal["svg", "pdf", "png"]
-FORMATS: tuple[Format, ...] = get_args(Format)
+FigureFormat = Literal["svg", "pdf", "png"]
+FORMATS: tuple[FigureFormat, ...] = get_args(FigureFormat)
 WIDTH, WIDTHS = 16.0, (6.0, 60.0)  # cm
 FONT_SIZE, FONT_SIZES = 9.0, (5.0, 24.0)  # points
 
@@ -21,7 +21,7 @@ class FigureFile:
     font_size: float = FONT_SIZE
 
     @property
-    def format(self) -> Format:
+    def format(self) -> FigureFormat:
         """The format that the file's name means; raises UserError if there is none."""
         ending = self.path.suffix.lower().removeprefix(".")
         for one in FORMATS:

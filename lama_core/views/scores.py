@@ -79,7 +79,7 @@ class ScoresRequest(TopRequest, command="results scores", python="scores"):
 
 
 @dataclass(frozen=True)
-class Scores:
+class RunScores:
     """The scores of several runs by relation, from which all groupings follow.
 
     Attributes:
@@ -139,7 +139,7 @@ class Measure:
         return self.column == "p_at_k"
 
 
-def measures(shown: "Shown[ScoresRequest, Scores]") -> dict[str, Measure]:
+def measures(shown: "Shown[ScoresRequest, RunScores]") -> dict[str, Measure]:
     """Return name -> measure, first `P@k`.
 
     Measures of ranks are excluded if no run has ranks; measures of texts are included if any
@@ -163,7 +163,7 @@ def best_first(table: pd.DataFrame, group: str, measure: Measure) -> pd.DataFram
     )
 
 
-def weakest(shown: "Shown[ScoresRequest, Scores]", measure: Measure, n: int) -> dict[str, float]:
+def weakest(shown: "Shown[ScoresRequest, RunScores]", measure: Measure, n: int) -> dict[str, float]:
     """Return relation -> mean of a measure over the runs, for the n relations with the worst mean.
 
     Relations without facts that count are left out.
@@ -174,17 +174,19 @@ def weakest(shown: "Shown[ScoresRequest, Scores]", measure: Measure, n: int) -> 
     return {str(name): float(value) for name, value in worst.items()}
 
 
-def scores_of(runs: Sequence[Run], request: TopRequest, *, mrr_depth: int | None = None) -> Scores:
+def scores_of(
+    runs: Sequence[Run], request: TopRequest, *, mrr_depth: int | None = None
+) -> RunScores:
     """Return the scores of each run by relation, without origins."""
     found = []
     for run in runs:
         ranking = request.ranking_of(run.info)
         figures = relation_figures(run, ranking, mrr_depth=mrr_depth)
         found.append((figures, relation_precision(run, request.k, ranking)))
-    return Scores(tuple(found), tuple(request.relations))
+    return RunScores(tuple(found), tuple(request.relations))
 
 
-class ScoresView(View[ScoresRequest, Scores]):
+class ScoresView(View[ScoresRequest, RunScores]):
     """P@k and other metrics of each run, by relation, source or type of relation."""
 
     name = "scores"
@@ -192,7 +194,7 @@ class ScoresView(View[ScoresRequest, Scores]):
     question = "How often is the right answer first, in each relation and source?"
     example = "results scores --by source"
 
-    def compute(self, runs: Sequence[Run], request: ScoresRequest) -> Scores:
+    def compute(self, runs: Sequence[Run], request: ScoresRequest) -> RunScores:
         """Return the scores of each run by relation."""
         origins = [
             trained_on(
@@ -203,21 +205,21 @@ class ScoresView(View[ScoresRequest, Scores]):
         found = scores_of(runs, request, mrr_depth=request.mrr_depth)
         return replace(found, origins=tuple(origins))
 
-    def frame(self, shown: Shown[ScoresRequest, Scores]) -> pd.DataFrame:
+    def frame(self, shown: Shown[ScoresRequest, RunScores]) -> pd.DataFrame:
         """Return a row for each run and relation, source or type; see `metrics.score_table`."""
         return shown.found.by(shown.request.by, shown.request.conceptnet)
 
-    def keys_of(self, shown: Shown[ScoresRequest, Scores]) -> tuple[str, ...]:
+    def keys_of(self, shown: Shown[ScoresRequest, RunScores]) -> tuple[str, ...]:
         """Return the columns that, with the run, identify a row."""
         groups: dict[By, tuple[str, ...]] = {"relation": ("relation",), "source": ("source",)}
         return groups.get(shown.request.by, ("source", "type"))
 
-    def metrics(self, shown: Shown[ScoresRequest, Scores]) -> list[Metric]:
+    def metrics(self, shown: Shown[ScoresRequest, RunScores]) -> list[Metric]:
         """Return the metrics of the table: of ranks, and of texts if answers are generated."""
         known = (METRICS | TEXT_METRICS).items()
         return [metric for name, metric in known if name in shown.frame]
 
-    def columns(self, shown: Shown[ScoresRequest, Scores]) -> tuple[Column, ...]:
+    def columns(self, shown: Shown[ScoresRequest, RunScores]) -> tuple[Column, ...]:
         """Return the columns of all groupings."""
         request, by_relation = shown.request, shown.request.by == "relation"
         group, counts = "relation" if by_relation else "source", shown.counts
@@ -238,7 +240,7 @@ class ScoresView(View[ScoresRequest, Scores]):
             *map(_metric_column, self.metrics(shown)),
         )
 
-    def tables(self, shown: Shown[ScoresRequest, Scores]) -> Iterator[Table | str]:
+    def tables(self, shown: Shown[ScoresRequest, RunScores]) -> Iterator[Table | str]:
         """Yield the score table; by relation, also the means by source; published scores."""
         request, frame = shown.request, shown.frame
         metrics = [one.name for one in self.metrics(shown) if frame[one.name].notna().any()]
@@ -260,7 +262,7 @@ class ScoresView(View[ScoresRequest, Scores]):
         if request.published:
             yield self.published(shown)
 
-    def notes(self, shown: Shown[ScoresRequest, Scores]) -> Iterator[str]:
+    def notes(self, shown: Shown[ScoresRequest, RunScores]) -> Iterator[str]:
         """Yield each run's facts from training sources; with published scores, partial data."""
         for info, found in zip(shown.infos, shown.found.origins, strict=True):
             if found is not None:
@@ -275,12 +277,12 @@ class ScoresView(View[ScoresRequest, Scores]):
                 if one.lacks:
                     yield f"{info.id}: partial LAMA, {one}"
 
-    def chance_columns(self, shown: Shown[ScoresRequest, Scores]) -> list[str]:
+    def chance_columns(self, shown: Shown[ScoresRequest, RunScores]) -> list[str]:
         """Return the names of the columns of the chance level; [] if no run shows one."""
         n_answers = ["n_answers"] if shown.request.by == "relation" else []
         return [*n_answers, "chance"] if shown.guessable else []
 
-    def json(self, shown: Shown[ScoresRequest, Scores]) -> list[dict[Any, Any]]:
+    def json(self, shown: Shown[ScoresRequest, RunScores]) -> list[dict[Any, Any]]:
         """Return what `results --json` prints."""
         by_relation = shown.request.by == "relation"
         group = "relation" if by_relation else "source"
@@ -295,11 +297,11 @@ class ScoresView(View[ScoresRequest, Scores]):
                 line["n_answers"] = int(line["n_answers"])
         return lines
 
-    def figure(self, shown: Shown[ScoresRequest, Scores]) -> Figure:
+    def figure(self, shown: Shown[ScoresRequest, RunScores]) -> Figure:
         """Return P@k of all relations, of each source, and of each relation if there are few."""
         return bars(shown)
 
-    def published(self, shown: Shown[ScoresRequest, Scores]) -> Table:
+    def published(self, shown: Shown[ScoresRequest, RunScores]) -> Table:
         """Return Table 2 of Petroni et al. 2019; only its totals if the request is by source."""
         table = published_scores()
         if shown.request.by == "source":
@@ -314,7 +316,7 @@ class ScoresView(View[ScoresRequest, Scores]):
             title="\nPublished: Petroni et al. 2019, Table 2; P@1 in percent",
         )
 
-    def facts(self, shown: Shown[ScoresRequest, Scores], line: Line, column: str = "") -> Facts:
+    def facts(self, shown: Shown[ScoresRequest, RunScores], line: Line, column: str = "") -> Facts:
         """Return the facts of a group: those that count, or the excluded ones."""
         fields: dict[str, Any] = {"relations": tuple(shown.request.relations)}
         if isinstance(line.get("relation"), str):
@@ -327,7 +329,7 @@ class ScoresView(View[ScoresRequest, Scores]):
         return Facts(line["run"], fields, "excluded" if column == "n_excluded" else "counted")
 
 
-def chart_sources(shown: Shown[ScoresRequest, Scores]) -> tuple[list[str], bool]:
+def chart_sources(shown: Shown[ScoresRequest, RunScores]) -> tuple[list[str], bool]:
     """Return the sources, and whether the chart shows all their relations by default."""
     table = shown.found.by("relation")
     known = set(table["source"])
@@ -337,7 +339,7 @@ def chart_sources(shown: Shown[ScoresRequest, Scores]) -> tuple[list[str], bool]
 
 
 def bars(
-    shown: Shown[ScoresRequest, Scores],
+    shown: Shown[ScoresRequest, RunScores],
     measure: Measure | None = None,
     opened: Sequence[str] | None = None,
     *,
@@ -393,7 +395,7 @@ def bars(
 
 
 def _with_means(
-    shown: Shown[ScoresRequest, Scores],
+    shown: Shown[ScoresRequest, RunScores],
     relations: pd.DataFrame,
     sources: pd.DataFrame,
     opened: Sequence[str],
@@ -419,7 +421,7 @@ def _with_means(
     return stacked(parts)
 
 
-def _said(line: Line, measure: Measure, shown: Shown[ScoresRequest, Scores]) -> str:
+def _said(line: Line, measure: Measure, shown: Shown[ScoresRequest, RunScores]) -> str:
     """Return lines about a mark: the row, the run and its score, the facts, and the baselines."""
     value = measure.metric.shown(line[measure.column]) + " %" * measure.metric.is_share
     freq, chance = line["freq"], line["chance"]

@@ -17,7 +17,7 @@ from lama_core.metrics.training import Measure as Measure
 from lama_core.requests import option
 from lama_core.rounding import counted, fixed, percent
 from lama_core.runs.info import Run
-from lama_core.runs.series import Series as Series
+from lama_core.runs.series import CheckpointSeries as CheckpointSeries
 from lama_core.runs.series import find_series as find_series
 from lama_core.runs.series import place_of as place_of
 from lama_core.tables import (
@@ -66,7 +66,7 @@ class TrainingRequest(TopRequest, command="results training", python="training")
 class TrainedSeries:
     """A series of checkpoints and the answers of its runs to the same facts."""
 
-    series: Series
+    series: CheckpointSeries
     training: Training
 
     @cached_property

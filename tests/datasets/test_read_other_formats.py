@@ -132,7 +132,7 @@ def test_a_table_in_another_encoding_is_refused(tmp_path: Path) -> None:
 
 
 COUNTRIES = "Country,Label,Kind\nPeru,Lima,capital\nChile,Peso,currency\nPeru,,capital\n"
-MAPPED = user_table.Columns(subject="country", object="Label", relation="Kind")
+MAPPED = user_table.ColumnRoles(subject="country", object="Label", relation="Kind")
 
 
 def test_columns_of_other_names_and_a_template_for_each_relation(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_template_of_a_row_comes_before_the_one_for_all(tmp_path: Path) -> Non
     text = "subject,object,template\nPeru,Lima,[Y] governs [X].\nChile,Santiago,\n"
     path = write(tmp_path / "mine.csv", text)
     (relation,) = user_table.load(
-        path, columns=user_table.Columns(templates={"": "[X]: [Y]"})
+        path, columns=user_table.ColumnRoles(templates={"": "[X]: [Y]"})
     ).relations
     assert [one.template for one in relation.prompts] == ["[Y] governs [X].", "[X]: [Y]"]
 
@@ -164,12 +164,12 @@ def test_a_template_of_a_row_comes_before_the_one_for_all(tmp_path: Path) -> Non
     ("columns", "said"),
     [
         (replace(MAPPED, object="labels"), "no column 'labels' for the object (did you mean"),
-        (user_table.Columns(object="Label"), "needs the columns subject and object"),
+        (user_table.ColumnRoles(object="Label"), "needs the columns subject and object"),
         (replace(MAPPED, templates={"capitol": "[X]: [Y]"}), "no relation 'capitol' for the templ"),
     ],
 )
 def test_a_column_or_relation_that_is_not_there_is_named(
-    tmp_path: Path, columns: user_table.Columns, said: str
+    tmp_path: Path, columns: user_table.ColumnRoles, said: str
 ) -> None:
     with pytest.raises(UserError, match=re.escape(said)):
         user_table.load(write(tmp_path / "mine.csv", COUNTRIES), columns=columns)
@@ -199,11 +199,11 @@ def test_a_template_is_for_all_relations_or_for_one(
     given: list[str], templates: dict[str, str]
 ) -> None:
     names = {"subject": "", "object": "", "relation": "", "template": ""}
-    assert user_table.Columns.given(**names, templates=given).templates == templates
+    assert user_table.ColumnRoles.given(**names, templates=given).templates == templates
     with pytest.raises(UserError, match="Two templates"):
-        user_table.Columns.given(**names, templates=[given[0]] * 2)
+        user_table.ColumnRoles.given(**names, templates=[given[0]] * 2)
     with pytest.raises(UserError, match=r"no \[Y\]"):
-        user_table.Columns.given(**names, templates=["P1=[X] is it"])
+        user_table.ColumnRoles.given(**names, templates=["P1=[X] is it"])
 
 
 def bear_folder(folder: Path, facts: str, **described: object) -> Path:

@@ -167,7 +167,7 @@ def test_a_form_is_recognised_by_its_content(text: str, form: str) -> None:
 def load(folder: Path, name: str, text: str, **columns: str) -> list[tuple[str, str, str]]:
     file = folder / name
     file.write_text(text, encoding="utf-8")
-    dataset = user_table.load(file, columns=user_table.Columns(**columns) if columns else None)
+    dataset = user_table.load(file, columns=user_table.ColumnRoles(**columns) if columns else None)
     return [(fact.subject, fact.relation, fact.object) for fact in dataset.facts]
 
 

@@ -14,7 +14,7 @@ from lama_core.lessons.charts import (
 from lama_core.lessons.handout import handout
 from lama_core.lessons.lesson import Ask, Explain, Lesson, Predict, ShowRun, Text
 from lama_core.lessons.step_results import (
-    Shown,
+    StepResult,
     answering_model,
     first_to_predict,
     judge,
@@ -54,7 +54,7 @@ def plain() -> Run:
     ],
 )
 def test_a_number_lies_in_the_range_whose_lower_end_it_reaches(share: float, answer: str) -> None:
-    shown = Shown(values={("b", "m"): 0.9, ("a", "m"): share})
+    shown = StepResult(values={("b", "m"): 0.9, ("a", "m"): share})
     found = judge(RANGES, answer.split(" (")[0], shown)
     assert found.answer == answer and found.right
 
@@ -62,27 +62,31 @@ def test_a_number_lies_in_the_range_whose_lower_end_it_reaches(share: float, ans
 def test_a_number_that_is_an_end_lies_above_it_whatever_its_digits() -> None:
     for n in range(1, 100):  # 100 * 0.29 is less than 29
         step = Predict(question="?", between=(n,), row="a")
-        found = judge(step, "", Shown(values={("a", "m"): n / 100}))
+        found = judge(step, "", StepResult(values={("a", "m"): n / 100}))
         assert found.answer.startswith(f"{n}\u00a0% or more"), n
 
 
 def test_of_rows_with_as_much_each_is_right() -> None:
     step = Predict(question="?", choices=("a", "b", "c"))
-    shown = Shown(values={("a", "m"): 0.25, ("b", "m"): 0.5, ("c", "m"): 0.5})
+    shown = StepResult(values={("a", "m"): 0.25, ("b", "m"): 0.5, ("c", "m"): 0.5})
     assert [judge(step, row, shown).right for row in "abc"] == [False, True, True]
     assert judge(step, "a", shown).answer == "b (50.0\u00a0%)"
 
 
 def test_a_row_is_right_if_no_other_of_the_choices_has_more() -> None:
     step = Predict(question="?", choices=("a", "b"), model="m")
-    shown = Shown(values={("a", "n"): 1.0, ("a", "m"): 0.25, ("b", "m"): 0.5, ("c", "m"): 0.75})
+    shown = StepResult(
+        values={("a", "n"): 1.0, ("a", "m"): 0.25, ("b", "m"): 0.5, ("c", "m"): 0.75}
+    )
     assert judge(step, "b", shown).answer == "b (50.0\u00a0%)"
     assert judge(step, "b", shown).right and not judge(step, "a", shown).right
-    assert judge(step, "b", Shown(values={("b", "m"): 0.5})).answer == ""
+    assert judge(step, "b", StepResult(values={("b", "m"): 0.5})).answer == ""
 
 
 def test_a_word_is_right_whatever_its_case_and_of_the_row_and_model_that_are_meant() -> None:
-    shown = Shown(firsts={("x ___", "m"): "paris", ("y ___", "m"): "rome", ("y ___", "n"): "oslo"})
+    shown = StepResult(
+        firsts={("x ___", "m"): "paris", ("y ___", "m"): "rome", ("y ___", "n"): "oslo"}
+    )
     assert judge(Predict(question="?"), " Paris ", shown).right
     assert judge(Predict(question="?", row="y ___"), "Rome", shown).right
     assert judge(Predict(question="?", row="y ___", model="n"), "Oslo", shown).right
@@ -95,7 +99,9 @@ def test_nothing_is_right_before_its_answer_was_shown_unless_it_is_written() -> 
 
 
 def test_an_answer_is_of_the_model_that_gave_it() -> None:
-    shown = Shown(firsts={("A ___.", "one"): "x", ("B ___.", "one"): "y", ("B ___.", "two"): "z"})
+    shown = StepResult(
+        firsts={("A ___.", "one"): "x", ("B ___.", "one"): "y", ("B ___.", "two"): "z"}
+    )
     assert answering_model(Predict(question="?"), shown) == "one"
     assert answering_model(Predict(question="?", row="B ___.", model="two"), shown) == "two"
     assert answering_model(Predict(question="?", model="three"), shown) == ""
@@ -134,7 +140,7 @@ def test_a_question_without_a_prediction_stands_before_what_follows() -> None:
 
 
 def test_the_handout_shows_what_was_shown_and_escapes_it_all() -> None:
-    shown = Shown(
+    shown = StepResult(
         title=NASTY, heads=(NASTY, "model"), rows=((NASTY, "minilm"),), notes=(NASTY,),
         shares=(0.25,), firsts={("", NASTY): NASTY},
     )  # fmt: skip
@@ -195,7 +201,7 @@ def test_mentions_are_counted_in_rows_that_leave_nothing_out(
 
 
 def test_a_row_that_is_no_line_of_the_chart_is_named_with_the_nearest() -> None:
-    shown = Shown(values={("P36 capital", "m"): 0.5, ("P37 official language", "m"): 0.25})
+    shown = StepResult(values={("P36 capital", "m"): 0.5, ("P37 official language", "m"): 0.25})
     for step in (
         Predict(question="?", between=(20,), row="P36 capitl"),
         Predict(question="?", choices=("P37 official language", "P36 capitl")),
@@ -204,7 +210,7 @@ def test_a_row_that_is_no_line_of_the_chart_is_named_with_the_nearest() -> None:
             "The answer can't be shown: this chart has no row 'P36 capitl' "
             "(did you mean 'P36 capital'?)."
         )
-        assert missing_row_note(step, None) == missing_row_note(step, Shown()) == ""
+        assert missing_row_note(step, None) == missing_row_note(step, StepResult()) == ""
     assert missing_row_note(Predict(question="?", between=(20,), row="P36 capital"), shown) == ""
     assert missing_row_note(Predict(question="?", between=(20,)), shown) == ""
     assert missing_row_note(Predict(question="?", choices=("P36", "P37")), shown) == (

@@ -19,8 +19,8 @@ from test_hand_worked import ANSWERS, OTHER, make_run
 
 from lama_core.metrics.fact_answers import AnswerFilter, join_answers
 from lama_core.metrics.origins import (
-    Gain,
-    Part,
+    FactGroup,
+    RunGain,
     gain_from_training,
     n_from_training,
     sentence,
@@ -48,43 +48,45 @@ def test_a_run_keeps_where_its_facts_are_from(run: Run) -> None:
 def test_a_fact_of_several_sources_counts_for_each(run: Run) -> None:
     found = trained_on(run)
     assert found is not None
-    assert found.inside == Part(n=3, n_right=1)  # Anna, Ben, Dan
-    assert found.outside == Part(n=5, n_right=2)  # Cleo and Land's Berlin are right
+    assert found.inside == FactGroup(n=3, n_right=1)  # Anna, Ben, Dan
+    assert found.outside == FactGroup(n=5, n_right=2)  # Cleo and Land's Berlin are right
     assert found.share == 3 / 8
     assert dict(found.sources) == {
-        "WordNet": Part(2, 0), "CIA World Factbook": Part(1, 1), "GeoNames": Part(1, 1)
-    }  # fmt: skip
+        "WordNet": FactGroup(2, 0),
+        "CIA World Factbook": FactGroup(1, 1),
+        "GeoNames": FactGroup(1, 1),
+    }
     assert found.inside.p_at_k == 1 / 3
 
 
 def test_wordings_in_the_training_text_are_counted_apart(run: Run) -> None:
     found = trained_on(run)
     assert found is not None
-    assert found.seen == Part(n=4, n_right=2)  # "was born in": Anna and Cleo are right
-    assert found.unseen == Part(n=4, n_right=1)  # "borders on": Land's Berlin is right
+    assert found.seen == FactGroup(n=4, n_right=2)  # "was born in": Anna and Cleo are right
+    assert found.unseen == FactGroup(n=4, n_right=1)  # "borders on": Land's Berlin is right
     born = trained_on(run, relations=("P19",))
-    assert born is not None and (born.seen, born.unseen) == (Part(4, 2), Part(0, 0))
+    assert born is not None and (born.seen, born.unseen) == (FactGroup(4, 2), FactGroup(0, 0))
     twin = trained_on(replace(run, info=replace(run.info, model="minilm-mlm-twin")))
-    assert twin is not None and (twin.seen, twin.unseen) == (Part(0, 0), Part(8, 3))
+    assert twin is not None and (twin.seen, twin.unseen) == (FactGroup(0, 0), FactGroup(8, 3))
 
 
 def test_a_larger_k_and_some_relations_count_as_everywhere(run: Run) -> None:
     twice = trained_on(run, k=2)
-    assert twice is not None and twice.inside == Part(3, 2)  # Ben's gold is second
+    assert twice is not None and twice.inside == FactGroup(3, 2)  # Ben's gold is second
     born = trained_on(run, relations=("P19",))
-    assert born is not None and born.outside == Part(1, 1)
+    assert born is not None and born.outside == FactGroup(1, 1)
 
 
 def test_a_gain_is_divided_by_the_training_sources(run: Run, tmp_path: Path) -> None:
     made = make_run(tmp_path, "b", OTHER)  # right about Ben and Dan, wrong about Anna
     other = replace(made, info=replace(made.info, model="minilm-mlm"))
-    assert gain_from_training(other, run) == Gain(n=2 - 1, n_from_training=2 - 1)
+    assert gain_from_training(other, run) == RunGain(n=2 - 1, n_from_training=2 - 1)
     assert gain_from_training(other, run).share == 1
     behind = gain_from_training(run, other)
-    assert behind == Gain(-1, -1) and behind.share != behind.share
-    assert gain_from_training(other, run, k=2) == Gain(1, 1), "Dan: Anna is second"
-    assert gain_from_training(made, run) == Gain(1, 0), "a model whose sources aren't known"
-    assert gain_from_training(other, run, relations=("P47",)) == Gain(0, 0)
+    assert behind == RunGain(-1, -1) and behind.share != behind.share
+    assert gain_from_training(other, run, k=2) == RunGain(1, 1), "Dan: Anna is second"
+    assert gain_from_training(made, run) == RunGain(1, 0), "a model whose sources aren't known"
+    assert gain_from_training(other, run, relations=("P47",)) == RunGain(0, 0)
 
 
 def test_what_people_are_told_has_every_number_with_what_it_counts(run: Run) -> None:

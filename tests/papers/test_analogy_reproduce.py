@@ -42,10 +42,10 @@ def tiny(home: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A tiny model in the place of two of the paper's; it is no RelBERT model."""
     name = str(save_model_folder("bert-cased", home / "tiny"))
     judges = {
-        "RoBERTa-base": module.Judged(AnalogyRequest("", models=(name,))),
-        "RoBERTa-large": module.Judged(AnalogyRequest("", models=(name,))),
+        "RoBERTa-base": module.AnalogyJudge(AnalogyRequest("", models=(name,))),
+        "RoBERTa-large": module.AnalogyJudge(AnalogyRequest("", models=(name,))),
         "fastText": module.JUDGES["fastText"],
-        "RelBERT": module.Judged(AnalogyRequest("", relbert=(name,)), "models get relbert"),
+        "RelBERT": module.AnalogyJudge(AnalogyRequest("", relbert=(name,)), "models get relbert"),
     }
     monkeypatch.setattr(module, "JUDGES", judges)
     return name
@@ -98,7 +98,7 @@ def test_our_numbers_stand_beside_the_papers_with_what_differs(tmp_path: Path) -
 def test_without_bats_the_embedded_models_answer_the_starter_analogies(
     monkeypatch: pytest.MonkeyPatch, tiny: str
 ) -> None:
-    prepared = module.AnalogyRuns(ReproduceOptions())
+    prepared = module.JudgeRuns(ReproduceOptions())
     assert (prepared.data.name, prepared.limit) == ("starter-analogies", 40)
     assert [name for name in prepared.judges if name not in module.JUDGES] == [*module.EMBEDDED]
     monkeypatch.setattr(module, "EMBEDDED", (tiny,))

@@ -9,7 +9,7 @@ from lama_core.errors import UserError
 from lama_core.papers.framework import (
     Data,
     Paper,
-    Prepared,
+    PaperInputs,
     ReproduceOptions,
     bars,
     differing,
@@ -30,7 +30,7 @@ from lama_core.reports.tables import (
 GONE = UnavailableItem("BERT-large", "its weights aren't here", "lama-explorer models get bert")
 
 
-class Ready(Prepared):
+class Ready(PaperInputs):
     notes = ("Ranking raw.",)
     asked = ("tiny", "broken")
     data = Data("")

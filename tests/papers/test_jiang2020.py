@@ -13,7 +13,7 @@ from lama_core.errors import UserError
 from lama_core.papers import jiang2020_data
 from lama_core.papers.framework import ReproduceOptions
 from lama_core.papers.jiang2020 import LPAQA_PAPER
-from lama_core.papers.jiang2020_data import STARTER_FEWER, Studies, find_source
+from lama_core.papers.jiang2020_data import STARTER_FEWER, Studies, find_study_data
 from lama_core.probes.prompts.spec import list_studies
 from lama_core.reports.tables import ReproducedTable, Reproduction
 
@@ -188,7 +188,7 @@ def test_two_berts_have_table_12s_values_beside_them(data: Path) -> None:
 def test_a_folder_without_lpaqa_is_refused(tmp_path: Path) -> None:
     (tmp_path / "lama").mkdir()
     with pytest.raises(UserError, match="no folder 'lpaqa'"):
-        find_source(str(tmp_path), lambda _: None)
+        find_study_data(str(tmp_path), lambda _: None)
 
 
 @pytest.mark.usefixtures("offline")

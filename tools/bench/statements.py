@@ -35,7 +35,7 @@ PEER_BATCH = 32  # as in lm-pub-quiz's examples
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class RelationStatements:
     """Some facts of a relation, and the answers to rank for each fact."""
 
     template: str
@@ -55,7 +55,7 @@ class Relation:
         ]
 
 
-def make_relations(n_statements: int) -> list[Relation]:
+def make_relations(n_statements: int) -> list[RelationStatements]:
     """Return starter relations with about `n_statements` statements, equally many per relation."""
     dataset = load_dataset("starter")
     relations = []
@@ -64,11 +64,11 @@ def make_relations(n_statements: int) -> list[Relation]:
         n_facts = max(1, n_statements // len(RELATIONS) // len(answers))
         subjects = dict.fromkeys(fact.subject for fact in dataset.facts_of(name))
         template = dataset.relation(name).prompts[0].template
-        relations.append(Relation(template, tuple(subjects)[:n_facts], answers))
+        relations.append(RelationStatements(template, tuple(subjects)[:n_facts], answers))
     return relations
 
 
-Score = Callable[[Relation], NDArray[np.float64]]
+Score = Callable[[RelationStatements], NDArray[np.float64]]
 """A function that returns the scores of a relation's statements, float64 [fact, answer]."""
 
 
@@ -87,7 +87,7 @@ def lm_pub_quiz(model: str, precision: str) -> Score:
         network, model_type="MLM" if kind == "masked" else "CLM", tokenizer=tokenizer, device="cpu"
     )
 
-    def score(relation: Relation) -> NDArray[np.float64]:
+    def score(relation: RelationStatements) -> NDArray[np.float64]:
         return np.array(
             [
                 evaluator.score_answers(
@@ -116,7 +116,7 @@ def minicons(model: str, precision: str) -> Score:
         opened = scorer.IncrementalLMScorer(network, device="cpu", tokenizer=tokenizer)
         more = {"bos_token": True}
 
-    def score(relation: Relation) -> NDArray[np.float64]:
+    def score(relation: RelationStatements) -> NDArray[np.float64]:
         scores: list[float] = []
         for batch in batched(relation.texts, PEER_BATCH):
             scores += opened.sequence_score(batch, reduction=lambda x: x.sum(0).item(), **more)
@@ -129,7 +129,7 @@ def minimal_passes(model: str, precision: str) -> Score:
     """Return a function that only runs the minimal forward passes; its scores are zeros."""
     opened: Any = load_model(model, precision=precision)  # type: ignore[arg-type]
 
-    def score(relation: Relation) -> NDArray[np.float64]:
+    def score(relation: RelationStatements) -> NDArray[np.float64]:
         statements = [
             make_statement(query, a) for query in relation.queries for a in relation.answers
         ]
@@ -167,7 +167,7 @@ def measure(
     relations = make_relations(n_statements)
     score = SYSTEMS[system](model, precision)
     first = relations[0]
-    score(Relation(first.template, first.subjects[:1], first.answers[:8]))  # warm up
+    score(RelationStatements(first.template, first.subjects[:1], first.answers[:8]))  # warm up
     seconds = []
     for _ in range(repetitions):
         start = time.perf_counter()

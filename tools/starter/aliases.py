@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tools.starter import geography, wordnet
-from tools.starter.wordnet import INSTANCE_OF, Nouns, Synset
+from tools.starter.wordnet import INSTANCE_OF, Nouns, NounSynset
 
 MIN_LETTERS = 5
 HEADER = ("relation", "object", "alias", "origin")
@@ -104,7 +104,7 @@ def _names(
         yield from ((name, wordnet.ORIGIN) for name in first)
 
 
-def _synset(relation: str, word: str, nouns: Nouns) -> Synset | None:
+def _synset(relation: str, word: str, nouns: Nouns) -> NounSynset | None:
     """Return the word's sense of the relation's kind; None if there is none or it is ambiguous."""
     senses = [nouns.synsets[offset] for offset in nouns.senses.get(word.lower(), ())]
     senses = [sense for sense in senses if word in sense.words]
@@ -127,7 +127,7 @@ def _synset(relation: str, word: str, nouns: Nouns) -> Synset | None:
     return senses[0] if senses else None
 
 
-def _kinds(synset: Synset, nouns: Nouns) -> set[str]:
+def _kinds(synset: NounSynset, nouns: Nouns) -> set[str]:
     return {word for kind in nouns.targets(synset, INSTANCE_OF) for word in kind.words}
 
 

@@ -11,7 +11,7 @@ FACT_FILES = ("works.txt", "places.txt", "commonsense.txt", "more.txt")
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class PersonLine:
     """A line of people.txt; a value is None if it is unknown or not used."""
 
     name: str
@@ -39,13 +39,13 @@ def facts() -> Iterator[StarterFact]:
                 yield StarterFact(relation, subject.strip(), obj.strip(), ORIGIN)
 
 
-def people() -> list[Person]:
+def people() -> list[PersonLine]:
     """Return the people in people.txt."""
     found = []
     for line in _lines("people.txt"):
         name, *rest = (cell.strip() for cell in line.split(" | "))
         born, birthplace, deathplace = (None if cell == "-" else cell for cell in rest)
-        found.append(Person(name, born, birthplace, deathplace))
+        found.append(PersonLine(name, born, birthplace, deathplace))
     return found
 
 

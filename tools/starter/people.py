@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tools.starter import hand, wordnet
 from tools.starter.model import StarterFact, order_key
-from tools.starter.wordnet import INSTANCE_OF, Nouns, Synset
+from tools.starter.wordnet import INSTANCE_OF, Nouns, NounSynset
 
 PEOPLE = "18"
 INFERRED = f"{wordnet.ORIGIN}, inferred from nationality"
@@ -174,7 +174,7 @@ class _Entry:
     """A person in WordNet: full name, and nationality and years from the gloss."""
 
     name: str
-    synset: Synset
+    synset: NounSynset
     adjective: str
     born: int | None
     died: int | None
@@ -212,7 +212,7 @@ def _from_hand() -> Iterator[StarterFact]:
             yield StarterFact(relation, person.name, person.deathplace, hand.ORIGIN)
 
 
-def _entry(nouns: Nouns, synset: Synset) -> _Entry | None:
+def _entry(nouns: Nouns, synset: NounSynset) -> _Entry | None:
     if synset.category != PEOPLE or not nouns.targets(synset, INSTANCE_OF):
         return None
     surname, *others = synset.words

@@ -17,7 +17,7 @@ INSTANCE_OF, PART_OF = "@i", "#p"
 
 
 @dataclass(frozen=True, slots=True)
-class Synset:
+class NounSynset:
     """A synset; category is its lexicographer file (18 is people)."""
 
     offset: str
@@ -31,18 +31,18 @@ class Synset:
 class Nouns:
     """WordNet's nouns: offset -> synset, and lower-cased lemma -> offsets of its senses."""
 
-    synsets: dict[str, Synset]
+    synsets: dict[str, NounSynset]
     senses: dict[str, tuple[str, ...]]
 
-    def targets(self, synset: Synset, pointer: str) -> list[Synset]:
+    def targets(self, synset: NounSynset, pointer: str) -> list[NounSynset]:
         """Return the synsets that pointers of this type lead to, such as the hypernyms."""
         return [self.synsets[offset] for kind, offset in synset.pointers if kind == pointer]
 
-    def is_first_sense(self, word: str, synset: Synset) -> bool:
+    def is_first_sense(self, word: str, synset: NounSynset) -> bool:
         """Whether this is the word's most common sense, so that the word alone isn't misread."""
         return self.senses.get(word.lower(), ("",))[0] == synset.offset
 
-    def is_only_sense(self, word: str, synset: Synset) -> bool:
+    def is_only_sense(self, word: str, synset: NounSynset) -> bool:
         """Whether the word has no other sense as a noun."""
         return self.senses.get(word.lower()) == (synset.offset,)
 
@@ -71,10 +71,10 @@ def _lines(path: Path) -> Iterator[str]:
             yield line.rstrip()
 
 
-def _synset(cells: list[str], gloss: str) -> Synset:
+def _synset(cells: list[str], gloss: str) -> NounSynset:
     n_words = int(cells[3], 16)
     words = tuple(cells[4 + 2 * i].replace("_", " ") for i in range(n_words))
     at = 4 + 2 * n_words
     n_pointers = int(cells[at])
     pointers = tuple((cells[at + 1 + 4 * i], cells[at + 2 + 4 * i]) for i in range(n_pointers))
-    return Synset(cells[0], cells[1], words, pointers, gloss)
+    return NounSynset(cells[0], cells[1], words, pointers, gloss)

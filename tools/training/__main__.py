@@ -24,7 +24,7 @@ from lama_core.rounding import fixed, percent
 
 if TYPE_CHECKING:
     from tools.training.outcome import Outcome
-    from tools.training.train import Progress as TrainingProgress
+    from tools.training.train import TrainingProgress
 
 DESCRIPTION = """Give an encoder a masked-LM head, train both, and write a model that the app can
 use. If the command is stopped, the same command resumes from its last checkpoint."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from lama_core.rounding import fixed, percent
-from tools.training.corpus.build import Corpus
+from tools.training.corpus.build import TrainingCorpus
 from tools.training.evaluate import HeldOut
 from tools.training.facts import RelationScore
 from tools.training.train import Settings
@@ -24,7 +24,7 @@ def make_card(
     name: str,
     base: str,
     settings: Settings,
-    corpus: Corpus,
+    corpus: TrainingCorpus,
     held_out: Mapping[str, HeldOut],
     relations: Sequence[RelationScore],
     by_corpus: Sequence[tuple[bool, int, float]],

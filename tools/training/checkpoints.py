@@ -24,7 +24,7 @@ MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class TrainingState:
     """The state of a run, without weights and moments.
 
     Attributes:
@@ -38,11 +38,11 @@ class Checkpoint:
 
 def save_checkpoint(
     folder: Path,
-    checkpoint: Checkpoint,
+    state: TrainingState,
     model: torch.nn.Module,
     optimizer: torch.optim.Optimizer,
 ) -> Path:
-    """Write the checkpoint, delete older ones, and return its folder.
+    """Write a checkpoint, delete older ones, and return its folder.
 
     Raises:
         UserError: If the disk is too full; the previous checkpoint is kept.
@@ -54,15 +54,15 @@ def save_checkpoint(
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise _disk_full(folder, needed)
-    target = folder / f"step-{checkpoint.step:08d}"
+    target = folder / f"step-{state.step:08d}"
     partial = folder / f".partial-{target.name}"
     shutil.rmtree(partial, ignore_errors=True)
     try:
         partial.mkdir()
         save_file(weights, partial / "weights.safetensors")
         save_file(moments, partial / "optimizer.safetensors")
-        state = {"step": checkpoint.step, "settings": checkpoint.settings}
-        (partial / "state.json").write_text(json.dumps(state, indent=1), encoding="utf-8")
+        content = {"step": state.step, "settings": state.settings}
+        (partial / "state.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
         for path in (*sorted(partial.iterdir()), partial):
             _sync(path)
         shutil.rmtree(target, ignore_errors=True)
@@ -88,7 +88,7 @@ def find_checkpoints(folder: Path) -> list[Path]:
 
 def load_checkpoint(
     path: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer | None
-) -> Checkpoint:
+) -> TrainingState:
     """Load the checkpoint's weights into the model, and its moments into the optimizer.
 
     Raises:
@@ -111,7 +111,7 @@ def load_checkpoint(
             parameters[name].copy_(value)
     if optimizer is not None:
         _put_moments(parameters, optimizer, moments, int(state["step"]))
-    return Checkpoint(int(state["step"]), state["settings"])
+    return TrainingState(int(state["step"]), state["settings"])
 
 
 def _moments(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:

@@ -11,7 +11,7 @@ from lama_core.metrics.cooccurrence import PairIndex
 from lama_core.metrics.word_counts import COUNTS_FILE
 from lama_core.runs.info import Run
 from tools.training.card import make_card
-from tools.training.corpus.build import Corpus, read_lines
+from tools.training.corpus.build import TrainingCorpus, read_lines
 from tools.training.evaluate import QUESTIONS, HeldOut, answer, evaluate_files
 from tools.training.export import export_model, round_to_stored
 from tools.training.facts import (
@@ -22,7 +22,7 @@ from tools.training.facts import (
     relation_scores,
 )
 from tools.training.recipe import prepare
-from tools.training.train import Progress, Settings, train
+from tools.training.train import Settings, TrainingProgress, train
 
 OUTCOME_FILE = "evaluation.json"
 CARD_FILE = "README.md"
@@ -75,7 +75,7 @@ def run_recipe(
     history: Path | None = None,
     checkpoint_seconds: float = 240.0,
     report: Callable[[str], None] = lambda line: None,
-    on_progress: Callable[[Progress], None] = lambda progress: None,
+    on_progress: Callable[[TrainingProgress], None] = lambda progress: None,
 ) -> Outcome:
     """Train (or resume the run in `run_folder`), export to `out`, evaluate and write the card.
 
@@ -126,7 +126,7 @@ def run_recipe(
 def measure(
     model: Any,
     tokenizer: Any,
-    corpus: Corpus,
+    corpus: TrainingCorpus,
     settings: Settings,
     *,
     out: Path,
@@ -149,7 +149,7 @@ def measure(
     )
 
 
-def _by_corpus(facts: tuple[FactRank, ...], corpus: Corpus) -> tuple[SharedFacts, ...]:
+def _by_corpus(facts: tuple[FactRank, ...], corpus: TrainingCorpus) -> tuple[SharedFacts, ...]:
     texts = (line for _, _, path in corpus.train for line in read_lines(path))
     stated = PairIndex((fact.subject, fact.object) for fact in facts).find(texts)
     groups = [
@@ -163,7 +163,7 @@ def _by_corpus(facts: tuple[FactRank, ...], corpus: Corpus) -> tuple[SharedFacts
     )
 
 
-def write_outcome(outcome: Outcome, corpus: Corpus, encoder: Path | None) -> None:
+def write_outcome(outcome: Outcome, corpus: TrainingCorpus, encoder: Path | None) -> None:
     """Write the results and the model card to the model's folder."""
     figures = outcome.to_json() | {"corpus": [asdict(source) for source in corpus.summary]}
     figures.pop("folder")

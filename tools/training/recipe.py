@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from lama_core.errors import UserError
-from tools.training.corpus.build import Corpus, build_corpus, corpus_from_files
+from tools.training.corpus.build import TrainingCorpus, build_corpus, corpus_from_files
 from tools.training.corpus.fetch_sources import Wheel, member_file
 from tools.training.corpus.source_list import all_but
 from tools.training.modelling import load_encoder, load_tokenizer
@@ -31,7 +31,7 @@ class Ready:
 
     model: torch.nn.Module
     tokenizer: Any
-    corpus: Corpus
+    corpus: TrainingCorpus
     sampler: BatchSampler
 
 
@@ -82,7 +82,7 @@ def prepare(
 
 
 def make_sampler(
-    corpus: Corpus,
+    corpus: TrainingCorpus,
     tokenizer: Any,
     settings: Settings,
     folder: Path,

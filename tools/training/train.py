@@ -18,7 +18,7 @@ import torch
 
 from lama_core.errors import UserError
 from tools.training.checkpoints import (
-    Checkpoint,
+    TrainingState,
     find_checkpoints,
     load_checkpoint,
     save_checkpoint,
@@ -67,7 +67,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Progress:
+class TrainingProgress:
     """Progress of a run: completed steps, mean loss since the last report, estimated time left."""
 
     step: int
@@ -95,7 +95,7 @@ def train(
     corpus_digest: str,
     checkpoint_seconds: float = 240.0,
     stop_after: int | None = None,
-    on_progress: Callable[[Progress], None] = lambda progress: None,
+    on_progress: Callable[[TrainingProgress], None] = lambda progress: None,
     on_checkpoint: Callable[[Path, int], None] = lambda path, step: None,
     on_milestone: Callable[[int], None] = lambda step: None,
 ) -> Trained:
@@ -141,7 +141,7 @@ def train(
             on_milestone(step + 1)
         due = time.monotonic() - written > checkpoint_seconds
         if due or step + 1 == last:
-            path = save_checkpoint(folder, Checkpoint(step + 1, signature), model, optimizer)
+            path = save_checkpoint(folder, TrainingState(step + 1, signature), model, optimizer)
             on_checkpoint(path, step + 1)
             written = time.monotonic()
     return Trained(start, tuple(map(float, losses)))
@@ -283,11 +283,11 @@ def _resume(
     found = find_checkpoints(folder)
     if not found:
         return 0
-    checkpoint = load_checkpoint(found[-1], model, optimizer)
-    changed = [k for k, v in signature.items() if checkpoint.settings.get(k) != v]
+    state = load_checkpoint(found[-1], model, optimizer)
+    changed = [k for k, v in signature.items() if state.settings.get(k) != v]
     # Before the decay begins, runs with other steps or decay steps are identical.
-    if set(changed) <= {"steps", "decay_steps"} and checkpoint.step <= min(
-        _constant_steps(checkpoint.settings), settings.steps - settings.decay_steps
+    if set(changed) <= {"steps", "decay_steps"} and state.step <= min(
+        _constant_steps(state.settings), settings.steps - settings.decay_steps
     ):
         changed = []
     if changed:
@@ -295,7 +295,7 @@ def _resume(
             f"the checkpoint {found[-1]} has other settings ({', '.join(changed)}): give another "
             "--run folder, or delete the checkpoint"
         )
-    return checkpoint.step
+    return state.step
 
 
 def _constant_steps(settings: Mapping[str, object]) -> int:
@@ -307,7 +307,9 @@ def _constant_steps(settings: Mapping[str, object]) -> int:
 class _Clock:
     """Reports and logs the progress every LOG_EVERY steps."""
 
-    def __init__(self, log: Path, steps: int, on_progress: Callable[[Progress], None]) -> None:
+    def __init__(
+        self, log: Path, steps: int, on_progress: Callable[[TrainingProgress], None]
+    ) -> None:
         log.parent.mkdir(parents=True, exist_ok=True)
         self._log, self._steps, self._report = log, steps, on_progress
         self._losses: list[torch.Tensor] = []
@@ -319,7 +321,7 @@ class _Clock:
             return
         loss_so_far = float(torch.stack(self._losses).mean())  # waits for the steps
         seconds = max(1e-9, time.monotonic() - self._since)
-        progress = Progress(
+        progress = TrainingProgress(
             step=step,
             steps=self._steps,
             loss=loss_so_far,

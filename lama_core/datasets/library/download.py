@@ -98,9 +98,9 @@ class ImportRequest(Request, command="data import", python="import_data"):
         ),
     ] = ()
 
-    def columns(self) -> user_table.Columns:
+    def columns(self) -> user_table.ColumnRoles:
         """Return the columns of a table. Raises UserError for an unusable template."""
-        return user_table.Columns.given(
+        return user_table.ColumnRoles.given(
             subject=self.subject or "",
             object=self.object or "",
             relation=self.relation or "",
@@ -194,7 +194,7 @@ def import_dataset(
     *,
     name: str | None = None,
     replace: bool = False,
-    columns: user_table.Columns | None = None,
+    columns: user_table.ColumnRoles | None = None,
     on_progress: OnProgress = ignore,
 ) -> Installed:
     """Install a copy of a local folder, archive or table.
@@ -219,7 +219,7 @@ def import_dataset(
             f"{installed.describe(name)} is already installed: pass --replace to replace it, or "
             "give another name with --name"
         )
-    columns = None if columns == user_table.Columns() else columns
+    columns = None if columns == user_table.ColumnRoles() else columns
     if columns is not None and (path.is_dir() or archive.is_archive(path)):
         raise UserError(f"{path} is not a table: import it without columns and templates")
     with _new_folder(name) as folder:

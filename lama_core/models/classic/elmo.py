@@ -27,7 +27,7 @@ from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import places_of
 from lama_core.models.classic.converted import LOGITS, N_CHARACTERS, open_release
 from lama_core.models.devices import map_distinct, to_cpu
-from lama_core.models.hf.layers import Convolution, Linear, Table
+from lama_core.models.hf.layers import Convolution, EmbeddingTable, Linear
 from lama_core.models.hf.transformer import Transformer
 from lama_core.models.protocols import (
     Context,
@@ -155,7 +155,7 @@ class _Characters(nn.Module):
 
     def __init__(self, config: SimpleNamespace) -> None:
         super().__init__()
-        self.embedding = Table(N_CHARACTERS, config.char_dim)
+        self.embedding = EmbeddingTable(N_CHARACTERS, config.char_dim)
         self.convolutions = nn.ModuleList(
             Convolution(config.char_dim, n, kernel) for kernel, n in config.filters
         )

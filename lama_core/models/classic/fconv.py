@@ -26,7 +26,7 @@ from lama_core.models.classic.converted import (
     open_release,
     projections_of,
 )
-from lama_core.models.hf.layers import Convolution, Linear, Output, Table
+from lama_core.models.hf.layers import Convolution, EmbeddingTable, Linear, Output
 
 
 class FConv(AdaptiveSoftmaxNetwork):
@@ -64,7 +64,7 @@ class _Body(nn.Module):
         if len(layers) > MAX_LAYERS or not all(reaches):
             raise ValueError("too many layers, or a residual from before the first layer")
         widths = layer_widths(layers)
-        self.embedding = Table(config.vocab_size, config.embed_dim)
+        self.embedding = EmbeddingTable(config.vocab_size, config.embed_dim)
         self.widened = Linear(config.embed_dim, widths[0])
         self.convolutions = nn.ModuleList(  # of values and gates
             Convolution(width_in, 2 * width, kernel)

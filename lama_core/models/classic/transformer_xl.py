@@ -25,7 +25,7 @@ from lama_core.models.classic.causal_words import (
     joined,
 )
 from lama_core.models.classic.converted import open_release
-from lama_core.models.hf.layers import Linear, Norm, Output, Table
+from lama_core.models.hf.layers import EmbeddingTable, Linear, Norm, Output
 
 EPSILON = 1e-5
 SIZES = (
@@ -107,7 +107,7 @@ class _Embedding(nn.Module):
         self.sizes, self.d_model = sizes, d_model
         self.tables = nn.ModuleDict(
             {
-                str(number): Table(size, width)
+                str(number): EmbeddingTable(size, width)
                 for number, (size, width) in enumerate(zip(sizes, widths, strict=True))
             }
         )

@@ -17,7 +17,14 @@ from torch import nn
 from torch.nn import functional
 
 from lama_core.models.hf.fast_tokenizer import FastTokenizer
-from lama_core.models.hf.layers import BodyOutput, Linear, Norm, Output, Table, read_network
+from lama_core.models.hf.layers import (
+    BodyOutput,
+    EmbeddingTable,
+    Linear,
+    Norm,
+    Output,
+    read_network,
+)
 
 OWN_NAMES = {"cls.predictions.bias": "cls.predictions.decoder.bias"}
 _ATTENDED = ("query", "key", "value")
@@ -86,9 +93,9 @@ class _Embeddings(nn.Module):
     def __init__(self, config: SimpleNamespace) -> None:
         super().__init__()
         width = config.hidden_size
-        self.word_embeddings = Table(config.vocab_size, width)
-        self.position_embeddings = Table(config.max_position_embeddings, width)
-        self.token_type_embeddings = Table(config.type_vocab_size, width)
+        self.word_embeddings = EmbeddingTable(config.vocab_size, width)
+        self.position_embeddings = EmbeddingTable(config.max_position_embeddings, width)
+        self.token_type_embeddings = EmbeddingTable(config.type_vocab_size, width)
         self.LayerNorm = Norm(width, config.layer_norm_eps)
 
     def forward(

@@ -66,7 +66,7 @@ POINTS_PER_INTERVAL = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RanLayer:
     """A layer that ran.
 
     stack: index of the module list that contains it. before, after: its input and output at the
@@ -79,7 +79,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class PathInterval:
     """A part of the path from the baseline to the text; `first` and `end` are in [0, 1].
 
     before, after: log-probability of the word at `first` and at `end`. contributions: float64
@@ -130,11 +130,11 @@ class InspectableModel(HookedModel):
 
     def _layer_logits(self, encoded: Encoded) -> torch.Tensor:
         """Logits at the first blank after each layer, float32 [layer, vocabulary]."""
-        steps, own = self._steps(encoded)
-        stack = steps[-1].stack if steps else -1
-        through = [step for step in steps if step.stack == stack]
-        states = [step.before for step in through[:1]]
-        states += [step.after for step in through]
+        layers, own = self._ran_layers(encoded)
+        stack = layers[-1].stack if layers else -1
+        through = [layer for layer in layers if layer.stack == stack]
+        states = [layer.before for layer in through[:1]]
+        states += [layer.after for layer in through]
         known = [state for state in states if state is not None]
         if not through or len(known) < len(states) or len(through) != self._n_layers(len(through)):
             raise UserError(
@@ -162,10 +162,10 @@ class InspectableModel(HookedModel):
             config = config.get_text_config(decoder=True)
         return int(getattr(config, "num_hidden_layers", otherwise))
 
-    def _steps(self, encoded: Encoded) -> tuple[list[Step], torch.Tensor]:
+    def _ran_layers(self, encoded: Encoded) -> tuple[list[RanLayer], torch.Tensor]:
         """Return the layers in the order in which they ran, and the logits, [1, vocabulary]."""
         at = self.read_at(encoded)
-        steps: list[Step] = []
+        layers: list[RanLayer] = []
 
         def state(value: Any) -> torch.Tensor | None:
             value = value if isinstance(value, torch.Tensor) or value is None else value[0]
@@ -175,11 +175,11 @@ class InspectableModel(HookedModel):
 
         def watch(module: nn.Module, given: Any, named: Any, output: Any) -> None:
             first = given[0] if given else named.get("hidden_states")
-            steps.append(Step(self._stacks[module], state(first), state(output)))
+            layers.append(RanLayer(self._stacks[module], state(first), state(output)))
 
         with self.watching(watch):
             own = self.logits_of_ids(torch.tensor([encoded.token_ids]), at)
-        return steps, own
+        return layers, own
 
     def _head_logits(
         self, states: torch.Tensor, stack: int, n_layers: int, encoded: Encoded
@@ -401,8 +401,8 @@ def _integrate_adaptively(
         until: Time limit (`time.monotonic`).
     """
 
-    def integrate_between(first: float, end: float, before: float, after: float) -> Interval:
-        return Interval(first, end, before, after, integrate(first, end, POINTS_PER_INTERVAL))
+    def integrate_between(first: float, end: float, before: float, after: float) -> PathInterval:
+        return PathInterval(first, end, before, after, integrate(first, end, POINTS_PER_INTERVAL))
 
     parts, n_points = [integrate_between(0.0, 1.0, baseline, whole)], POINTS_PER_INTERVAL
     bound = max(MAX_ERROR_SHARE * abs(whole - baseline), MIN_ERROR)

@@ -91,7 +91,7 @@ class RmsNorm(nn.Module):
         return self.weight * scaled.to(states.dtype)
 
 
-class Table(nn.Module):
+class EmbeddingTable(nn.Module):
     """Embedding table, one vector per row."""
 
     def __init__(self, n_rows: int, width: int) -> None:

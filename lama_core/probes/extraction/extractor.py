@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 from lama_core.datasets import Dataset
 from lama_core.datasets.passages import Corpus
 from lama_core.metrics.score_tables import CONCEPTNET
-from lama_core.probes.prompts.mining import MAX_WORDS, Match, PairFinder, split_words
+from lama_core.probes.prompts.mining import MAX_WORDS, PairFinder, PairMatch, split_words
 from lama_core.probes.prompts.training_pairs import halve
 from lama_core.progress import OnProgress, Progress, ignore
 from lama_core.scoring.queries import BLANK, SQUAD
@@ -123,14 +123,14 @@ class NameFinder:
 
 def pairs_of(
     words: tuple[str, ...], mentions: Iterable[Mention]
-) -> Iterator[tuple[str, str, Match]]:
+) -> Iterator[tuple[str, str, PairMatch]]:
     """Yield each ordered pair of different names in a sentence: subject, object and positions."""
     for subject, obj in permutations(mentions, 2):
         if subject.name != obj.name:
-            yield subject.name, obj.name, Match(words, subject.span, obj.span)
+            yield subject.name, obj.name, PairMatch(words, subject.span, obj.span)
 
 
-def describe(match: Match) -> list[str]:
+def describe(match: PairMatch) -> list[str]:
     """Return the words between and around two names, as the classifier's features."""
     order = ">" if match.subject < match.object else "<"
     first, second = sorted((match.subject, match.object))
@@ -401,10 +401,10 @@ class _Draw:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._matches: dict[int, Match] = {}
+        self._matches: dict[int, PairMatch] = {}
         self._largest: list[int] = []  # a heap of negated hashes, so the largest hash is first
 
-    def add(self, sentence: str, pair: str, match: Match) -> None:
+    def add(self, sentence: str, pair: str, match: PairMatch) -> None:
         text = f"{sentence}\0{pair}"
         digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()
         number = int.from_bytes(digest, "big")
@@ -418,7 +418,7 @@ class _Draw:
             return
         self._matches[number] = match
 
-    def kept(self) -> list[Match]:
+    def kept(self) -> list[PairMatch]:
         return [self._matches[number] for number in sorted(self._matches)]
 
 

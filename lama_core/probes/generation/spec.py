@@ -69,7 +69,7 @@ ANSWERS = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class GenerationRow:
     """A row of a run. excluded: Why it is excluded; None for a row with a prompt."""
 
     fact: Fact
@@ -207,7 +207,7 @@ class GenerationSpec(RunSpec, kind=GENERATION, version=2):
             said += f"; at most about {cost:.2f} at the given prices"
         return f"{said}."
 
-    def _rows_of(self, dataset: Dataset, name: str, scorer: Any) -> list[Asked]:
+    def _rows_of(self, dataset: Dataset, name: str, scorer: Any) -> list[GenerationRow]:
         """Return a row for each of a relation's first `limit` facts, with prompt or exclusion."""
         relation = dataset.relation(name)
         shuffled = shuffle_facts(dataset, relation, self.request.seed)
@@ -229,7 +229,7 @@ class GenerationSpec(RunSpec, kind=GENERATION, version=2):
                     excluded, prompt = HAS_CONTROL, None
                 except WindowError:
                     excluded, prompt = NO_FIT, None
-            rows.append(Asked(fact, question, prompt, excluded))
+            rows.append(GenerationRow(fact, question, prompt, excluded))
         return rows
 
     @staticmethod
@@ -242,7 +242,9 @@ class GenerationSpec(RunSpec, kind=GENERATION, version=2):
             return JUDGED_NO
         return DUPLICATE if (question, fact.object) in seen else None
 
-    def _describe(self, dataset: Dataset, rows: Sequence[Asked]) -> tuple[RelationInfo, ...]:
+    def _describe(
+        self, dataset: Dataset, rows: Sequence[GenerationRow]
+    ) -> tuple[RelationInfo, ...]:
         counts = Counter((row.fact.relation, row.excluded is None) for row in rows)
         return tuple(
             RelationInfo.of(dataset.relation(name), (), counts[name, True], counts[name, False])
@@ -251,7 +253,10 @@ class GenerationSpec(RunSpec, kind=GENERATION, version=2):
 
 
 def make_rows(
-    rows: Sequence[Asked], answers: Sequence[dict[str, Any]], dataset: Dataset, knowledge: Knowledge
+    rows: Sequence[GenerationRow],
+    answers: Sequence[dict[str, Any]],
+    dataset: Dataset,
+    knowledge: Knowledge,
 ) -> pa.Table:
     """Return one row for each question, in order.
 
@@ -345,7 +350,7 @@ def _incomplete_note(
     )
 
 
-def _check_one_counts(rows: Sequence[Asked], model_name: str) -> None:
+def _check_one_counts(rows: Sequence[GenerationRow], model_name: str) -> None:
     """Raise NoFactCounts if all rows are excluded."""
     if all(row.excluded for row in rows):
         reasons = named_reasons(row.excluded for row in rows)

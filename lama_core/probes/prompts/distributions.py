@@ -46,7 +46,7 @@ FLOOR = -60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class DistributionBlock:
     """One prompt on the facts from `start` to `stop`."""
 
     prompt: int
@@ -83,7 +83,7 @@ class DistributionStore:
         """Number of prompts, facts and candidates."""
         return len(self.prompts), len(self.asked.facts), len(self.asked.columns.words)
 
-    def _block(self, prompt: int, start: int) -> Block:
+    def _block(self, prompt: int, start: int) -> DistributionBlock:
         stop = min(start + BLOCK_FACTS, len(self.asked.facts))
         content = [
             *self._base,
@@ -94,7 +94,9 @@ class DistributionStore:
         ]
         digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:40]
         stem = str(self.folder / digest[:2] / digest)
-        return Block(prompt, start, stop, Path(f"{stem}.scores.npy"), Path(f"{stem}.rows.npy"))
+        return DistributionBlock(
+            prompt, start, stop, Path(f"{stem}.scores.npy"), Path(f"{stem}.rows.npy")
+        )
 
     def score(self, *, tick: Tick = ignore) -> None:
         """Score the blocks that the folder does not hold yet.
@@ -108,7 +110,7 @@ class DistributionStore:
                 self._score_block(block)
             tick(block.stop - block.start)
 
-    def _score_block(self, block: Block) -> None:
+    def _score_block(self, block: DistributionBlock) -> None:
         asked = self.asked
         at = slice(block.start, block.stop)
         queries = asked.queries(self.prompts[block.prompt], self.context)[at]

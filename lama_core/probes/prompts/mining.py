@@ -36,7 +36,7 @@ BRACKETS = str.maketrans("[]", "()")  # so that "[X]" in the text is not read as
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class ParsedWord:
     """A parsed word.
 
     head: Position of its syntactic head; the root is its own head. tag: Penn Treebank tag, as `NN`.
@@ -50,8 +50,8 @@ class Word:
 class Parser(Protocol):
     """A dependency parser and part-of-speech tagger for tokenized sentences."""
 
-    def parse(self, words: Sequence[str]) -> tuple[Word, ...]:
-        """Return one `Word` per word, in order."""
+    def parse(self, words: Sequence[str]) -> tuple[ParsedWord, ...]:
+        """Return one `ParsedWord` per word, in order."""
 
 
 class SpacyParser:
@@ -75,14 +75,14 @@ class SpacyParser:
                 f"`python -m spacy download {pipeline}`, or choose an installed pipeline."
             ) from error
 
-    def parse(self, words: Sequence[str]) -> tuple[Word, ...]:
+    def parse(self, words: Sequence[str]) -> tuple[ParsedWord, ...]:
         from spacy.tokens import Doc
 
         document = self._pipeline(Doc(self._pipeline.vocab, words=list(words)))
-        return tuple(Word(token.text, token.head.i, token.tag_) for token in document)
+        return tuple(ParsedWord(token.text, token.head.i, token.tag_) for token in document)
 
 
-def shortest_path(words: Sequence[Word], start: int, stop: int) -> tuple[int, ...]:
+def shortest_path(words: Sequence[ParsedWord], start: int, stop: int) -> tuple[int, ...]:
     """Return the word positions on the shortest dependency path from `start` to `stop`.
 
     Both ends are included; () if there is no path.
@@ -123,7 +123,7 @@ class MiningResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class PairMatch:
     """A pair in a sentence, as word ranges [start, stop) of the subject and of the object."""
 
     words: tuple[str, ...]
@@ -236,14 +236,14 @@ def is_dependency_only(template: str) -> bool:
     return not ends and not any(word[0].isupper() for word in words)
 
 
-def middle_words(match: Match) -> str | None:
+def middle_words(match: PairMatch) -> str | None:
     """Return the words between subject and object as a template; None if there are none."""
     (first, second), marks = _in_order(match)
     between = match.words[first[1] : second[0]]
     return _template([marks[0], *between, marks[1]]) if between else None
 
 
-def dependency_span(match: Match, parser: Parser) -> str | None:
+def dependency_span(match: PairMatch, parser: Parser) -> str | None:
     """Return the span of the shortest dependency path as a template; None without a path."""
     parsed = parser.parse(match.words)
     start, stop = _head_of(parsed, match.subject), _head_of(parsed, match.object)
@@ -288,7 +288,7 @@ class PairFinder:
         self.lengths = sorted({len(subject) for subject in self.objects}, reverse=True)
         self.firsts = {subject[0] for subject in self.objects}
 
-    def matches(self, sentence: str) -> Iterator[Match]:
+    def matches(self, sentence: str) -> Iterator[PairMatch]:
         """Yield each pair in the sentence once; at each position the longest subject wins."""
         words = split_words(sentence)
         seen: set[tuple[tuple[str, ...], tuple[str, ...]]] = set()
@@ -304,7 +304,7 @@ class PairFinder:
                     at = _nearest(words, obj, start, start + length)
                     if at is not None and (subject, obj) not in seen:
                         seen.add((subject, obj))
-                        yield Match(words, (start, start + length), (at, at + len(obj)))
+                        yield PairMatch(words, (start, start + length), (at, at + len(obj)))
                 break
 
 
@@ -325,13 +325,13 @@ def split_words(text: str) -> tuple[str, ...]:
     return tuple(WORD.findall(text.translate(BRACKETS)))
 
 
-def _in_order(match: Match) -> tuple[tuple[tuple[int, int], tuple[int, int]], tuple[str, str]]:
+def _in_order(match: PairMatch) -> tuple[tuple[tuple[int, int], tuple[int, int]], tuple[str, str]]:
     if match.subject < match.object:
         return (match.subject, match.object), ("[X]", "[Y]")
     return (match.object, match.subject), ("[Y]", "[X]")
 
 
-def _head_of(parsed: Sequence[Word], span: tuple[int, int]) -> int:
+def _head_of(parsed: Sequence[ParsedWord], span: tuple[int, int]) -> int:
     """Return the position of a span's head: the word whose syntactic head is outside the span."""
     inside = range(*span)
     heads = (at for at in inside if parsed[at].head == at or parsed[at].head not in inside)

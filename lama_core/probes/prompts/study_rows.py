@@ -25,7 +25,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from lama_core.candidates.spelling import Vocabulary
-from lama_core.datasets.prompt_sets import Entry, PromptPool
+from lama_core.datasets.prompt_sets import PooledPrompt, PromptPool
 from lama_core.probes.prompts.fact_queries import PreparedFacts
 from lama_core.probes.prompts.selection import Ensemble
 from lama_core.probes.prompts.shortlist import Shortlist
@@ -171,7 +171,7 @@ def read_study(
     relation = Relation(name, source, details["label"], details["description"], kind, manual)
     aside = set(details.get("aside", ()))
     entries = tuple(
-        Entry(Prompt(template, origin, weight), frozenset(origins), number in aside)
+        PooledPrompt(Prompt(template, origin, weight), frozenset(origins), number in aside)
         for number, (template, origin, weight, origins) in enumerate(details["prompts"])
     )
     is_excluded, of_ensemble, trained = (

@@ -51,7 +51,7 @@ class FollowedWord:
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class LayerAnswer:
     """A model's first answer after a layer; number: 0 for the embeddings."""
 
     number: int
@@ -68,7 +68,7 @@ class Layer:
 class ModelLayers(LensResult):
     """One model's answers after each layer; words: The last layer's best, then the gold answer."""
 
-    layers: tuple[Layer, ...]
+    layers: tuple[LayerAnswer, ...]
     words: tuple[FollowedWord, ...]
     n_candidates: int
     candidates: str
@@ -132,7 +132,8 @@ def read_layers(inspection: Inspection[LayerRequest]) -> ModelLayers:
     best = best_candidates(log_probs, 1)
     firsts = zip(best.columns[:, 0].tolist(), best.log_probs[:, 0].tolist(), strict=True)
     layers = tuple(
-        Layer(number, columns.words[column], value) for number, (column, value) in enumerate(firsts)
+        LayerAnswer(number, columns.words[column], value)
+        for number, (column, value) in enumerate(firsts)
     )
     n_tracked = min(request.top_k, len(columns.words))
     tracked = best_candidates(log_probs[-1:], n_tracked).columns[0].tolist()

@@ -9,32 +9,32 @@ from pathlib import Path
 
 from lama_core.errors import UserError, did_you_mean
 from lama_core.runs.importers import lama_scripts, lm_evaluation_harness, lm_pub_quiz, table
-from lama_core.runs.importers.results import Format
+from lama_core.runs.importers.results import ResultsFormat
 
-FORMATS: tuple[Format, ...] = (
-    Format(
+FORMATS: tuple[ResultsFormat, ...] = (
+    ResultsFormat(
         "lm-pub-quiz",
         "lm-pub-quiz results folder",
         lm_pub_quiz.recognizes,
         lm_pub_quiz.read,
     ),
-    Format(
+    ResultsFormat(
         "lm-evaluation-harness",
         "lm-evaluation-harness output folder with samples",
         lm_evaluation_harness.recognizes,
         lm_evaluation_harness.read,
     ),
-    Format(
+    ResultsFormat(
         "lama",
         "file of LAMA's or OptiPrompt's predictions",
         lama_scripts.recognizes,
         lama_scripts.read,
     ),
-    Format("table", "table with subject, object and rank", table.recognizes, table.read),
+    ResultsFormat("table", "table with subject, object and rank", table.recognizes, table.read),
 )
 
 
-def find_format(name: str) -> Format:
+def find_format(name: str) -> ResultsFormat:
     """Return the format called `name`, or raise UserError with the most similar name."""
     for form in FORMATS:
         if form.name == name:
@@ -46,7 +46,7 @@ def find_format(name: str) -> Format:
     )
 
 
-def recognize(path: Path) -> Format | None:
+def recognize(path: Path) -> ResultsFormat | None:
     """Return the format of the results at a path, None if there are none or they can't be read."""
     for form in FORMATS:
         with suppress(UserError):

@@ -28,9 +28,9 @@ from lama_core.runs.importers.formats import FORMATS, find_format, recognize
 from lama_core.runs.importers.matching import Matched, match
 from lama_core.runs.importers.results import (
     MAX_BYTES,
-    Format,
     ImportedResults,
     ReadOptions,
+    ResultsFormat,
 )
 from lama_core.runs.importers.rows import describe_relations, make_rows, usable
 from lama_core.runs.importers.spec import ImportedSpec
@@ -93,7 +93,7 @@ class ImportRunRequest(Request, command="runs import", python="import_run"):
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedResults:
     """Results that can be saved as a run.
 
     Attributes:
@@ -174,7 +174,7 @@ def preview_results(path: str | Path, n_rows: int = 5) -> TablePreview:
     return TablePreview(header, rows[:n_rows], named, guess(header, rows))
 
 
-def open_results(request: ImportRunRequest) -> list[Opened]:
+def open_results(request: ImportRunRequest) -> list[OpenedResults]:
     """Return the runs that an import would save.
 
     Raises:
@@ -193,7 +193,7 @@ def open_results(request: ImportRunRequest) -> list[Opened]:
             raise UserError(f"{given.name} can't be read: the file is damaged.") from error
 
 
-def _open(path: Path, given: Path, request: ImportRunRequest) -> list[Opened]:
+def _open(path: Path, given: Path, request: ImportRunRequest) -> list[OpenedResults]:
     _check_files(path)
     chosen = find_format(request.format) if request.format else recognize(path)
     if chosen is None and path.is_file() and is_table(path):
@@ -222,7 +222,7 @@ def _open(path: Path, given: Path, request: ImportRunRequest) -> list[Opened]:
 
 
 def _read(
-    chosen: Format, path: Path, options: ReadOptions, request: ImportRunRequest
+    chosen: ResultsFormat, path: Path, options: ReadOptions, request: ImportRunRequest
 ) -> list[ImportedResults]:
     found = chosen.read(path, options, request.on_progress)
     if not found:
@@ -252,7 +252,7 @@ def _first_reason(found: Sequence[ImportedResults]) -> str:
     return f"{dropped[0].where}: {dropped[0].reason}" if dropped else "it is empty"
 
 
-def as_run(matched: Matched, request: ImportRunRequest, file: str, digest: str) -> Opened:
+def as_run(matched: Matched, request: ImportRunRequest, file: str, digest: str) -> OpenedResults:
     """Return the run of matched results."""
     results, rows = matched.results, make_rows(matched)
     relations = describe_relations(matched, rows)
@@ -282,7 +282,7 @@ def as_run(matched: Matched, request: ImportRunRequest, file: str, digest: str) 
         answers=_answers(matched, words),
     )
     n_candidates = max(map(len, words.values()), default=0)
-    return Opened(matched, spec, Finished(rows, relations, n_candidates, words=words))
+    return OpenedResults(matched, spec, Finished(rows, relations, n_candidates, words=words))
 
 
 def _answers(matched: Matched, words: dict[str, tuple[str, ...]]) -> tuple[str, str]:
@@ -300,7 +300,7 @@ def _answers(matched: Matched, words: dict[str, tuple[str, ...]]) -> tuple[str, 
     return OWN_WORDS, hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def save_opened(opened: Sequence[Opened], title: str = "") -> list[Run]:
+def save_opened(opened: Sequence[OpenedResults], title: str = "") -> list[Run]:
     """Save the runs; title: their title, with the model's name if there are several.
 
     Raises:
@@ -398,7 +398,7 @@ def files_digest(path: Path) -> str:
     return digest.hexdigest()
 
 
-def report(opened: Opened) -> Iterator[str]:
+def report(opened: OpenedResults) -> Iterator[str]:
     """Yield what an import found, a sentence each: facts, matched facts, dropped rows."""
     about = opened.to_json()
     tool = f" by {about['tool']} {about['version']}".rstrip() if about["tool"] else ""

@@ -39,7 +39,7 @@ REQUIRED = ("relation", "subject", "object")
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class DroppedRows:
     """Rows that an import leaves out, for one reason.
 
     Attributes:
@@ -92,7 +92,7 @@ class ImportedResults:
     rows: pa.Table
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     templates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[DroppedRows, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class ReadOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class ResultsFormat:
     """A format of results.
 
     Attributes:
@@ -158,10 +158,10 @@ class DropList:
         for line in lines:
             self.add(f"{place} {line}" if reason not in self._places else str(line), reason)
 
-    def records(self) -> tuple[Dropped, ...]:
+    def records(self) -> tuple[DroppedRows, ...]:
         """Return a record for each reason."""
         return tuple(
-            Dropped(
+            DroppedRows(
                 ", ".join(places) + " …" * (self._n[reason] > len(places)), reason, self._n[reason]
             )
             for reason, places in self._places.items()

@@ -49,7 +49,7 @@ class Work(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class RunShare:
     """Parts of a run that one worker makes.
 
     Attributes:
@@ -75,7 +75,7 @@ class Opened:
         notes: Sentences for the user.
     """
 
-    share: Share
+    share: RunShare
     size: int
     unit: Unit
     notes: tuple[str, ...] = ()
@@ -117,7 +117,7 @@ class Maker(Protocol):
     def open(self, run: int) -> None:
         """Load a run's model, unless it is loaded. Raises UserError if it can't be."""
 
-    def make(self, share: Share, tick: Tick) -> Iterator[Opened | Wrote]:
+    def make(self, share: RunShare, tick: Tick) -> Iterator[Opened | Wrote]:
         """Make the missing parts of a share; yield once when it is prepared, and for each part."""
 
     def finish(self, run: int) -> Saved:
@@ -173,7 +173,7 @@ class LocalExecutor:
 def _events(maker: Maker, run: int, n_ranges: int, tick: Tick) -> Iterator[Event]:
     """Make one run."""
     for number in range(n_ranges):
-        yield from maker.make(Share(run, number), tick)
+        yield from maker.make(RunShare(run, number), tick)
     yield maker.finish(run)
 
 

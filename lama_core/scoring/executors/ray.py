@@ -31,7 +31,7 @@ import ray
 from lama_core.errors import UserError
 from lama_core.models.devices import VARIABLE as DEVICE
 from lama_core.models.devices import requested_device
-from lama_core.scoring.executors import Event, Maker, Opened, Saved, Share, Tick, Wrote
+from lama_core.scoring.executors import Event, Maker, Opened, RunShare, Saved, Tick, Wrote
 
 SHARES_PER_WORKER = 4  # so that workers end at about the same time, and new nodes get work
 CPUS = 2  # per worker, if nodes have as many
@@ -90,10 +90,10 @@ class _Tasks:
         self._make, self._finish = remote(_make_share), remote(_finish_run)
         self._maker = uuid.uuid4().hex, ray.put(open_maker)
         shares = _shares(n_ranges, self._resources.n_workers)
-        self._waiting: deque[Share | int] = deque(share for of_run in shares for share in of_run)
+        self._waiting: deque[RunShare | int] = deque(share for of_run in shares for share in of_run)
         self._n_left = [len(of_run) for of_run in shares]  # shares of each run
         # Ray's generator of a task's reports -> share, or run to finish
-        self._pending: dict[Any, Share | int] = {}
+        self._pending: dict[Any, RunShare | int] = {}
         self._started: set[Any] = set()
 
     def events(self, tick: Tick) -> Iterator[Event]:
@@ -117,7 +117,7 @@ class _Tasks:
                     f"{gpus}). See `ray status`. Finished parts are kept."
                 )
 
-    def _submit(self, task: Share | int) -> None:
+    def _submit(self, task: RunShare | int) -> None:
         """Give Ray a task."""
         remote = self._finish if isinstance(task, int) else self._make
         self._pending[remote.remote(*self._maker, task)] = task
@@ -139,7 +139,7 @@ class _Tasks:
         task = self._pending.pop(reports)
         self._started.discard(reports)
         self._resources = _resources()  # nodes may have joined
-        if isinstance(task, Share):
+        if isinstance(task, RunShare):
             self._n_left[task.run] -= 1
             if not self._n_left[task.run]:
                 self._waiting.appendleft(task.run)
@@ -161,7 +161,7 @@ class _Tasks:
             ray.cancel(reports, force=True)
 
 
-def _shares(n_ranges: Sequence[int], n_workers: int) -> list[list[Share]]:
+def _shares(n_ranges: Sequence[int], n_workers: int) -> list[list[RunShare]]:
     """Return the shares of each run.
 
     A run of several ranges has a share for each, so that each is prepared once. Any other run has
@@ -170,9 +170,9 @@ def _shares(n_ranges: Sequence[int], n_workers: int) -> list[list[Share]]:
     """
     step = math.ceil(SHARES_PER_WORKER * n_workers / max(1, len(n_ranges)))
     return [
-        [Share(run, number) for number in range(n)]
+        [RunShare(run, number) for number in range(n)]
         if n > 1
-        else [Share(run, 0, first, step) for first in range(step)]
+        else [RunShare(run, 0, first, step) for first in range(step)]
         for run, n in enumerate(n_ranges)
     ]
 
@@ -191,7 +191,7 @@ def _maker(key: str, open_maker: Callable[[], Maker]) -> Maker:
 
 
 def _make_share(
-    key: str, open_maker: Callable[[], Maker], share: Share
+    key: str, open_maker: Callable[[], Maker], share: RunShare
 ) -> Iterator[Opened | Wrote]:
     """Make a share of a run in a worker process."""
     maker = _maker(key, open_maker)

@@ -25,7 +25,7 @@ from lama_core.files import format_bytes, user_path
 from lama_core.runs.find import list_runs
 from pages.ui.data import results_import
 from pages.ui.data.contents import counts_by_source, draw_dropped
-from pages.ui.data.mapping import Opened, draw_mapping, read_once
+from pages.ui.data.mapping import ChosenFile, draw_mapping, read_once
 from pages.ui.results.new_run import WHOLE_ANSWERS, WORDS_AT_BLANK, start_run
 from pages.ui.shared import cache, fetching, jobs, links, screens, visitors
 from pages.ui.shared.export import draw_download
@@ -209,7 +209,7 @@ def draw_import() -> None:
     st.rerun()
 
 
-def _choose_content(file: Opened) -> Content:
+def _choose_content(file: ChosenFile) -> Content:
     """Return whether a file has results or data; the reader can say it of a table."""
     with st.spinner("Reading the file"):
         content, form = read_once(file, (), content_of)
@@ -240,7 +240,7 @@ def _draw_pattern() -> None:
         draw_download("Example results", RESULTS_PATTERN, "results.csv", icon=icon)
 
 
-def _choose_file(form: int) -> Opened | None:
+def _choose_file(form: int) -> ChosenFile | None:
     """Draw the fields for an upload and for a path on this machine; return the file, or None."""
     upload = st.file_uploader(
         "Upload a table or archive", type=UPLOADS, key=f"import file {form}", help=TABLE_HELP
@@ -260,16 +260,16 @@ def _choose_file(form: int) -> Opened | None:
         return None
     if upload is not None:
         file = upload
-        return Opened(file.name, file.file_id, file.size, lambda: _save_upload(file), True)
+        return ChosenFile(file.name, file.file_id, file.size, lambda: _save_upload(file), True)
     if not path:
         return None
     given = user_path(path)
     stat = given.stat() if given.is_file() else None
     mark = f"{given} {stat.st_mtime_ns} {stat.st_size}" if stat else path
-    return Opened(path, mark, stat.st_size if stat else 0, lambda: given, False)
+    return ChosenFile(path, mark, stat.st_size if stat else 0, lambda: given, False)
 
 
-def _type_name(form: int, file: Opened) -> str:
+def _type_name(form: int, file: ChosenFile) -> str:
     """Draw the field for the dataset's name; empty for the file's name."""
     return st.text_input(
         "Name of the data set",

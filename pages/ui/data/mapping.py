@@ -38,7 +38,7 @@ TEMPLATE_HELP = (
 
 
 @dataclass(frozen=True)
-class Opened:
+class ChosenFile:
     """The chosen file.
 
     Attributes:
@@ -67,7 +67,7 @@ class Opened:
                 shutil.rmtree(path.parent, ignore_errors=True)
 
 
-def draw_mapping(file: Opened, request: ImportRequest) -> ImportRequest | None:
+def draw_mapping(file: ChosenFile, request: ImportRequest) -> ImportRequest | None:
     """Draw a table's first rows and the choice of its columns and templates.
 
     Args:
@@ -137,7 +137,9 @@ LABELS = {
 WITHOUT = {"relation": "None: one relation", "template": "None"}
 
 
-def _choose_columns(file: Opened, preview: TablePreview, request: ImportRequest) -> ImportRequest:
+def _choose_columns(
+    file: ChosenFile, preview: TablePreview, request: ImportRequest
+) -> ImportRequest:
     """Draw a field for each role's column; return the request.
 
     A column that is recognised by its name is not added to the request.
@@ -161,7 +163,7 @@ def _choose_columns(file: Opened, preview: TablePreview, request: ImportRequest)
     return replace(request, **chosen)
 
 
-def _type_separator(file: Opened) -> str | None:
+def _type_separator(file: ChosenFile) -> str | None:
     """Draw the field for the text between several answers in a cell; None for one answer."""
     separator = st.text_input(
         "Separator of several right answers (optional)",
@@ -178,7 +180,7 @@ def shown_value(value: object) -> str:
 
 
 def read_once(
-    file: Opened, columns: tuple[Any, ...], reader: Callable[..., Any], *more: Any
+    file: ChosenFile, columns: tuple[Any, ...], reader: Callable[..., Any], *more: Any
 ) -> Any:
     """Return `reader(path, *more)`, cached by reader and columns until another file is chosen."""
     mark, kept = st.session_state.get(READ, ("", {}))
@@ -198,7 +200,7 @@ def _meaning(preview: TablePreview, chosen: Mapping[str, str | None]) -> str:
 
 
 def _choose_templates(
-    file: Opened, found: Scan, request: ImportRequest, *, meaning: str
+    file: ChosenFile, found: Scan, request: ImportRequest, *, meaning: str
 ) -> ImportRequest:
     """Draw a field for the template of each relation that has none.
 

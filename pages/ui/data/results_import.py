@@ -14,7 +14,7 @@ from lama_core.api.imported import (
 )
 from lama_core.rounding import percent
 from lama_core.runs.find import load_run
-from pages.ui.data.mapping import NONE, Opened, read_once, shown_value
+from pages.ui.data.mapping import NONE, ChosenFile, read_once, shown_value
 from pages.ui.shared import cache, jobs, links, screens
 from pages.ui.shared.messages import counted, plain, show_error, show_note
 from pages.ui.shared.tables import draw_table
@@ -80,7 +80,7 @@ def _said(name: str) -> str:
     return text + f", P@1 {percent(cache.precision_of(info)[0])} %" * bool(info.n)
 
 
-def draw_form(file: Opened) -> None:
+def draw_form(file: ChosenFile) -> None:
     """Draw the choices of an import, its check, and the report with the button that saves it.
 
     Raises:
@@ -114,7 +114,7 @@ def draw_form(file: Opened) -> None:
     _draw_actions(file, request)
 
 
-def _choose_columns(file: Opened, preview: TablePreview) -> dict[str, str]:
+def _choose_columns(file: ChosenFile, preview: TablePreview) -> dict[str, str]:
     """Draw a field for each role's column; return role -> column."""
     options = [NONE, *preview.header]
     chosen = {}
@@ -135,7 +135,7 @@ def _choose_columns(file: Opened, preview: TablePreview) -> dict[str, str]:
     return {role: name for role, name in chosen.items() if name}
 
 
-def _draw_actions(file: Opened, request: ImportRunRequest) -> None:
+def _draw_actions(file: ChosenFile, request: ImportRunRequest) -> None:
     """Draw the check, and for checked choices the report and the button that saves them."""
     job = jobs.find(JOB)
     running = job is not None and job.running
@@ -158,7 +158,7 @@ def _draw_actions(file: Opened, request: ImportRunRequest) -> None:
         _start(file, request)
 
 
-def _start(file: Opened, request: ImportRunRequest) -> None:
+def _start(file: ChosenFile, request: ImportRunRequest) -> None:
     path: Path = file.open()
     scratch = path.parent if file.is_copy else None
     jobs.start(JOB, replace(request, path=str(path)), scratch=scratch)

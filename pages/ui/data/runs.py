@@ -15,7 +15,7 @@ from lama_core.probes.prompts.spec import Study, StudySpec
 from lama_core.requests import Request
 from lama_core.rounding import percent, percentage
 from lama_core.runs.info import ENSEMBLE, Run, RunInfo
-from lama_core.runs.manage import KeptRun, RunsRequest, delete_run, list_kept, rename_run
+from lama_core.runs.manage import KeptRun, ListRunsRequest, delete_run, list_kept, rename_run
 from lama_core.scoring.shared_fields import RunSettings
 from lama_core.views.figure import relation_label
 from lama_core.views.training import place_of
@@ -143,7 +143,9 @@ def _choose_run(runs: list[KeptRun]) -> str:
             ),
         },
     )
-    draw_export("runs", lambda: [run.record() for run in runs], {"runs": len(runs)}, RunsRequest())
+    draw_export(
+        "runs", lambda: [run.record() for run in runs], {"runs": len(runs)}, ListRunsRequest()
+    )
     return chosen
 
 

@@ -9,7 +9,7 @@ from lama_core.lessons.handout import handout, sheet, summary_table, summary_tit
 from lama_core.lessons.lesson import SHOWING, Ask, Explain, Lesson, LessonListing, Predict, Step
 from lama_core.lessons.markup import as_markdown
 from lama_core.lessons.step_results import (
-    Shown,
+    StepResult,
     answering_model,
     first_to_predict,
     judge,
@@ -17,7 +17,7 @@ from lama_core.lessons.step_results import (
     missing_row_note,
 )
 from lama_core.queries.cloze import fill
-from pages.ui.lessons.progress import Progress, progress_in, reset_progress
+from pages.ui.lessons.progress import LessonProgress, progress_in, reset_progress
 from pages.ui.lessons.step_view import DRAWN
 from pages.ui.lessons.teacher import BACK, LARGE, NEXT, draw_teacher_mode, is_teaching
 from pages.ui.poll.entry import draw_entry
@@ -99,7 +99,7 @@ def _draw_jump(lesson: Lesson, number: int) -> None:
         links.go(screens.LESSONS, address_of(lesson, chosen))
 
 
-def _draw_step(lesson: Lesson, number: int, progress: Progress) -> None:
+def _draw_step(lesson: Lesson, number: int, progress: LessonProgress) -> None:
     step = lesson.steps[number - 1]
     if step.title:
         st.subheader(plain(step.title), anchor=False)
@@ -118,7 +118,7 @@ def _draw_step(lesson: Lesson, number: int, progress: Progress) -> None:
                 _draw_judged(before, number - 1, progress)
 
 
-def _draw_question(lesson: Lesson, number: int, step: Predict, progress: Progress) -> None:
+def _draw_question(lesson: Lesson, number: int, step: Predict, progress: LessonProgress) -> None:
     """Draw the question with its form or, once predicted, the prediction and any answer."""
     st.markdown(f"**{plain(step.question)}**")
     if number in progress.predicted:
@@ -164,7 +164,7 @@ def _draw_question(lesson: Lesson, number: int, step: Predict, progress: Progres
     links.go(screens.LESSONS, address_of(lesson, number + 1))
 
 
-def _draw_judged(step: Predict, number: int, progress: Progress) -> None:
+def _draw_judged(step: Predict, number: int, progress: LessonProgress) -> None:
     """Draw the prediction, if there is one, next to the answer."""
     shown = progress.shown.get(number + 1)
     verdict = judge(step, progress.predicted.get(number, ""), shown)
@@ -183,7 +183,7 @@ def _draw_judged(step: Predict, number: int, progress: Progress) -> None:
 
 
 def _draw_navigation(
-    lesson: Lesson, listing: LessonListing, number: int, progress: Progress
+    lesson: Lesson, listing: LessonListing, number: int, progress: LessonProgress
 ) -> None:
     """Draw the buttons Back, Next and All lessons; after the last step also the handout."""
     last = len(lesson.steps) + 1
@@ -219,7 +219,7 @@ def _draw_way_to_all() -> None:
     links.draw_link("All lessons", "apps", screens.LESSONS, address_of(None))
 
 
-def _draw_summary(lesson: Lesson, progress: Progress) -> None:
+def _draw_summary(lesson: Lesson, progress: LessonProgress) -> None:
     """Draw what the lesson showed, the predictions next to the answers, and the sources."""
     if lesson.takeaway:
         predictions.draw_conclusion(escape(lesson.takeaway))
@@ -240,7 +240,7 @@ def _draw_summary(lesson: Lesson, progress: Progress) -> None:
         st.markdown("\n".join(f"- {plain(source)}" for source in lesson.sources))
 
 
-def _draw_after(lesson: Lesson, listing: LessonListing, progress: Progress) -> None:
+def _draw_after(lesson: Lesson, listing: LessonListing, progress: LessonProgress) -> None:
     """Draw the buttons of the next lesson, of the handout and for starting again."""
     at = listing.lessons.index(lesson) + 1
     if at < len(listing.lessons):
@@ -260,7 +260,7 @@ def _draw_after(lesson: Lesson, listing: LessonListing, progress: Progress) -> N
         links.go(screens.LESSONS, address_of(lesson))
 
 
-def _show_steps(lesson: Lesson) -> dict[int, Shown]:
+def _show_steps(lesson: Lesson) -> dict[int, StepResult]:
     """Query the models for the steps that the reader hasn't seen; return what all steps show."""
     shown = progress_in(lesson).shown
     with st.spinner("Querying the models", show_time=True), st.container(key="prepared"):

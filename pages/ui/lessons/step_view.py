@@ -25,7 +25,7 @@ from lama_core.lessons.charts import (
     missing_relations_note,
 )
 from lama_core.lessons.lesson import N_BEST, Analogy, Ask, Compare, ShowRun, Step, Try
-from lama_core.lessons.step_results import Shown
+from lama_core.lessons.step_results import StepResult
 from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.queries.analogy import SolveRequest, analogy
@@ -47,7 +47,7 @@ from pages.ui.lessons.teacher import HEIGHT, enlarged, is_teaching
 from pages.ui.poll.entry import draw_entry
 from pages.ui.shared import cache, charts, figures, predictions, screens
 from pages.ui.shared.messages import plain, show_note
-from pages.ui.shared.model_columns import Column, query_models, reserve_line
+from pages.ui.shared.model_columns import ModelColumn, query_models, reserve_line
 from pages.ui.shared.run_choice import pick_runs
 from pages.ui.shared.url_state import BOUND, follow_query, title_of
 
@@ -66,12 +66,12 @@ PAGES = {
 }
 
 
-def draw_ask(step: Ask, key: str) -> Shown:
+def draw_ask(step: Ask, key: str) -> StepResult:
     """Draw each model's five best words for a query, side by side."""
     return _draw_query(step.request)
 
 
-def _draw_query(request: ClozeRequest, number: str = "") -> Shown:
+def _draw_query(request: ClozeRequest, number: str = "") -> StepResult:
     """Draw a query's answers. number: distinguishes the queries of a step."""
     text, gold = request.text, request.gold or ""
     sentence = predictions.with_blank(parse_query(text).parts)
@@ -104,7 +104,7 @@ def _draw_query(request: ClozeRequest, number: str = "") -> Shown:
     with st.container(horizontal=True, vertical_alignment="center"):
         _draw_link("Open on Ask", "", {"text": text, "gold": gold, "models": names})
         draw_entry(fill.kind, replace(request, models=names), key=f"lesson poll {number}")
-    return Shown(
+    return StepResult(
         heads=("model", *RANKS),
         rows=tuple(
             (title_of(name), *(_word_text(*pair) for pair in pairs), *[""] * (N_BEST - len(pairs)))
@@ -116,7 +116,7 @@ def _draw_query(request: ClozeRequest, number: str = "") -> Shown:
     )
 
 
-def _describe_candidates(request: ClozeSettings, columns: Mapping[str, Column[Any]]) -> str:
+def _describe_candidates(request: ClozeSettings, columns: Mapping[str, ModelColumn[Any]]) -> str:
     """Which words were ranked, in a sentence."""
     candidates = cache.candidates_of(replace(request, models=tuple(columns)))
     if candidates.words is None:
@@ -143,7 +143,7 @@ def _word_probs(stored: Stored) -> list[tuple[str, float]]:
     ]
 
 
-def draw_compare(step: Compare, key: str) -> Shown:
+def draw_compare(step: Compare, key: str) -> StepResult:
     """Draw each model's first answers to several queries."""
     sentences = {text: parse_query(text).parts for text in step.queries}
 
@@ -153,7 +153,7 @@ def draw_compare(step: Compare, key: str) -> Shown:
     return _draw_firsts(step.requests, sentences, step.wrong_of, first)
 
 
-def draw_analogy(step: Analogy, key: str) -> Shown:
+def draw_analogy(step: Analogy, key: str) -> StepResult:
     """Draw each model's first answers to several analogies."""
     sentences = {row: request.question().query.parts for row, request in step.requests.items()}
 
@@ -168,7 +168,7 @@ def _draw_firsts(
     sentences: Mapping[str, Sequence[str]],
     wrong: Mapping[str, str],
     first: Callable[[Any, str], Prediction],
-) -> Shown:
+) -> StepResult:
     """Draw each model's first words in some sentences.
 
     Args:
@@ -217,7 +217,7 @@ def _draw_firsts(
         word, prob = firsts[row, name]
         return _word_text(word, prob) + MARKS[_mark(word, golds[row], wrong.get(row, ""))]
 
-    return Shown(
+    return StepResult(
         heads=("query", *map(title_of, shown), *["right answer"] * with_gold),
         rows=tuple(
             (row, *(cell(row, name) for name in shown), *[golds[row]] * with_gold)
@@ -252,14 +252,14 @@ def _draw_column(
     )
 
 
-def draw_run(step: ShowRun, key: str) -> Shown:
+def draw_run(step: ShowRun, key: str) -> StepResult:
     """Draw a chart of finished runs, with a link to Results and a table of the numbers."""
     kind = chart_of(step)
     infos = _runs_of(step)
     with_runs = {_model_of(info, step) for info in infos}
     _draw_missing_runs(step, [name for name in step.models if name not in with_runs])
     if not infos:
-        return Shown(notes=("There was no finished run.",))
+        return StepResult(notes=("There was no finished run.",))
     missing = missing_relations_note(infos, step)
     if missing:
         show_note(plain(missing))
@@ -275,7 +275,7 @@ def draw_run(step: ShowRun, key: str) -> Shown:
     if table.empty:
         if not missing:
             show_note(NO_FACTS)
-        return Shown(notes=(missing or NO_FACTS,))
+        return StepResult(notes=(missing or NO_FACTS,))
     models = {info.id: _model_of(info, step) for info in infos}
     drawn = table.assign(model=[models.get(one, one) for one in table["run"]])
     titles = {name: title_of(name) for name in step.models if name in set(drawn["model"])}
@@ -331,13 +331,13 @@ def _screen_of(step: ShowRun, titles: Mapping[str, str]) -> tuple[str, screens.P
     return "results", {**params, "tab": TABS.get(step.figure, "P@k")}
 
 
-def _numbers_of(step: ShowRun, figure: Figure, table: pd.DataFrame) -> Shown:
+def _numbers_of(step: ShowRun, figure: Figure, table: pd.DataFrame) -> StepResult:
     """Return the numbers of a step's chart; table: as of `chart_table`, with the models."""
     kind = chart_of(step)
     lines: list[Any] = list(figure.frame.itertuples())
     table_lines: list[Any] = list(table.itertuples())  # predictions mean the first line
     baseline = bool(table["freq"].notna().any())
-    return Shown(
+    return StepResult(
         heads=(kind.rows_of(step), "model", "%", "95 % interval", kind.counts)
         + ("Freq baseline, %",) * baseline,
         rows=tuple(
@@ -438,9 +438,9 @@ def _draw_missing_runs(step: ShowRun, names: Sequence[str]) -> None:
         )
 
 
-def draw_try(step: Try, key: str) -> Shown:
+def draw_try(step: Try, key: str) -> StepResult:
     """Draw fields for the reader's own queries, and a link to the page with all options."""
-    shown = Shown()
+    shown = StepResult()
     for number, query in enumerate(step.queries, start=1):
         found = _draw_own(step, query, str(number) if number > 1 else "")
         shown = replace(found, rows=(*shown.rows, *found.rows)) if found.rows else shown
@@ -449,7 +449,7 @@ def draw_try(step: Try, key: str) -> Shown:
     return shown
 
 
-def _draw_own(step: Try, query: str, number: str) -> Shown:
+def _draw_own(step: Try, query: str, number: str) -> StepResult:
     """Draw a field for a query, one for the word that the reader has in mind, and the answers."""
     sentence, word = st.columns([5, 2])
     own = sentence.text_input(
@@ -469,7 +469,7 @@ def _draw_own(step: Try, query: str, number: str) -> Shown:
         help="Its rank is shown for each model.",
     )
     if not (own or "").strip():
-        return Shown()
+        return StepResult()
     return _draw_query(step.cloze_request(own or "", (meant or "").strip(), N_BEST), number)
 
 
@@ -485,7 +485,7 @@ def _draw_link(label: str, name: str, params: screens.Params) -> None:
     st.page_link(page, label=label, icon=":material/open_in_new:", query_params=pairs)
 
 
-DRAWN: dict[type[Step], Callable[[Any, str], Shown]] = {
+DRAWN: dict[type[Step], Callable[[Any, str], StepResult]] = {
     Ask: draw_ask,
     Compare: draw_compare,
     Analogy: draw_analogy,

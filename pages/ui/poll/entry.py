@@ -11,7 +11,7 @@ from lama_core.queries.answers import RankRequest
 from lama_core.queries.cloze import ClozeRequest
 from lama_core.queries.kind import QueryKind
 from lama_core.scoring.blanks import parse_query
-from pages.ui.poll.rooms import ROOMS, Question, Room
+from pages.ui.poll.rooms import ROOMS, PollQuestion, Room
 from pages.ui.shared import links, screens, visitors
 
 MINE = "my poll"  # in the session: the visitor's room, which takes the next question, too
@@ -58,7 +58,7 @@ def draw_entry(
     if isinstance(request, RankRequest):
         _, options, gold = request.asked()
     models = tuple(name for name in request.models if is_here(find_model(name)))
-    question = Question(
+    question = PollQuestion(
         text=request.text,
         options=options,
         gold=gold or "",

@@ -31,7 +31,7 @@ _SALT = secrets.token_bytes(16)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class PollQuestion:
     """What a poll asks.
 
     Attributes:
@@ -70,7 +70,7 @@ class Room:
         has_ended: Whether the poll has ended.
     """
 
-    def __init__(self, code: str, question: Question, opened: float, by: str) -> None:
+    def __init__(self, code: str, question: PollQuestion, opened: float, by: str) -> None:
         self.code, self.question = code, question
         self.secret = secrets.token_urlsafe(24)
         self.opened, self.by = opened, by
@@ -145,7 +145,7 @@ class Room:
         counts = [(each.most_common(1)[0][0], each.total()) for each in spelled.values()]
         return tuple(sorted(counts, key=lambda count: -count[1]))
 
-    def ask(self, question: Question) -> None:
+    def ask(self, question: PollQuestion) -> None:
         """Ask the same participants another question, and delete the answers to the last one.
 
         Raises:
@@ -180,7 +180,7 @@ class Rooms:
         self._ended: deque[str] = deque(maxlen=4 * MAX_ROOMS)
         self._minute, self._wrong = 0, Counter[str]()
 
-    def open(self, question: Question, address: str) -> Room:
+    def open(self, question: PollQuestion, address: str) -> Room:
         """Open a poll.
 
         Raises:
@@ -243,7 +243,7 @@ class Rooms:
                 return code
 
 
-def _check(question: Question) -> None:
+def _check(question: PollQuestion) -> None:
     if len(question.text) > MAX_SENTENCE:
         raise UserError(f"A poll's sentence has at most {MAX_SENTENCE:,} characters.")
 

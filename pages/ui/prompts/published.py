@@ -38,7 +38,7 @@ MOST_CHANGES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class PaperTable:
     """One of the paper's tables.
 
     Attributes:
@@ -58,48 +58,48 @@ class View:
 
 def draw_published(choice: PromptsChoice) -> None:
     """Draw the choice of a table of the paper, the table of this study and the published one."""
-    links.replace_values("table", {view.id: view.title for view in VIEWS.values()})
+    links.replace_values("table", {table.id: table.title for table in TABLES.values()})
     shown = st.selectbox(
         "Table",
-        tuple(VIEWS),
-        format_func=lambda name: VIEWS[name].title,
+        tuple(TABLES),
+        format_func=lambda name: TABLES[name].title,
         key="table",
         bind=BOUND,
         help="Figures 2 and 5 are under **Ensembles**, Figure 3 under **Analyses**.",
     )
-    view = VIEWS[shown]
-    table = published_table(PAPER, view.id)
-    paper = table.frame().dropna(axis="columns", how="all")
+    table = TABLES[shown]
+    published = published_table(PAPER, table.id)
+    paper = published.frame().dropna(axis="columns", how="all")
     ours = pd.DataFrame()
-    if view.ours is not None:
+    if table.ours is not None:
         relations = load_relations(choice.whole)
-        ours = view.ours(choice, relations)
+        ours = table.ours(choice, relations)
         model = title_of(choice.info.model)
         st.markdown(f"**This study: {plain(model)} on {plain(choice.info.dataset)}**")
         if ours.empty:
             st.caption("This study has no data for this table.")
         else:
             draw_table(_rounded(ours), column_config=_columns(ours), placeholder="–")
-            st.caption(f"{view.counts} {plain(_describe_facts(choice, relations))}")
+            st.caption(f"{table.counts} {plain(_describe_facts(choice, relations))}")
     has_ours = not ours.empty
     st.markdown("**In the paper**")
     draw_table(paper, column_config=_columns(paper), placeholder="–")
-    st.caption(plain(f"{table.title}. {table.note}"))
-    st.markdown(_differences(choice, table, has_ours=has_ours))
+    st.caption(plain(f"{published.title}. {published.note}"))
+    st.markdown(_differences(choice, published, has_ours=has_ours))
     draw_export(
-        f"{PAPER} {view.id}",
+        f"{PAPER} {table.id}",
         lambda: ours if has_ours else paper,
-        choice.made() | {"paper": table.citation, "table": view.id},
-        python_of(choice, view, ours=has_ours),
+        choice.made() | {"paper": published.citation, "table": table.id},
+        python_of(choice, table, ours=has_ours),
     )
 
 
-def python_of(choice: PromptsChoice, view: View, *, ours: bool) -> str:
+def python_of(choice: PromptsChoice, table: PaperTable, *, ours: bool) -> str:
     """Return Python code for the exported table: the study's if `ours`, else the paper's."""
     if not ours:
         return (
             "from lama_core.published import published_table\n\n"
-            f'published_table("{PAPER}", "{view.id}").frame()'
+            f'published_table("{PAPER}", "{table.id}").frame()'
         )
     return (
         "from lama_core.papers.jiang2020_scores import make_table\n"
@@ -110,7 +110,7 @@ def python_of(choice: PromptsChoice, view: View, *, ours: bool) -> str:
         "    return [study.relation(name) for name in study.relations]\n\n"
         f"relations = relations_of({choice.info.id!r})\n"
         f"others = {[one.info.id for one in _others(choice)]!r}\n"
-        f"{view.python}"
+        f"{table.python}"
     )
 
 
@@ -332,17 +332,17 @@ P_AT_1 = (
     "P@1 in percent, micro (each fact counts the same in its relation), then the mean over "
     f"relations. {SETS_SAID}"
 )
-VIEWS = {
-    view.id: view
-    for view in (
-        View(
+TABLES = {
+    table.id: table
+    for table in (
+        PaperTable(
             "table2",
             "Table 2: combined prompts, micro",
             partial(_combined, "micro"),
             P_AT_1,
             "make_table(relations, relations[0].model)",
         ),
-        View(
+        PaperTable(
             "table3",
             "Table 3: combined prompts, macro",
             partial(_combined, "macro"),
@@ -350,7 +350,7 @@ VIEWS = {
             + SETS_SAID,
             "make_table(relations, relations[0].model)",
         ),
-        View(
+        PaperTable(
             "table4",
             "Table 4: mined prompts against manual ones",
             _gains,
@@ -358,7 +358,7 @@ VIEWS = {
             "the manual prompt.",
             python="[paper_tables.mined_gain(one) for one in relations]",
         ),
-        View(
+        PaperTable(
             "table5",
             "Table 5: weights of mined prompts",
             _weights,
@@ -366,24 +366,24 @@ VIEWS = {
             "prompt (by training facts).",
             python="[paper_tables.weighted_gain(one) for one in relations]",
         ),
-        View(
+        PaperTable(
             "table6",
             "Table 6: one word changed",
             _changes,
             "Gain: P@1 of the second prompt minus P@1 of the first; they differ in one word.",
             python="[change for one in relations for change in paper_tables.word_changes(one)]",
         ),
-        View("table7", "Table 7: middle-word and dependency prompts"),
-        View(
+        PaperTable("table7", "Table 7: middle-word and dependency prompts"),
+        PaperTable(
             "table8",
             "Table 8: models",
             _models,
             f"{P_AT_1} Other models: installed studies of the same facts.",
             "[make_table(one, one[0].model) for one in (relations, *map(relations_of, others))]",
         ),
-        View("table9", "Table 9: facts that can't be guessed from names (UHN)"),
-        View("table10", "Table 10: Google-RE"),
-        View(
+        PaperTable("table9", "Table 9: facts that can't be guessed from names (UHN)"),
+        PaperTable("table10", "Table 10: Google-RE"),
+        PaperTable(
             "table12",
             "Table 12: another model's weights",
             _transfer,
@@ -391,32 +391,32 @@ VIEWS = {
             "[paper_tables.mean_transfer(relations, relations_of(one), name) for one in others\n"
             " for name in ('mine', 'mine+man', 'mine+para', 'man+para')]",
         ),
-        View("table13", "Table 13: weights of BERT and ERNIE"),
-        View("table14", "Table 14: prompts refilled by the model"),
-        View("table15", "Table 15: the backward probability"),
-        View(
+        PaperTable("table13", "Table 13: weights of BERT and ERNIE"),
+        PaperTable("table14", "Table 14: prompts refilled by the model"),
+        PaperTable("table15", "Table 15: the backward probability"),
+        PaperTable(
             "table1",
             "Table 1: the facts",
             _statistics,
             "Means over relations.",
             "[paper_tables.fact_statistics(one.test) for one in relations]",
         ),
-        View(
+        PaperTable(
             "edit-distances",
             "Section 5.2: edit distance of prompts",
             _distances,
             "Mean number of words to change between two prompts of a relation.",
             "[paper_tables.edit_distances(one, 'mine') for one in relations]",
         ),
-        View(
+        PaperTable(
             "majority",
             "Tables 2 and 3: the most frequent object",
             _majority,
             "P@1 in percent, means over relations.",
             "[paper_tables.majority(one.objects) for one in relations]",
         ),
-        View("table11", "Table 11: patterns of parts of speech"),
-        View("figure1", "Figure 1: one fact, three prompts"),
-        View("figures", "Figures 2, 4 and 5: what the text says of them"),
+        PaperTable("table11", "Table 11: patterns of parts of speech"),
+        PaperTable("figure1", "Figure 1: one fact, three prompts"),
+        PaperTable("figures", "Figures 2, 4 and 5: what the text says of them"),
     )
 }

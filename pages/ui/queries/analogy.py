@@ -25,7 +25,7 @@ from pages.ui.queries.form import DrawField, Form, Widget
 from pages.ui.queries.tab import Tab
 from pages.ui.shared import predictions, screens, url_state
 from pages.ui.shared.messages import plain
-from pages.ui.shared.model_columns import Column, reserve_line
+from pages.ui.shared.model_columns import ModelColumn, reserve_line
 
 BLANK, MISSING = "___", "?"
 # Kind of relation -> analogies; the last word is the gold answer. Source of the kinds: Gladkova et
@@ -174,7 +174,7 @@ def _draw_above(asked: AnalogyAsked) -> list[DeltaGenerator]:
     return [line]
 
 
-def _draw_solution(asked: AnalogyAsked, column: Column[Solution]) -> None:
+def _draw_solution(asked: AnalogyAsked, column: ModelColumn[Solution]) -> None:
     """Draw a model's answers, and those of vector arithmetic."""
     predictions.draw_answers(column.answer.answer.blanks[0], column.colour)
     _draw_arithmetic(column.answer.baselines, (asked.request.gold or "").lower())

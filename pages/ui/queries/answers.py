@@ -30,7 +30,7 @@ from pages.ui.queries.form import DrawField, Form
 from pages.ui.queries.tab import Tab, describe_sums, describe_tokens
 from pages.ui.shared import predictions
 from pages.ui.shared.messages import plain
-from pages.ui.shared.model_columns import Column, reserve_line
+from pages.ui.shared.model_columns import ModelColumn, reserve_line
 from pages.ui.shared.token_strips import heat_scale, heat_strip
 
 # Sentence, answers, right answer.
@@ -109,7 +109,7 @@ FORM = Form(
 )
 
 
-def _draw_ranking(asked: AskedAnswers, column: Column[ModelRanking]) -> None:
+def _draw_ranking(asked: AskedAnswers, column: ModelColumn[ModelRanking]) -> None:
     """Draw a model's ranking with bars, the gold answer's rank, and each answer's tokens."""
     ranking, colour = column.answer, column.colour
     rows = [_row(one, colour) for one in ranking.answers]

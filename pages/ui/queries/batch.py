@@ -23,7 +23,7 @@ from pages.ui.queries.form import DrawField, Form, Widget
 from pages.ui.queries.tab import Tab
 from pages.ui.shared import links, predictions, url_state, visitors
 from pages.ui.shared.messages import counted, show_error
-from pages.ui.shared.model_columns import Column
+from pages.ui.shared.model_columns import ModelColumn
 
 KIND = ManyKind()
 TEXT, PARAM = "many sentences", "sentences_many"
@@ -118,7 +118,7 @@ def _draw_upload(models: Sequence[str]) -> None:
     )
 
 
-def _draw_summary(_: AskedLines, column: Column[BatchModelAnswers]) -> None:
+def _draw_summary(_: AskedLines, column: ModelColumn[BatchModelAnswers]) -> None:
     """Draw how many right answers a model has first, and below it P@1 and what it counts."""
     rest = column.answer.summary()
     if column.answer.precision_at_1 is not None:

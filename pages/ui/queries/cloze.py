@@ -22,7 +22,7 @@ from pages.ui.queries.outside_candidates import draw_outside_candidates
 from pages.ui.queries.tab import Tab
 from pages.ui.shared import cache, links, predictions, screens, url_state
 from pages.ui.shared.messages import plain
-from pages.ui.shared.model_columns import Column, reserve_line
+from pages.ui.shared.model_columns import ModelColumn, reserve_line
 
 # Examples that are always shown; the others are one click away.
 CHIPS = (
@@ -102,7 +102,7 @@ def _draw_above(asked: ClozeAsked) -> list[DeltaGenerator]:
     return [reserve_line(f"blank {number}") for number in range(asked.shared.query.n_blanks)]
 
 
-def _draw_answers(asked: ClozeAsked, column: Column[ModelAnswer]) -> None:
+def _draw_answers(asked: ClozeAsked, column: ModelColumn[ModelAnswer]) -> None:
     """Draw a model's answers at each blank."""
     blanks = column.answer.blanks
     for number, answers in enumerate(blanks):

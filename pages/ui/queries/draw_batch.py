@@ -32,7 +32,7 @@ from pages.ui.queries.batch import BATCH, FORM, KIND, typed_sentences
 from pages.ui.shared import cache, predictions, url_state, visitors
 from pages.ui.shared.export import Rows, draw_answer_export
 from pages.ui.shared.messages import plain
-from pages.ui.shared.model_columns import Column, draw_language_note, query_models
+from pages.ui.shared.model_columns import ModelColumn, draw_language_note, query_models
 from pages.ui.shared.query_queue import if_cached, queue_last
 
 STOPPED = "many stopped"  # session key: the hash of the batch that the user stopped
@@ -114,7 +114,7 @@ def _draw_faults(lines: Sequence[BatchLine]) -> None:
         place.warning("  \n".join(map(plain, reasons)), icon=":material/rule:")
 
 
-def _draw_columns(asked: AskedLines) -> dict[str, Column[BatchModelAnswers]]:
+def _draw_columns(asked: AskedLines) -> dict[str, ModelColumn[BatchModelAnswers]]:
     """Draw a box per model: its progress, then P@1; or a download button."""
     request, batch_id = asked.request, hash((asked.request, asked.shared))
     stopped = st.session_state.get(STOPPED) == batch_id

@@ -25,7 +25,7 @@ from pages.ui.queries.form import DrawField, Form, Values, Widget
 from pages.ui.queries.tab import Tab
 from pages.ui.shared import links, predictions, screens, url_state
 from pages.ui.shared.messages import plain
-from pages.ui.shared.model_columns import Column
+from pages.ui.shared.model_columns import ModelColumn
 from pages.ui.shared.style import theme
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.token_strips import colour_scale
@@ -95,7 +95,7 @@ def _open(cell: GridCell) -> None:
     links.go(screens.ASK, kept | {"text": text})
 
 
-def _draw_grid(asked: GridAsked, column: Column[ModelGrid]) -> None:
+def _draw_grid(asked: GridAsked, column: ModelColumn[ModelGrid]) -> None:
     """Draw a model's heat map, its table, and the words that all or single sentences have."""
     from pages.ui.queries.grid_chart import HeatMapLook, draw_heat_map  # imports a chart library
 

@@ -22,7 +22,7 @@ HISTORY, GOING = "asked so far", "asked again"  # session keys: the entries; the
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class HistoryEntry:
     """A query.
 
     text: The sentences of a batch as they were typed, else empty. They may be too long for a URL.
@@ -66,7 +66,7 @@ def _url_value(value: object) -> str | list[str]:
 
 def add_entry(request: Request, text: str = "") -> None:
     """Add a query to the history; it replaces a query that differs only in the options."""
-    entry = Entry(request, text)
+    entry = HistoryEntry(request, text)
     same = (entry.tab.name, entry.title, entry.models, entry.text)
     others = [
         one
@@ -76,9 +76,9 @@ def add_entry(request: Request, text: str = "") -> None:
     st.session_state[HISTORY] = (entry, *others)[:MAX_ENTRIES]
 
 
-def entries() -> tuple[Entry, ...]:
+def entries() -> tuple[HistoryEntry, ...]:
     """The history, newest first."""
-    return cast(tuple[Entry, ...], st.session_state.get(HISTORY, ()))
+    return cast(tuple[HistoryEntry, ...], st.session_state.get(HISTORY, ()))
 
 
 def open_chosen() -> None:
@@ -90,7 +90,7 @@ def open_chosen() -> None:
             links.go(screens.ASK, entry.params())
 
 
-def choose(entry: Entry) -> None:
+def choose(entry: HistoryEntry) -> None:
     """Open an entry at the next rerun; for a button's `on_click`."""
     st.session_state[GOING] = entry
 

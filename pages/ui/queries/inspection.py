@@ -32,7 +32,7 @@ from pages.ui.queries.tab import describe_kind
 from pages.ui.shared import cache, links, predictions, url_state
 from pages.ui.shared.export import Rows, draw_answer_export, draw_export, made_with
 from pages.ui.shared.messages import errors_shown, plain
-from pages.ui.shared.model_columns import Column, query_models
+from pages.ui.shared.model_columns import ModelColumn, query_models
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.token_strips import shares_scale, shares_strip
 
@@ -42,7 +42,7 @@ TRACED = "traced"  # in the session: the request whose trace the user wants to s
 FORMER_VIEWS = {"What if": EDIT}  # as URLs of earlier versions name them
 AS_MANY_AS_NEEDED, STEPS = "as needed", ("8", "50", "100", "200", "400", "1000")
 EXAMPLES_FROM = "starter"  # the data set whose names the example edits use
-Columns = dict[str, Column[LensResult]]
+ModelColumns = dict[str, ModelColumn[LensResult]]
 
 
 def draw_inspection(text: str, asked: ClozeRequest) -> None:
@@ -423,7 +423,7 @@ def _edit_rows(answers: dict[str, tuple[ModelAnswer, ModelAnswer]]) -> Rows:
     ]
 
 
-def _draw_export(name: str, request: InspectRequest, columns: Columns) -> None:
+def _draw_export(name: str, request: InspectRequest, columns: ModelColumns) -> None:
     request = replace(request, models=tuple(columns))
     asked = Asked(request, cache.prepared(inspect.kind, request))
     answer = Answer(inspect.kind, asked, tuple(column.answer for column in columns.values()))

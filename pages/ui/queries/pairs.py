@@ -20,7 +20,7 @@ from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form
 from pages.ui.queries.tab import Tab
 from pages.ui.shared import predictions, screens
-from pages.ui.shared.model_columns import Column
+from pages.ui.shared.model_columns import ModelColumn
 from pages.ui.shared.token_strips import heat_scale, heat_strip
 
 BEST = {
@@ -101,7 +101,9 @@ def _describe(scores: ModelScores) -> str:
     return predictions.join_details(scores, kind.title, kind.measure)
 
 
-def _draw_pairs(asked: Asked[ScoreRequest, PairSentences], column: Column[ModelScores]) -> None:
+def _draw_pairs(
+    asked: Asked[ScoreRequest, PairSentences], column: ModelColumn[ModelScores]
+) -> None:
     """Draw the pairs, best first, each with its sentence as a heat strip."""
     scores, gold = column.answer, asked.shared.gold
     measure = KINDS[scores.kind].measure

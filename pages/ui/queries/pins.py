@@ -269,7 +269,7 @@ def draw_pinned() -> None:
         st.caption("The query above is pinned. Ask another one: this one stays here, below it.")
         return
     above = st.container()
-    colours = model_colours([name for one in requests for name in history.Entry(one).models])
+    colours = model_colours([name for one in requests for name in history.HistoryEntry(one).models])
     drawn: dict[Request, DrawnPin] = {}
     for first in range(0, len(requests), PER_ROW):
         row = requests[first : first + PER_ROW]
@@ -291,7 +291,7 @@ def _draw_one(request: Request, colours: Mapping[str, str], key: str, *, spread:
 
     spread: whether the models are side by side, because the pin has the page's whole width.
     """
-    entry = history.Entry(request)
+    entry = history.HistoryEntry(request)
     st.markdown(f"**{plain(entry.title)}**")
     found: dict[str, PinnedAnswers] = {}
     n_unasked = 0
@@ -408,7 +408,7 @@ def _table(listed: PinnedAnswers, colour: str) -> str:
 
 def _aspects(request: Request, found: Mapping[str, PinnedAnswers]) -> dict[str, str]:
     """Setting -> value of a pin; several values if its models differ."""
-    titles = ", ".join(map(url_state.title_of, history.Entry(request).models))
+    titles = ", ".join(map(url_state.title_of, history.HistoryEntry(request).models))
     values: dict[str, dict[str, None]] = {"models": {titles: None}}
     for listed in found.values():
         for name, value in listed.aspects().items():
@@ -446,7 +446,7 @@ def _draw_export(
     rows = [
         {
             "pin": number,
-            "query": history.Entry(request).title,
+            "query": history.HistoryEntry(request).title,
             "model": listed.name,
             "rank": rank,
             "word": word,

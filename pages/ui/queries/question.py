@@ -29,7 +29,7 @@ from pages.ui.queries.form import DrawField, Form
 from pages.ui.queries.tab import Tab
 from pages.ui.shared import links, predictions, screens, url_state, visitors
 from pages.ui.shared.messages import counted, plain
-from pages.ui.shared.model_columns import Column
+from pages.ui.shared.model_columns import ModelColumn
 from pages.ui.shared.token_strips import heat_scale, heat_strip
 
 # Questions with their right answers.
@@ -165,7 +165,7 @@ def _describe(one: ModelText) -> str:
     return predictions.join_details(one, predictions.title_of_kind(one.kind), PROMPTS[one.how])
 
 
-def _draw_text(_: Asked[AskRequest, None], column: Column[ModelText]) -> None:
+def _draw_text(_: Asked[AskRequest, None], column: ModelColumn[ModelText]) -> None:
     """Draw a model's text with its verdict, probability and tokens."""
     one, colour = column.answer, column.colour
     text, n = one.generated.text.strip(), len(one.generated.tokens)

@@ -21,7 +21,7 @@ from pages.ui.queries.form import DrawField, Form
 from pages.ui.queries.grid import names_of
 from pages.ui.queries.tab import Tab, describe_sums, describe_tokens
 from pages.ui.shared import predictions
-from pages.ui.shared.model_columns import Column
+from pages.ui.shared.model_columns import ModelColumn
 from pages.ui.shared.token_strips import heat_scale, heat_strip
 
 LIKELIER = ("likelier", "likeliest")
@@ -64,7 +64,7 @@ FORM = Form(
 )
 
 
-def _draw_strips(_: AskedSentences, column: Column[ModelSentences]) -> None:
+def _draw_strips(_: AskedSentences, column: ModelColumn[ModelSentences]) -> None:
     """Draw a model's sentences as strips of tokens, each below its sum and mean."""
     found, colour = column.answer, column.colour
     best = found.likeliest()

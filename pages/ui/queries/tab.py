@@ -13,7 +13,7 @@ from lama_core.scoring.model_info import AboutModel
 from lama_core.scoring.shared_fields import ModelSettings
 from pages.ui.queries.form import Form
 from pages.ui.shared import predictions, screens
-from pages.ui.shared.model_columns import Column
+from pages.ui.shared.model_columns import ModelColumn
 
 R = TypeVar("R", bound=ModelSettings)
 S = TypeVar("S")
@@ -73,7 +73,7 @@ class Tab(Generic[R, S, One]):
     opens: screens.Params
     caption: str
     form: Form[R]
-    draw: Callable[[Asked[R, S], Column[One]], object]
+    draw: Callable[[Asked[R, S], ModelColumn[One]], object]
     describe: Callable[[One], str] = describe_kind
     can_answer: Callable[[str], bool] = lambda _: True
     cannot: str = ""

@@ -34,7 +34,7 @@ from pages.ui.queries.form import DrawField, Form, Values, Widget
 from pages.ui.queries.tab import Tab
 from pages.ui.shared import cache, predictions, url_state
 from pages.ui.shared.messages import counted, plain
-from pages.ui.shared.model_columns import Column
+from pages.ui.shared.model_columns import ModelColumn
 
 KIND = RelationKind(load=cache.dataset_of)
 FIRST_RELATION, FIRST_SUBJECT = "P36", "France"
@@ -218,7 +218,7 @@ def _describe(model: RelationModelAnswers) -> str:
     return predictions.join_details(model, KINDS[model.kind].title, seen)
 
 
-def _draw_agreement(asked: AskedRelation, column: Column[RelationModelAnswers]) -> None:
+def _draw_agreement(asked: AskedRelation, column: ModelColumn[RelationModelAnswers]) -> None:
     """Draw the most frequent first answer, whether it is right, the others, and notes."""
     question, model = asked.shared, column.answer
     counts = first_answers(question, model)

@@ -16,7 +16,7 @@ from lama_core.papers.wiland2024 import (
 from lama_core.published import BEAR_MODELS, published_table
 from lama_core.rounding import percentage
 from lama_core.runs.info import OWN_WORDS, RunInfo
-from lama_core.views.scores import Scores, ScoresRequest
+from lama_core.views.scores import RunScores, ScoresRequest
 from lama_core.views.view import Shown
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
@@ -35,7 +35,7 @@ PYTHON = (
 )
 
 
-def draw_leaderboard(choice: RunChoice, shown: Shown[ScoresRequest, Scores]) -> None:
+def draw_leaderboard(choice: RunChoice, shown: Shown[ScoresRequest, RunScores]) -> None:
     """Draw the table if a whole-answer run is on BEAR."""
     names = {
         name: run

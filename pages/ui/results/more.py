@@ -64,7 +64,7 @@ GROUPS = {
 
 
 @dataclass(frozen=True)
-class Chart:
+class MenuChart:
     """A chart of the menu.
 
     Attributes:
@@ -145,10 +145,10 @@ def _of_view(
     needs: Needs = lambda *_: "",
     *,
     of_runs: bool = True,
-) -> tuple[str, Chart]:
+) -> tuple[str, MenuChart]:
     """The title of a view and its chart."""
     view = function.view
-    return view.title, Chart(view.question, draw, needs, of_runs, view.lacks)
+    return view.title, MenuChart(view.question, draw, needs, of_runs, view.lacks)
 
 
 CHARTS = dict(
@@ -170,7 +170,7 @@ CHARTS = dict(
         _of_view(training, draw_training, training_needs, of_runs=False),
         (
             screens.TRACES,
-            Chart(
+            MenuChart(
                 "Through which words and layers does a fact reach the answer?",
                 draw_traces,
                 traces_need,
@@ -180,7 +180,7 @@ CHARTS = dict(
         _of_view(wording, draw_wording, _wording_needs, of_runs=False),
         (
             LAMA,
-            Chart(
+            MenuChart(
                 "How well do two models do on LAMA's own T-REx facts?",
                 lambda *_: draw_measured(),
                 of_runs=False,

@@ -19,7 +19,7 @@ from lama_core.tables import Column, Line, text
 from lama_core.views.figure import Figure
 from lama_core.views.scores import (
     Measure,
-    Scores,
+    RunScores,
     ScoresRequest,
     bars,
     best_first,
@@ -53,7 +53,7 @@ from pages.ui.shared.run_choice import RunChoice, comparison_basis, draw_questio
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND, drop_stale, pick
 
-ShownScores = Shown[ScoresRequest, Scores]
+ShownScores = Shown[ScoresRequest, RunScores]
 ORDERS = ("as in the data", "best first")
 TYPES = ("1-1", "N-1", "N-M")
 OVER_FACTS, OVER_RELATIONS = "mean over facts", "mean over relations"
@@ -309,7 +309,7 @@ def _choose_published(choice: RunChoice, shown: ShownScores, box: DeltaGenerator
     )
 
 
-def _rows_of_totals(found: Scores) -> pd.DataFrame:
+def _rows_of_totals(found: RunScores) -> pd.DataFrame:
     """Return the rows of the table: of each source its types and its means.
 
     The column `kind` has the type, or what a mean is over.

@@ -12,8 +12,8 @@ from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
 from lama_core.views.training import (
     LEAST_FACTS,
+    CheckpointSeries,
     Measure,
-    Series,
     TrainedSeries,
     TrainingRequest,
     find_series,
@@ -58,11 +58,11 @@ def training_needs(choice: RunChoice, listing: RunListing) -> str:
     return "" if found else "runs of at least two checkpoints of one model on this data"
 
 
-def _series(choice: RunChoice, listing: RunListing) -> dict[str, Series]:
+def _series(choice: RunChoice, listing: RunListing) -> dict[str, CheckpointSeries]:
     """Name -> series on the chosen data; series of the chosen prompts come first."""
     found = find_series(run for run in listing if run.dataset == choice.data)
     found = tuple(sorted(found, key=lambda one: one.last.prompts != choice.prompts))
-    names: dict[str, Series] = {}
+    names: dict[str, CheckpointSeries] = {}
     for one in found:
         last = one.last
         more = [last.prompts] if last.prompts != "manual" else []

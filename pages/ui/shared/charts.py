@@ -56,7 +56,7 @@ SYMBOLS = ("diamond", "square", "triangle-up", "circle")  # of published models
 
 
 @dataclass(frozen=True)
-class Chart:
+class TitledChart:
     """A chart with its title and footnote, ready to be drawn.
 
     Attributes:
@@ -79,7 +79,7 @@ def draw_chart(figure: go.Figure, key: str, *, title: str, **options: Any) -> li
     return draw_ready(ready(figure, title=title, **options), key)
 
 
-def draw_ready(chart: Chart, key: str) -> list[dict[str, Any]]:
+def draw_ready(chart: TitledChart, key: str) -> list[dict[str, Any]]:
     """Draw a chart and return the clicked marks, as dictionaries with `customdata`.
 
     key: The widget's key.
@@ -107,7 +107,7 @@ def ready(
     picture: str = "png",
     enlarged: float = 1.0,
     zooms: bool = False,
-) -> Chart:
+) -> TitledChart:
     """Return a chart with its title and footnote; the figure is changed.
 
     Args:
@@ -180,7 +180,7 @@ def ready(
         "modeBarButtonsToRemove": removed,
         "toImageButtonOptions": saved | {"format": picture},
     }
-    return Chart(figure, title, above, foot, config)
+    return TitledChart(figure, title, above, foot, config)
 
 
 def _has_named_rows(figure: go.Figure) -> bool:

@@ -64,7 +64,7 @@ def ready(
     zooms: bool = False,
     least_height: int = 0,
     legend: bool | None = None,
-) -> charts.Chart:
+) -> charts.TitledChart:
     """Return a figure with its title and caption, ready to be drawn; arguments: see `draw_figure`.
 
     It is kept, because Plotly takes longer to make a chart than everything else on a page that is
@@ -82,7 +82,7 @@ def _ready(
     least_height: int,
     legend: bool | None,
     theme: str,
-) -> charts.Chart:
+) -> charts.TitledChart:
     """Make the chart of `ready`; theme: that of the page, which the chart's inks depend on."""
     drawn = plot(figure, inks)
     drawn.layout.showlegend = legend

@@ -21,7 +21,7 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
-class Column(Generic[Answer]):
+class ModelColumn(Generic[Answer]):
     """A model's column. place: the placeholder for the answer, inside `box`."""
 
     box: DeltaGenerator
@@ -74,9 +74,9 @@ def query_models(
     *,
     per_row: int = 4,
     stored: Mapping[str, Stored] | None = None,
-    draw: Callable[[Column[Answer]], object] = ignore,
+    draw: Callable[[ModelColumn[Answer]], object] = ignore,
     offers: bool = True,
-) -> dict[str, Column[Answer]]:
+) -> dict[str, ModelColumn[Answer]]:
     """Query the installed models one after the other and draw their columns.
 
     Args:
@@ -112,13 +112,13 @@ def query_models(
                     predictions.draw_stored(stored[name], colours[name])
                 if offers:
                     draw_offer(find_model(name))
-    columns: dict[str, Column[Answer]] = {}
+    columns: dict[str, ModelColumn[Answer]] = {}
     # What is drawn while a model is asked has a place of its own: a browser keeps the elements of a
     # container that is drawn twice in a run.
     for name, (head, wait, place) in waiting.items():
         with wait.container(), errors_shown(), st.spinner("Querying the model", show_time=True):
             answer = ask(name, here)
-            columns[name] = Column(boxes[name], place, colours[name], answer)
+            columns[name] = ModelColumn(boxes[name], place, colours[name], answer)
             with head:
                 detail = _with_corpus_size(name, describe(answer))
                 predictions.draw_head(name, url_state.title_of(name), colours[name], detail)

@@ -27,7 +27,7 @@ from lama_core.probes.extraction.extractor import (
     read_corpus,
 )
 from lama_core.probes.extraction.spec import rank_found
-from lama_core.probes.prompts.mining import Match, split_words
+from lama_core.probes.prompts.mining import PairMatch, split_words
 from lama_core.probes.prompts.training_pairs import halve
 from lama_core.scoring.preparation import Segment
 from lama_core.types import Fact, Query
@@ -49,10 +49,10 @@ def test_mentions_are_the_longest_names_letter_for_letter() -> None:
 def test_features_are_the_words_between_and_around_and_never_the_names() -> None:
     words = ("In", "Rome", "Dante", "was", "born", ".")
     # Rome is the object and stands first: "<". Nothing stands between the two.
-    assert describe(Match(words, subject=(2, 3), object=(1, 2))) == [
+    assert describe(PairMatch(words, subject=(2, 3), object=(1, 2))) == [
         "<", "<pair=· ·", "<middle=", "<left1=in", "<right1=was", "<left2=·", "<right2=born",
     ]  # fmt: skip
-    found = describe(Match(("Dante", "was", "in", "Rome"), subject=(0, 1), object=(3, 4)))
+    found = describe(PairMatch(("Dante", "was", "in", "Rome"), subject=(0, 1), object=(3, 4)))
     assert found == [
         ">", ">between=was", ">between=in", ">pair=· was", ">pair=was in", ">pair=in ·",
         ">middle=was in", ">left1=·", ">right1=·", ">left2=·", ">right2=·",
@@ -109,7 +109,7 @@ def examples() -> list[tuple[list[str], str]]:
         between = middle.split()
         at = len(between) + 1
         for end in (".", "!"):
-            match = Match(("A", *between, "B", end), (0, 1), (at, at + 1))
+            match = PairMatch(("A", *between, "B", end), (0, 1), (at, at + 1))
             found.append((describe(match), name))
     return found
 

@@ -9,7 +9,7 @@ import pytest
 
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.candidates.spelling import AFTER_SPACE
-from lama_core.datasets.prompt_sets import Entry, PromptPool
+from lama_core.datasets.prompt_sets import PooledPrompt, PromptPool
 from lama_core.errors import UserError
 from lama_core.models.protocols import WordScore
 from lama_core.probes.prompts import backward
@@ -32,7 +32,7 @@ from lama_core.probes.prompts.backward import (
 )
 from lama_core.probes.prompts.ensemble import fit_weights
 from lama_core.probes.prompts.fact_queries import PreparedFacts, make_prepared_facts
-from lama_core.probes.prompts.mining import Word
+from lama_core.probes.prompts.mining import ParsedWord
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.types import Fact, Prompt, Query, Relation
 
@@ -80,8 +80,8 @@ class TagParser:
         "visit": "VB", ".": ".", ",": ",", "and": "CC", "'s": "POS", "3": "CD", "which": "WDT",
     }  # fmt: skip
 
-    def parse(self, words: Sequence[str]) -> tuple[Word, ...]:
-        return tuple(Word(word, 0, self.tags.get(word, "NNP")) for word in words)
+    def parse(self, words: Sequence[str]) -> tuple[ParsedWord, ...]:
+        return tuple(ParsedWord(word, 0, self.tags.get(word, "NNP")) for word in words)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ class FourPrompts:
     pool = PromptPool(
         "P1",
         tuple(
-            Entry(Prompt(template), frozenset({origin}))
+            PooledPrompt(Prompt(template), frozenset({origin}))
             for template, origin in (
                 ("[X] is the capital of [Y] .", "manual"),
                 ("[X] , [Y] .", "mined"),

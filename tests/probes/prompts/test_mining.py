@@ -9,8 +9,8 @@ import pytest
 from lama_core.datasets.passages import read_sentences
 from lama_core.errors import UserError
 from lama_core.probes.prompts.mining import (
+    ParsedWord,
     SpacyParser,
-    Word,
     drop_reason,
     is_dependency_only,
     mine_from_text,
@@ -32,8 +32,8 @@ class HandParser:
 
     heads: ClassVar = {"The": 1, "capital": 4, "of": 1, "France": 2, "is": 4, "Paris": 4, ".": 4}
 
-    def parse(self, words: Sequence[str]) -> tuple[Word, ...]:
-        return tuple(Word(word, self.heads[word], "X") for word in words)
+    def parse(self, words: Sequence[str]) -> tuple[ParsedWord, ...]:
+        return tuple(ParsedWord(word, self.heads[word], "X") for word in words)
 
 
 def _templates(sentences: list[str], pairs: list[Fact], **options: object) -> list[str]:
@@ -75,12 +75,12 @@ MIXED = [
 class MixedParser:
     """The paper's path in sentences with "is", by the same heads; none in the others."""
 
-    def parse(self, words: Sequence[str]) -> tuple[Word, ...]:
+    def parse(self, words: Sequence[str]) -> tuple[ParsedWord, ...]:
         where = {word: number for number, word in enumerate(words)}
         if "is" not in where:
-            return tuple(Word(word, number, "X") for word, number in where.items())
+            return tuple(ParsedWord(word, number, "X") for word, number in where.items())
         heads = {"France": "of", "of": words[1]}
-        return tuple(Word(word, where[heads.get(word, "is")], "X") for word in words)
+        return tuple(ParsedWord(word, where[heads.get(word, "is")], "X") for word in words)
 
 
 def test_the_most_frequent_of_middle_words_are_kept_and_then_those_of_paths_alone() -> None:
@@ -155,7 +155,7 @@ def test_no_pairs_is_refused() -> None:
 
 
 def test_without_a_path_the_dependency_method_gives_nothing() -> None:
-    words = (Word("a", 0, "X"), Word("b", 1, "X"))
+    words = (ParsedWord("a", 0, "X"), ParsedWord("b", 1, "X"))
     assert shortest_path(words, 0, 1) == ()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lama_core.datasets.prompt_sets import Entry, PromptPool
+from lama_core.datasets.prompt_sets import PooledPrompt, PromptPool
 from lama_core.probes.prompts.paper_tables import (
     edit_distances,
     fact_statistics,
@@ -44,7 +44,7 @@ def _study(**other: Any) -> RelationStudy:
     ensembles = (_ensemble("top1", [0, 1, 0, 0]), _ensemble("optimised", [0, 0.25, 0.75, 0]))
     mixed = np.zeros((2, len(FACTS)), ROW)
     mixed["rank_raw"] = [PROMPTS[1][2], [1, 1, 1, 1]]
-    entries = tuple(Entry(Prompt(text), frozenset(origins)) for text, origins, _ in PROMPTS)
+    entries = tuple(PooledPrompt(Prompt(text), frozenset(origins)) for text, origins, _ in PROMPTS)
     known: dict[str, Any] = dict(
         relation=Relation("P19", "TREx", "place of birth"), model="m",
         ranking="raw", pool=PromptPool("P19", entries), train=FACTS, test=FACTS,
@@ -75,7 +75,9 @@ def test_the_best_mined_prompt_gains_over_the_manual_one() -> None:
 
 
 def test_without_a_manual_prompt_there_is_no_gain() -> None:
-    pool = PromptPool("P19", tuple(Entry(Prompt(t), frozenset({"mined"})) for t, _, _ in PROMPTS))
+    pool = PromptPool(
+        "P19", tuple(PooledPrompt(Prompt(t), frozenset({"mined"})) for t, _, _ in PROMPTS)
+    )
     assert mined_gain(_study(pool=pool)) is None
     assert mined_gain(_study(ensembles=())) is None
 

@@ -19,8 +19,8 @@ from lama_core.metrics.word_counts import (
 from tools.training.corpus.build import build_corpus, corpus_from_files, is_held_out, read_lines
 from tools.training.corpus.source_list import SOURCES, all_but
 from tools.training.corpus.source_passages import (
+    CorpusSource,
     Passage,
-    Source,
     drawn,
     split_sentences,
     with_article,
@@ -237,10 +237,10 @@ def test_what_two_sources_state_counts_in_both_but_is_never_held_out_of_one(
     keys = {is_held_out("wordnet", key): key for key in (f"n{number:08d}" for number in range(500))}
     shared, trained, kept = "The Nile is a river.", "It is long.", "It was held out."
 
-    def source(name: str, texts: dict[bool, list[str]], *, held_out: bool = False) -> Source:
+    def source(name: str, texts: dict[bool, list[str]], *, held_out: bool = False) -> CorpusSource:
         passages = [Passage(keys[flag], text) for flag, group in texts.items() for text in group]
         origin = SOURCES[0].origin
-        return Source(name, name, "none", 0.5, origin, lambda read: iter(passages), held_out)
+        return CorpusSource(name, name, "none", 0.5, origin, lambda read: iter(passages), held_out)
 
     corpus = build_corpus(
         tmp_path,
@@ -278,10 +278,10 @@ def test_a_corpus_of_other_sources_is_not_taken_for_the_one_that_is_asked_for(
 ) -> None:
     monkeypatch.setattr("tools.training.corpus.build.open_origin", lambda origin: None)
 
-    def source(name: str) -> Source:
+    def source(name: str) -> CorpusSource:
         passages = [Passage("1", f"It is of {name}.")]
         origin = SOURCES[0].origin
-        return Source(name, name, "none", 0.5, origin, lambda read: iter(passages), False)
+        return CorpusSource(name, name, "none", 0.5, origin, lambda read: iter(passages), False)
 
     both = (source("one"), source("two"))
     assert build_corpus(tmp_path, sources=both) == build_corpus(tmp_path, sources=both)

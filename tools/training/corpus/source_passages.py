@@ -24,7 +24,7 @@ class Passage:
 
 
 @dataclass(frozen=True)
-class Source:
+class CorpusSource:
     """A source of the corpus.
 
     share: proportion of the training tokens that come from it; the shares add up to 1.
