@@ -18,7 +18,7 @@ import msgspec
 
 from lama_core.errors import UserError, choose
 from lama_core.paths import ASSETS
-from lama_core.reports.tables import TableHead, Unit
+from lama_core.reports.tables import TableHead, ValueUnit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +79,7 @@ class PublishedTable:
     id: str
     title: str
     metric: str
-    unit: Unit
+    unit: ValueUnit
     labels: tuple[str, ...]
     columns: tuple[str, ...]
     rows: tuple[PublishedRow, ...]

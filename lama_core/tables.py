@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Line = Mapping[Any, Any]  # a row of a DataFrame, by column
 # What a page makes of a cell: text, a whole number, a percentage, a number, or two percentages.
-Kind = Literal["text", "count", "share", "number", "interval"]
+CellKind = Literal["text", "count", "share", "number", "interval"]
 # Rank, text and natural log-probability of each answer, best first; None if it has none.
 FirstAnswers = tuple[tuple[int | None, str, float | None], ...]
 
@@ -80,7 +80,7 @@ class Column:
     in_json: bool = True
     in_frame: bool = True
     name: str = ""
-    kind: Kind = "text"
+    kind: CellKind = "text"
     digits: int = 1
     of_run: bool = False
     cell: Callable[[Line], Any] | None = None

@@ -16,7 +16,7 @@ from lama_core.models.protocols import (
     Encoded,
     Hiding,
     Kind,
-    Scored,
+    ScoredPart,
     Statement,
     StatementScores,
 )
@@ -84,7 +84,7 @@ class StatementTable:
         statements: Sequence[Statement],
         *,
         hiding: Hiding = "within-word",
-        scored: Scored = "statement",
+        scored: ScoredPart = "statement",
     ) -> list[StatementScores]:
         time.sleep(self.pause)
         self.given.append(len(statements))
@@ -113,7 +113,7 @@ class StatementTable:
         """The log-probability of a token outside the answer."""
         return OTHER
 
-    def _score(self, one: Statement, hiding: Hiding, scored: Scored) -> StatementScores:
+    def _score(self, one: Statement, hiding: Hiding, scored: ScoredPart) -> StatementScores:
         tokens, values, marks, at = self.tokens(one.text), [], [], 0
         for token in tokens:
             at = one.text.index(token, at)

@@ -15,13 +15,23 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from lama_core.datasets.dataset import AnalogyDataset, AnalogyKind, AnalogyRelation, make_analogies
+from lama_core.datasets.dataset import (
+    AnalogyDataset,
+    AnalogyRelation,
+    AnalogyRelationKind,
+    make_analogies,
+)
 from lama_core.datasets.file_search import files_in, find_files, find_folder_with, head_of
 from lama_core.datasets.line_reader import Reading, Rejected
 from lama_core.datasets.nested_folders import find_folder, subfolders
 
 # The name of each of BATS's folders contains the kind of its relations.
-KINDS: tuple[AnalogyKind, ...] = ("inflectional", "derivational", "encyclopedic", "lexicographic")
+KINDS: tuple[AnalogyRelationKind, ...] = (
+    "inflectional",
+    "derivational",
+    "encyclopedic",
+    "lexicographic",
+)
 # As marked in Table 2.
 ONE_TO_MANY = """
     animal - sound, animal - shelter, things - color, animal - young, meronyms - part,
@@ -38,7 +48,7 @@ TO_MANY = {name.strip(): True for name in ONE_TO_MANY.split(",")} | {
 BIDIRECTIONAL = {"antonyms - binary", "synonyms - exact"}
 GOOGLE_DERIVATIONAL = {"gram1-adjective-to-adverb", "gram2-opposite", "gram6-nationality-adjective"}
 
-Tails = dict[str, list[str]]  # head -> its tails
+TailsByHead = dict[str, list[str]]  # head -> its tails
 
 
 def is_analogies(path: Path) -> bool:
@@ -78,7 +88,7 @@ def load(path: Path, *, name: str | None = None, **about: str) -> AnalogyDataset
     return make_analogies(name or path.name, relations, reading.report, **about)
 
 
-def _kind_folders(folder: Path) -> list[tuple[AnalogyKind, Path]]:
+def _kind_folders(folder: Path) -> list[tuple[AnalogyRelationKind, Path]]:
     return [
         (kind, child)
         for child in subfolders(folder)
@@ -111,7 +121,7 @@ def _read_bats(reading: Reading) -> list[AnalogyRelation]:
             reading.notes.append(
                 f"{reading.shown(file)} is the relation {name!r}: another file has the same title"
             )
-        pairs: Tails = {}
+        pairs: TailsByHead = {}
         for number, line in reading.lines(file):
             with reading.dropping(file, number):
                 _add_line(pairs, line)
@@ -122,7 +132,7 @@ def _read_bats(reading: Reading) -> list[AnalogyRelation]:
     return relations
 
 
-def _add_line(pairs: Tails, line: str) -> None:
+def _add_line(pairs: TailsByHead, line: str) -> None:
     """Add a line of BATS; the tails of a repeated head are merged."""
     cells = line.split("\t") if "\t" in line else line.split(None, 1)
     if len(cells) != 2:
@@ -136,9 +146,9 @@ def _add_line(pairs: Tails, line: str) -> None:
 
 
 def _read_google(reading: Reading, files: Iterable[Path]) -> list[AnalogyRelation]:
-    sections: dict[str, Tails] = {}
+    sections: dict[str, TailsByHead] = {}
     for file in files:
-        section: Tails | None = None
+        section: TailsByHead | None = None
         for number, line in reading.lines(file):
             words = [_term(word) for word in line.split()]
             with reading.dropping(file, number):
@@ -158,7 +168,7 @@ def _read_google(reading: Reading, files: Iterable[Path]) -> list[AnalogyRelatio
     return [_relation(name, _google_kind(name), pairs) for name, pairs in sections.items() if pairs]
 
 
-def _add(pairs: Tails, head: str, tails: Iterable[str]) -> bool:
+def _add(pairs: TailsByHead, head: str, tails: Iterable[str]) -> bool:
     """Add the tails that the head doesn't have yet; return whether there were any."""
     known = pairs.setdefault(head, [])
     new = [tail for tail in dict.fromkeys(tails) if tail not in known]
@@ -166,13 +176,13 @@ def _add(pairs: Tails, head: str, tails: Iterable[str]) -> bool:
     return bool(new)
 
 
-def _google_kind(name: str) -> AnalogyKind:
+def _google_kind(name: str) -> AnalogyRelationKind:
     if name in GOOGLE_DERIVATIONAL:
         return "derivational"
     return "inflectional" if name.startswith("gram") else "encyclopedic"
 
 
-def _relation(name: str, kind: AnalogyKind, pairs: Tails) -> AnalogyRelation:
+def _relation(name: str, kind: AnalogyRelationKind, pairs: TailsByHead) -> AnalogyRelation:
     """Return the pairs as a relation; one-to-many and bidirectional are as in the paper."""
     several = any(len(tails) > 1 for tails in pairs.values())
     return AnalogyRelation(

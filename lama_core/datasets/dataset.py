@@ -29,7 +29,7 @@ MAX_WORD = 100  # characters of a word of an analogy
 MAX_REASON = 400  # printed characters of a reason, which may quote the line
 
 Content = Literal["facts", "analogies", "prompts", "questions"]
-AnalogyKind = Literal["inflectional", "derivational", "lexicographic", "encyclopedic"]
+AnalogyRelationKind = Literal["inflectional", "derivational", "lexicographic", "encyclopedic"]
 Pair = tuple[str, str]
 Named = TypeVar("Named", "Relation", "AnalogyRelation")
 
@@ -171,7 +171,7 @@ class AnalogyRelation:
     """
 
     name: str
-    kind: AnalogyKind
+    kind: AnalogyRelationKind
     pairs: tuple[tuple[str, tuple[str, ...]], ...]
     one_to_many: bool = False
     bidirectional: bool = False

@@ -26,7 +26,7 @@ from lama_core.datasets.line_reader import JsonObject, Reading, Rejected, as_obj
 from lama_core.errors import UserError
 from lama_core.files import format_bytes
 
-Form = Literal["csv", "tsv", "jsonl", "json", "parquet", "xlsx"]
+FileForm = Literal["csv", "tsv", "jsonl", "json", "parquet", "xlsx"]
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".xlsx")  # of tables only
 GZIP = ".gz"
 MAX_JSON_BYTES = 512 << 20
@@ -36,7 +36,7 @@ MAX_ROW_LINES = 100  # lines of a row whose cells have line breaks
 SAMPLED = 20  # rows by which the separator is recognised
 SEPARATORS = (",", "\t", ";")
 
-Rows = Iterator[tuple[int, JsonObject]]
+NumberedRows = Iterator[tuple[int, JsonObject]]
 # `"text"@en`, `"12"^^<type>` and `<address>`, as SPARQL servers write values in TSV.
 _LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"(?:@[A-Za-z0-9-]+|\^\^<[^>]*>|\^\^\S+)?')
 _RESULTS = re.compile(rb'\{\s*"head"\s*:\s*\{')  # the beginning of SPARQL's JSON
@@ -55,9 +55,9 @@ class TableFile:
             `Reading` instead.
     """
 
-    form: Form
+    form: FileForm
     header: tuple[str, ...]
-    rows: Rows
+    rows: NumberedRows
 
 
 def has_table_name(name: str) -> bool:
@@ -69,7 +69,7 @@ def _plain_name(name: str) -> str:
     return name.lower().removesuffix(GZIP)
 
 
-def read_table(reading: Reading, form: Form | None = None) -> TableFile:
+def read_table(reading: Reading, form: FileForm | None = None) -> TableFile:
     """Return the table in the reading's file.
 
     Args:
@@ -94,7 +94,7 @@ def read_table(reading: Reading, form: Form | None = None) -> TableFile:
     return _separated(reading, form)
 
 
-def recognised_form(head: bytes, name: str = "") -> Form:
+def recognised_form(head: bytes, name: str = "") -> FileForm:
     """Return the form of a file by its first bytes; its name decides only between CSV and TSV."""
     if head.startswith(b"PAR1"):
         return "parquet"
@@ -149,7 +149,7 @@ def _unquoted(cell: str) -> str:
     return cell[1:-1].replace('""', '"') if is_quoted else cell
 
 
-def _separated(reading: Reading, form: Form) -> TableFile:
+def _separated(reading: Reading, form: FileForm) -> TableFile:
     lines = reading.lines(reading.root, stripped=False)
     first = next((line for _, line in lines if line.strip()), "")
     if reading.dropped or not first:
@@ -193,7 +193,7 @@ def check_names(reading: Reading, header: Iterable[str]) -> None:
 
 def _separated_rows(
     reading: Reading, lines: Iterator[tuple[int, str]], header: Sequence[str], separator: str
-) -> Rows:
+) -> NumberedRows:
     n = len(header)
     waiting: deque[tuple[int, str]] = deque()
 
@@ -247,7 +247,7 @@ def _is_results(value: JsonObject) -> bool:
     return isinstance(results, dict) and isinstance(results.get("bindings"), list)
 
 
-def _json_rows(reading: Reading) -> Rows:
+def _json_rows(reading: Reading) -> NumberedRows:
     path = reading.root
     try:
         text = reading.content(path, MAX_JSON_BYTES).removeprefix(b"\xef\xbb\xbf")
@@ -338,7 +338,7 @@ def _excel(reading: Reading) -> TableFile:
     return TableFile("xlsx", header, _typed_rows(header, numbered[1:]))
 
 
-def _typed_rows(header: Sequence[str], rows: Iterable[tuple[int, Sequence[Any]]]) -> Rows:
+def _typed_rows(header: Sequence[str], rows: Iterable[tuple[int, Sequence[Any]]]) -> NumberedRows:
     for number, row in rows:
         values = ((name, _plain(cell)) for name, cell in zip(header, row, strict=True))
         yield number, {name: cell for name, cell in values if name and cell not in ("", None)}

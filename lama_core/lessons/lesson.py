@@ -54,11 +54,11 @@ FIGURES = (
     "analogies",
 )
 Of = Literal["object", "subject"]
-Context = Literal["auto", "left", "both"]
+LessonContext = Literal["auto", "left", "both"]
 # All but the first two are page names of version 0.1; their parameters open the matching screens.
 Page = Literal["ask", "results", "cloze", "analogy", "facts", "prompts"]
-Words = Annotated[str, Meta(max_length=20_000)]
-Texts = tuple[Words, ...]
+LessonText = Annotated[str, Meta(max_length=20_000)]
+Texts = tuple[LessonText, ...]
 AtMost12 = Meta(min_length=1, max_length=12)
 
 
@@ -72,8 +72,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         text: Text above the step's content; see `markup`.
     """
 
-    title: Words = ""
-    text: Words = ""
+    title: LessonText = ""
+    text: LessonText = ""
 
     @property
     def kind(self) -> str:
@@ -98,7 +98,7 @@ class Text(Step, frozen=True, kw_only=True, tag="text"):
 class Explain(Text, frozen=True, kw_only=True, tag="explain"):
     """A short explanation with its source."""
 
-    source: Words
+    source: LessonText
 
 
 class Predict(Step, frozen=True, kw_only=True, tag="predict"):
@@ -113,12 +113,12 @@ class Predict(Step, frozen=True, kw_only=True, tag="predict"):
         model: Model of the next step that has the answer; by default the first.
     """
 
-    question: Words
+    question: LessonText
     choices: Texts = ()
     between: tuple[float, ...] = ()
-    answer: Words = ""
-    row: Words = ""
-    model: Words = ""
+    answer: LessonText = ""
+    row: LessonText = ""
+    model: LessonText = ""
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -168,7 +168,7 @@ class ModelStep(Step, frozen=True, kw_only=True):
 class Live(ModelStep, frozen=True, kw_only=True):
     """A step that queries models now; context: What causal models see, as on the page Ask."""
 
-    context: Context = "auto"
+    context: LessonContext = "auto"
 
     def cloze_request(self, text: str, gold: str = "", top_k: int = 1) -> ClozeRequest:
         """Return a cloze query to the step's models. gold: "" without a gold answer."""
@@ -181,8 +181,8 @@ class Live(ModelStep, frozen=True, kw_only=True):
 class Ask(Live, frozen=True, kw_only=True, tag="ask"):
     """A cloze query: shows each model's five best answers; the gold answer may be empty."""
 
-    query: Words
-    gold: Words = ""
+    query: LessonText
+    gold: LessonText = ""
 
     @property
     def request(self) -> ClozeRequest:
@@ -245,7 +245,7 @@ class Analogy(Live, frozen=True, kw_only=True, tag="analogy"):
     """
 
     analogies: Annotated[tuple[Texts, ...], AtMost12]
-    template: Words = DEFAULT_TEMPLATE
+    template: LessonText = DEFAULT_TEMPLATE
 
     @property
     def requests(self) -> dict[str, SolveRequest]:
@@ -292,14 +292,14 @@ class ShowRun(ModelStep, frozen=True, kw_only=True, tag="run"):
         options: Further fields of the view's request.
     """
 
-    figure: Words
-    data: Words = STARTER
-    prompts: Words = "manual"
+    figure: LessonText
+    data: LessonText = STARTER
+    prompts: LessonText = "manual"
     relations: Texts = ()
     k: Annotated[int, Meta(ge=1, le=100)] = 1
-    by: Words = "gold in the subject"
+    by: LessonText = "gold in the subject"
     of: Of = "object"
-    options: dict[str, Words | int | float | bool] = {}
+    options: dict[str, LessonText | int | float | bool] = {}
 
     def check(self) -> None:
         """Raise ValueError for an unknown figure, option or slicing."""
@@ -321,10 +321,10 @@ class Try(Live, frozen=True, kw_only=True, tag="try"):
         params: The parameters of the link.
     """
 
-    query: Words = ""
-    other: Words = ""
+    query: LessonText = ""
+    other: LessonText = ""
     page: Page = "ask"
-    params: dict[str, Words] = {}
+    params: dict[str, LessonText] = {}
 
     def check(self) -> None:
         """Raise ValueError for a query that doesn't have exactly one blank."""
@@ -344,10 +344,10 @@ SHOWING = (Ask, Compare, Analogy, ShowRun)  # steps that can show the answer of 
 class LessonFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The contents of a lesson's file. takeaway: what the reader learns; may be empty."""
 
-    title: Words
+    title: LessonText
     minutes: Annotated[int, Meta(ge=1, le=120)]
-    question: Words
-    takeaway: Words = ""
+    question: LessonText
+    takeaway: LessonText = ""
     sources: Texts
     steps: Annotated[tuple[AnyStep, ...], Meta(min_length=1, max_length=60)]
 

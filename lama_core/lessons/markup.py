@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Literal, cast
 
-Style = Literal["plain", "bold", "italic", "code"]
+TextStyle = Literal["plain", "bold", "italic", "code"]
 _SPAN = re.compile(r"\*\*(?P<bold>[^*\n]+)\*\*|\*(?P<italic>[^*\s][^*\n]*)\*|`(?P<code>[^`\n]+)`")
 _BULLET = "- "
 
@@ -43,13 +43,13 @@ def blocks(text: str) -> Iterator[Block]:
             yield Block(True, tuple(items))
 
 
-def spans(text: str) -> Iterator[tuple[Style, str]]:
+def spans(text: str) -> Iterator[tuple[TextStyle, str]]:
     """Yield the spans of a line with their styles."""
     end = 0
     for match in _SPAN.finditer(text):
         if match.start() > end:
             yield "plain", text[end : match.start()]
-        style = cast(Style, match.lastgroup)
+        style = cast(TextStyle, match.lastgroup)
         yield style, match[style]
         end = match.end()
     if end < len(text):

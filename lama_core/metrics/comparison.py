@@ -40,7 +40,7 @@ from lama_core.runs.info import Run, RunInfo
 from lama_core.scoring import shared_fields
 from lama_core.scoring.ranking import Ranking
 
-Unit = Literal["fact", "query"]
+ComparedUnit = Literal["fact", "query"]
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Comparison:
     over_facts: Difference
     over_relations: MeanDifference
     relations: tuple[Difference, ...]
-    unit: Unit
+    unit: ComparedUnit
     mcnemar: McNemar
     agreement: Agreement
     run_a: Run

@@ -46,7 +46,7 @@ TREX = "TREx"  # the source of the paper's figure
 ALL_SOURCES = "all"
 PER_BILLION = "wordfreq (occurrences per billion words of English)"  # a source of mentions
 
-WordVectors = Callable[[Sequence[str]], NDArray[np.float32]]
+EmbedWords = Callable[[Sequence[str]], NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def correlation_sources(info: RunInfo, relations: Sequence[str] | None = None) -
 def correlate(
     run: Run,
     mentions: Mentions,
-    word_vectors: WordVectors | None = None,
+    word_vectors: EmbedWords | None = None,
     *,
     ranking: Ranking = "filtered",
     relations: Sequence[str] | None = None,
@@ -146,7 +146,7 @@ def pearson_matrix(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def cosines(
-    word_vectors: WordVectors, subjects: Sequence[str], objects: Sequence[str]
+    word_vectors: EmbedWords, subjects: Sequence[str], objects: Sequence[str]
 ) -> NDArray[np.float64]:
     """Return the cosine of each subject's and object's vectors, float64 [fact]; NaN if zero."""
     names = list(dict.fromkeys([*subjects, *objects]))

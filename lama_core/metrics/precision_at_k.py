@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Ranks = NDArray[np.int64] | NDArray[np.float64]
+RankArray = NDArray[np.int64] | NDArray[np.float64]
 
 
-def precision_at(ranks: Ranks, k: int = 1) -> float:
+def precision_at(ranks: RankArray, k: int = 1) -> float:
     """Share of facts whose gold answer is among the k best; NaN without facts."""
     return float((ranks <= k).mean()) if len(ranks) else float("nan")
 
 
-def macro_precision_at(ranks: Ranks, objects: Sequence[str], k: int = 1) -> float:
+def macro_precision_at(ranks: RankArray, objects: Sequence[str], k: int = 1) -> float:
     """Mean over objects of P@k of the object's facts.
 
     A majority-class predictor scores 1 / n for n objects.

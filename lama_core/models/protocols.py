@@ -26,7 +26,7 @@ Pooling = Literal["mean", "first", "last"]
 #   rest-of-answer:    for a token of the answer, the answer's later tokens; for other tokens as
 #                      within-word (answer_l2r+word_l2r)
 Hiding = Literal["within-word", "original", "rest-of-sentence", "rest-of-answer"]
-Scored = Literal["statement", "answer"]
+ScoredPart = Literal["statement", "answer"]
 # What causal tracing restores: the hidden state after a layer, or the outputs of attention or MLPs.
 TracedPart = Literal["states", "attention", "mlp"]
 HIDINGS: tuple[Hiding, ...] = get_args(Hiding)
@@ -452,7 +452,7 @@ class StatementScorer(Scorer, Protocol):
         statements: Sequence[Statement],
         *,
         hiding: Hiding = "within-word",
-        scored: Scored = "statement",
+        scored: ScoredPart = "statement",
     ) -> list[StatementScores]:
         """Return the log-probability of each token of each statement, or only of its answer.
 

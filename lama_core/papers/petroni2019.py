@@ -74,7 +74,7 @@ NO_VECTORS = UnavailableItem(
 TABLE2 = published_table(PAPER, "table2")
 (TREX_TOTAL,) = (row for row in TABLE2.rows if row.labels[:3] == (TREX, None, None))
 
-Line = dict[str, Any]
+TableLine = dict[str, Any]
 
 
 def models(lama: Lama) -> Iterator[Item]:
@@ -166,7 +166,7 @@ def _counted(n: int, n_excluded: int, of_facts: int) -> tuple[int, int] | None:
     return None if of_facts in (n, n + n_excluded) else (n, of_facts)
 
 
-def _lines_of(run: Run, conceptnet: Average = "relations") -> dict[tuple[Any, ...], Line]:
+def _lines_of(run: Run, conceptnet: Average = "relations") -> dict[tuple[Any, ...], TableLine]:
     """Return Table 2's labels (source, relation, type) -> the row of the run's score table.
 
     conceptnet: whether ConceptNet's total is the mean over relations or facts.
@@ -177,7 +177,7 @@ def _lines_of(run: Run, conceptnet: Average = "relations") -> dict[tuple[Any, ..
         "type": score_table([run], by="type", ranking=RANKING),
         "": totals,
     }
-    found: dict[tuple[Any, ...], Line] = {}
+    found: dict[tuple[Any, ...], TableLine] = {}
     for label, table in tables.items():
         for line in table.to_dict("records"):
             labels = (line[name] if name == label else None for name in ("relation", "type"))

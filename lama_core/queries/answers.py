@@ -15,7 +15,7 @@ from lama_core.errors import UserError
 from lama_core.models.protocols import (
     KINDS,
     Hiding,
-    Scored,
+    ScoredPart,
     Statement,
     StatementScores,
 )
@@ -349,7 +349,7 @@ def score_statements(
     model: StatementModel,
     statements: Sequence[Statement],
     hiding: Hiding,
-    scored: Scored,
+    scored: ScoredPart,
     limits: Limits,
 ) -> list[StatementScores]:
     """Return the scores of the first statements, as many as fit into the time limit; at least one.

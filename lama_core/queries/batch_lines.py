@@ -21,7 +21,7 @@ from lama_core.candidates.columns import Candidates, Columns
 from lama_core.candidates.spelling import Place, places_of
 from lama_core.datasets.line_reader import JsonObject, Reading, optional_text, required_text
 from lama_core.datasets.table_file import (
-    Form,
+    FileForm,
     TableFile,
     has_table_name,
     lowered,
@@ -51,7 +51,7 @@ MAX_BYTES = 2_000_000
 BATCH_SIZE = 32
 TEXT_COLUMNS = ("text", "sentence", "query", "question")
 GOLD_COLUMNS = ("gold", "answer", "object", "obj_label")
-BatchForm = Literal["auto", "lines", Form]
+BatchForm = Literal["auto", "lines", FileForm]
 
 
 @dataclass(frozen=True, slots=True)

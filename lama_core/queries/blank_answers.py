@@ -69,7 +69,7 @@ OVER: dict[Over, str] = {
 }
 
 
-Text = Annotated[str, argument("A text with a blank: [MASK], <mask>, [Y], or ___.")]
+TextWithBlank = Annotated[str, argument("A text with a blank: [MASK], <mask>, [Y], or ___.")]
 Golds = Annotated[
     str | None,
     option("The gold (right) answer: its rank is shown. For several blanks: one each, split by |."),

@@ -12,7 +12,7 @@ from lama_core.models.protocols import BlankFiller
 from lama_core.queries.blank_answers import (
     Golds,
     ModelAnswer,
-    Text,
+    TextWithBlank,
     answer_json,
     candidates_json,
     describe_gold,
@@ -37,7 +37,7 @@ from lama_core.types import Query
 class ClozeRequest(shared_fields.ClozeSettings, command="cloze", python="fill"):
     """The fields of `cloze`: a text with blanks, and options."""
 
-    text: Text = field(kw_only=False)
+    text: TextWithBlank = field(kw_only=False)
     top_k: shared_fields.TopK = 5
     gold: Golds = None
     renormalise: shared_fields.Renormalise = False

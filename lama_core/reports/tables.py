@@ -11,8 +11,8 @@ from typing import Literal
 from lama_core import rounding
 
 Value = float | str | None
-Shape = Literal["lines", "bars", "boxes", "points"]
-Unit = Literal["percent", "correlation", "rank", "log-probability", "text", "share", "number"]
+ChartShape = Literal["lines", "bars", "boxes", "points"]
+ValueUnit = Literal["percent", "correlation", "rank", "log-probability", "text", "share", "number"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Chart:
     """A figure. In the shape boxes, a series has several values for each name in x."""
 
     title: str
-    shape: Shape
+    shape: ChartShape
     x_title: str
     y_title: str
     series: tuple[Series, ...]
@@ -121,7 +121,7 @@ class TableHead:
 
     id: str
     title: str = ""
-    unit: Unit = "percent"
+    unit: ValueUnit = "percent"
     counts: str = "facts"
     digits: int = 1
 

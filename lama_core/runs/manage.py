@@ -17,7 +17,7 @@ from lama_core.runs.info import MAX_TITLE, TITLE_FILE, Run, RunInfo, read_info, 
 from lama_core.runs.locks import is_locked, locked
 from lama_core.runs.parts import PART, PARTS
 
-State = Literal["whole", "unfinished", "being made", "damaged", "can't be read"]
+RunState = Literal["whole", "unfinished", "being made", "damaged", "can't be read"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class KeptRun:
 
     name: str
     folder: Path
-    state: State
+    state: RunState
     info: RunInfo | None
     n_parts: int
     n_bytes: int
@@ -133,7 +133,7 @@ def delete_run(name: str) -> int:
 
 def _describe(folder: Path, *, verify: bool) -> KeptRun:
     info, n_parts, problem = None, 0, ""
-    state: State = "whole"
+    state: RunState = "whole"
     changed = _date(folder)
     if folder.name.endswith(PART):
         parts = sorted((folder / PARTS).glob("*.parquet"))

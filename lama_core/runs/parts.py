@@ -111,10 +111,10 @@ class Address:
         return self._address
 
 
-Place = Folder | Address  # where the parts of a run are
+PartsPlace = Folder | Address  # where the parts of a run are
 
 
-def place_of(run_id: str, folder: Path, address: str = "") -> Place:
+def place_of(run_id: str, folder: Path, address: str = "") -> PartsPlace:
     """Return the place of a run's parts: in the folder of the runs, or below an address."""
     return (
         Address(f"{address.rstrip('/')}/{run_id}") if address else Folder(folder / (run_id + PART))
@@ -127,7 +127,9 @@ class Parts:
     digest: Digest of the run. request: Its request, with which an unfinished run is resumed.
     """
 
-    def __init__(self, place: Place, digest: str, request: StoredRequest | None = None) -> None:
+    def __init__(
+        self, place: PartsPlace, digest: str, request: StoredRequest | None = None
+    ) -> None:
         self.place = place
         self._digest = digest.encode()
         self._request = request

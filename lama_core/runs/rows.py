@@ -13,7 +13,7 @@ from lama_core.runs.facts_table import SCHEMA, make_column
 from lama_core.scoring.preparation import Prepared, subword_counts
 from lama_core.scoring.queries import BLANK, Knowledge
 from lama_core.scoring.ranking import NO_COLUMN
-from lama_core.scoring.top_answers import ROW, TOP_K, Rows
+from lama_core.scoring.top_answers import ROW, TOP_K, TopRows
 from lama_core.types import Fact, Relation
 
 # Standard tokenisation for Figure 3's ST: words and single punctuation marks.
@@ -45,7 +45,7 @@ def count_columns(facts: Sequence[Fact], knowledge: Knowledge) -> dict[str, Any]
 
 def make_rows(
     prepared: Prepared,
-    answers: Sequence[tuple[int, Rows]],
+    answers: Sequence[tuple[int, TopRows]],
     knowledge: Knowledge,
     vocabulary: Vocabulary,
 ) -> pa.Table:
@@ -114,8 +114,8 @@ def make_rows(
 
 
 def _gather(
-    prepared: Prepared, answers: Sequence[tuple[int, Rows]]
-) -> tuple[list[str], Rows, NDArray[np.bool_]]:
+    prepared: Prepared, answers: Sequence[tuple[int, TopRows]]
+) -> tuple[list[str], TopRows, NDArray[np.bool_]]:
     """Return all candidates, the scores as `ROW` [question], and which questions are scored.
 
     The scores' column numbers are indices into the candidates.

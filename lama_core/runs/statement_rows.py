@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from lama_core.scoring.batches import ScoreBlock
 from lama_core.scoring.preparation import Segment
 from lama_core.scoring.statement_scores import log_softmax
-from lama_core.scoring.top_answers import Rows, rank_block
+from lama_core.scoring.top_answers import TopRows, rank_block
 
 # Maximum number of answers; with more, a run keeps only the scores of the top ten and the gold
 # answer.
@@ -15,7 +15,7 @@ MAX_KEPT = 1000
 
 def rank_statements(
     name: str, segment: Segment, chosen: NDArray[np.int64], scores: NDArray[np.float64]
-) -> tuple[Rows, NDArray[np.float32]]:
+) -> tuple[TopRows, NDArray[np.float32]]:
     """Return what a run stores of some queries of a segment, and the margin of each of them.
 
     Log-probabilities are over the answers. Answers that the model can't write are ranked last and

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from lama_core.models.protocols import (
     BlankFiller,
     Hiding,
-    Scored,
+    ScoredPart,
     Statement,
     StatementScorer,
     StatementScores,
@@ -36,20 +36,20 @@ from lama_core.rounding import fixed
 from lama_core.types import Query
 
 Aggregate = Literal["sum", "mean"]
-Part = Literal["statement", "answer", "conditional"]
+StatementPart = Literal["statement", "answer", "conditional"]
 # The tokens whose log-probabilities are summed or averaged, as text.
-TOKENS_OF: dict[Part, str] = {
+TOKENS_OF: dict[StatementPart, str] = {
     "statement": "the tokens of the whole sentence",
     "answer": "the answer's tokens",
     "conditional": "the answer's tokens, given only the left context",
 }
 AGGREGATES: tuple[Aggregate, ...] = ("sum", "mean")
-PARTS: tuple[Part, ...] = ("statement", "answer", "conditional")
+PARTS: tuple[StatementPart, ...] = ("statement", "answer", "conditional")
 AggregateChoice = Annotated[
     Aggregate, option("sum of the tokens' log-probabilities, or their mean.")
 ]
 PartChoice = Annotated[
-    Part,
+    StatementPart,
     option(
         "Tokens that count: statement (the whole sentence), answer (the answer's), or conditional "
         "(the answer's, given only the left context)."
@@ -82,16 +82,16 @@ class Scoring:
     """
 
     aggregate: Aggregate = "sum"
-    part: Part = "statement"
+    part: StatementPart = "statement"
     hiding: Hiding = "within-word"
 
     @property
-    def scored(self) -> Scored:
+    def scored(self) -> ScoredPart:
         """The tokens that a model has to score."""
         return "statement" if self.part == "statement" else "answer"
 
 
-def make_statement(query: Query, answer: str, part: Part = "statement") -> Statement:
+def make_statement(query: Query, answer: str, part: StatementPart = "statement") -> Statement:
     """Return the query with an answer filled in and the statement's first letter capitalised.
 
     With part `conditional`, the statement ends after the answer.

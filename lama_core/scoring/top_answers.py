@@ -24,10 +24,10 @@ ROW = np.dtype(
         ("top_log_probs", "<f4", (TOP_K,)),
     ]
 )
-Rows = NDArray[np.void]
+TopRows = NDArray[np.void]
 
 
-def rank_block(name: str, segment: Segment, scored: ScoreBlock) -> Rows:
+def rank_block(name: str, segment: Segment, scored: ScoreBlock) -> TopRows:
     """Return what a run stores of a batch: a structured array [query] of type `ROW`.
 
     Raises:
@@ -68,7 +68,7 @@ def rank_block(name: str, segment: Segment, scored: ScoreBlock) -> Rows:
     return rows
 
 
-def to_table(rows: Rows) -> pa.Table:
+def to_table(rows: TopRows) -> pa.Table:
     """Return rows as a table with the same columns; the top ten are lists."""
     columns = {}
     for name in ROW.names or ():
@@ -80,7 +80,7 @@ def to_table(rows: Rows) -> pa.Table:
     return pa.table(columns)
 
 
-def from_table(table: pa.Table) -> Rows:
+def from_table(table: pa.Table) -> TopRows:
     """Return the rows of a table that `to_table` made; other columns are ignored."""
     rows = np.zeros(table.num_rows, dtype=ROW)
     if not len(rows):

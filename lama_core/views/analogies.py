@@ -18,7 +18,7 @@ from lama_core.probes.analogy.accuracy_tables import (
     SHOWN_PROBES,
     SIGNIFICANT,
     UNMARKED,
-    By,
+    AccuracyBy,
     ProbeAccuracy,
     frequency_summary,
     probe_accuracies,
@@ -55,7 +55,7 @@ Accuracies = tuple[ProbeAccuracy, ...]
 class AnalogiesRequest(NamedRuns, command="results analogies", python="analogies"):
     """Request for accuracies of analogy probes: the fields of `results analogies`."""
 
-    by: Annotated[By, option("One row per relation or kind of relation.")] = "kind"
+    by: Annotated[AccuracyBy, option("One row per relation or kind of relation.")] = "kind"
     setting: Annotated[
         Setting | None, option("Only unsupervised or supervised probes. Default: both.")
     ] = None

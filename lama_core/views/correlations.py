@@ -10,7 +10,7 @@ from lama_core.errors import UserError, choose
 from lama_core.metrics.correlates import (
     ALL_SOURCES,
     LABELS,
-    WordVectors,
+    EmbedWords,
     correlate,
     correlation_sources,
     mentions_of,
@@ -50,7 +50,7 @@ WHERE = {  # a run is right more or less often
 SCALE = {-0.6: "≤ −0.6", -0.3: "−0.3", 0.0: "0", 0.3: "0.3", 0.6: "≥ 0.6"}
 
 
-def _vectors_of(model: str) -> WordVectors | None:
+def _vectors_of(model: str) -> EmbedWords | None:
     from lama_core.models.cache import load_model  # slow to import
 
     return getattr(load_model(model), "word_vectors", None)
@@ -85,7 +85,7 @@ class CorrelationsRequest(RunsRequest, command="results correlations", python="c
             "loads the model."
         ),
     ] = False
-    vectors_of: Callable[[str], WordVectors | None] = field(
+    vectors_of: Callable[[str], EmbedWords | None] = field(
         default=_vectors_of, kw_only=True, compare=False, repr=False
     )
 

@@ -126,7 +126,7 @@ class RunScores:
 
 
 @dataclass(frozen=True)
-class Measure:
+class ScoreMeasure:
     """The measure of a chart of scores: a metric, its column in the score table, and its label."""
 
     metric: Metric
@@ -139,7 +139,7 @@ class Measure:
         return self.column == "p_at_k"
 
 
-def measures(shown: "Shown[ScoresRequest, RunScores]") -> dict[str, Measure]:
+def measures(shown: "Shown[ScoresRequest, RunScores]") -> dict[str, ScoreMeasure]:
     """Return name -> measure, first `P@k`.
 
     Measures of ranks are excluded if no run has ranks; measures of texts are included if any
@@ -149,11 +149,11 @@ def measures(shown: "Shown[ScoresRequest, RunScores]") -> dict[str, Measure]:
     has_ranks = any(info.has_ranks for info in shown.infos)
     hidden = {"p_at_1", "freq", *(() if has_ranks else OF_RANKS)}
     others = [metric for name, metric in metrics.items() if name not in hidden]
-    first = Measure(P_AT_K, "p_at_k", f"P@{shown.request.k}")
-    return {"P@k": first} | {one.label: Measure(one, one.name, one.label) for one in others}
+    first = ScoreMeasure(P_AT_K, "p_at_k", f"P@{shown.request.k}")
+    return {"P@k": first} | {one.label: ScoreMeasure(one, one.name, one.label) for one in others}
 
 
-def best_first(table: pd.DataFrame, group: str, measure: Measure) -> pd.DataFrame:
+def best_first(table: pd.DataFrame, group: str, measure: ScoreMeasure) -> pd.DataFrame:
     """Sort rows by group (a column): first the group with the best value of any run."""
     rising = not measure.metric.higher_is_better
     best = table.groupby(group)[measure.column].agg("min" if rising else "max")
@@ -163,7 +163,9 @@ def best_first(table: pd.DataFrame, group: str, measure: Measure) -> pd.DataFram
     )
 
 
-def weakest(shown: "Shown[ScoresRequest, RunScores]", measure: Measure, n: int) -> dict[str, float]:
+def weakest(
+    shown: "Shown[ScoresRequest, RunScores]", measure: ScoreMeasure, n: int
+) -> dict[str, float]:
     """Return relation -> mean of a measure over the runs, for the n relations with the worst mean.
 
     Relations without facts that count are left out.
@@ -340,7 +342,7 @@ def chart_sources(shown: Shown[ScoresRequest, RunScores]) -> tuple[list[str], bo
 
 def bars(
     shown: Shown[ScoresRequest, RunScores],
-    measure: Measure | None = None,
+    measure: ScoreMeasure | None = None,
     opened: Sequence[str] | None = None,
     *,
     is_best_first: bool = False,
@@ -421,7 +423,7 @@ def _with_means(
     return stacked(parts)
 
 
-def _said(line: Line, measure: Measure, shown: Shown[ScoresRequest, RunScores]) -> str:
+def _said(line: Line, measure: ScoreMeasure, shown: Shown[ScoresRequest, RunScores]) -> str:
     """Return lines about a mark: the row, the run and its score, the facts, and the baselines."""
     value = measure.metric.shown(line[measure.column]) + " %" * measure.metric.is_share
     freq, chance = line["freq"], line["chance"]

@@ -22,7 +22,7 @@ from lama_core import metrics
 from lama_core.probes.analogy.accuracy_tables import probe_accuracies
 from lama_core.probes.analogy.spec import list_probe_runs
 from lama_core.probes.kinds import FACT_KINDS, KINDS
-from lama_core.probes.prompts.shortlist import shortlist_verdict
+from lama_core.probes.prompts.shortlist import shortlist_answers
 from lama_core.probes.prompts.spec import list_studies
 from lama_core.runs.find import bundled_dir, list_runs
 from lama_core.runs.info import Run
@@ -178,7 +178,7 @@ def bundled_studies() -> dict[str, Any]:
         relations = {}
         for name in made.relations:
             study = made.relation(name)
-            verdicts = [shortlist_verdict(study.shortlist, one.weights) for one in study.ensembles]
+            verdicts = [shortlist_answers(study.shortlist, one.weights) for one in study.ensembles]
             relations[name] = {
                 "scores": {
                     f"{one.combination}, {one.method}": [one.micro, one.macro, one.n]

@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from pages.ui.shared.tables import Card, Line, Picked, make_cards, picked_of
+from pages.ui.shared.tables import Card, CardLine, Picked, make_cards, picked_of
 
 number, text = st.column_config.NumberColumn, st.column_config.TextColumn
 
@@ -30,8 +30,9 @@ def test_a_models_further_columns_continue_its_line() -> None:
     }
     (card,) = make_cards(table, config)
     assert card.lines == [
-        Line("M", "italy", "m answer", "prob. 0.5", wide=True), Line("M X", "spain", "m x answer"),
-    ]  # fmt: skip
+        CardLine("M", "italy", "m answer", "prob. 0.5", wide=True),
+        CardLine("M X", "spain", "m x answer"),
+    ]
 
 
 def test_a_model_whose_name_begins_with_another_has_a_line_of_its_own() -> None:

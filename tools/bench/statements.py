@@ -68,17 +68,17 @@ def make_relations(n_statements: int) -> list[RelationStatements]:
     return relations
 
 
-Score = Callable[[RelationStatements], NDArray[np.float64]]
+ScoreRelation = Callable[[RelationStatements], NDArray[np.float64]]
 """A function that returns the scores of a relation's statements, float64 [fact, answer]."""
 
 
-def ours(model: str, precision: str) -> Score:
+def ours(model: str, precision: str) -> ScoreRelation:
     """Return the scoring function of this library."""
     opened: Any = load_model(model, precision=precision)  # type: ignore[arg-type]
     return lambda one: score_answers(opened, one.queries, one.answers, Scoring())
 
 
-def lm_pub_quiz(model: str, precision: str) -> Score:
+def lm_pub_quiz(model: str, precision: str) -> ScoreRelation:
     """Return the scoring function of lm-pub-quiz, BEAR's library; it scores fact by fact."""
     from lm_pub_quiz import Evaluator
 
@@ -104,7 +104,7 @@ def lm_pub_quiz(model: str, precision: str) -> Score:
     return score
 
 
-def minicons(model: str, precision: str) -> Score:
+def minicons(model: str, precision: str) -> ScoreRelation:
     """Return the scoring function of minicons; it scores batches of statements."""
     from minicons import scorer
 
@@ -125,7 +125,7 @@ def minicons(model: str, precision: str) -> Score:
     return score
 
 
-def minimal_passes(model: str, precision: str) -> Score:
+def minimal_passes(model: str, precision: str) -> ScoreRelation:
     """Return a function that only runs the minimal forward passes; its scores are zeros."""
     opened: Any = load_model(model, precision=precision)  # type: ignore[arg-type]
 
@@ -149,7 +149,7 @@ def minimal_passes(model: str, precision: str) -> Score:
     return score
 
 
-SYSTEMS: dict[str, Callable[[str, str], Score]] = {
+SYSTEMS: dict[str, Callable[[str, str], ScoreRelation]] = {
     "ours": ours,
     "lm-pub-quiz": lm_pub_quiz,
     "minicons": minicons,

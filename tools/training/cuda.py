@@ -27,7 +27,7 @@ UNUSED = -100  # target of the masked positions that only fill the shape
 
 
 @dataclass(frozen=True)
-class Shape:
+class BatchShape:
     """Size of a padded batch: passages, positions, masked positions."""
 
     passages: int
@@ -39,7 +39,7 @@ class Shape:
 class Chunk:
     """Consecutive batches: their shapes, and one int32 array of their ids, places and targets."""
 
-    shapes: tuple[Shape, ...]
+    shapes: tuple[BatchShape, ...]
     values: npt.NDArray[np.int32]
 
 
@@ -69,9 +69,9 @@ class Chunks(torch.utils.data.Dataset[Chunk]):
             values += arrays
         return Chunk(tuple(shapes), np.concatenate(values))
 
-    def _padded(self, batch: Batch, hidden: Mask) -> tuple[Shape, list[npt.NDArray[np.int32]]]:
+    def _padded(self, batch: Batch, hidden: Mask) -> tuple[BatchShape, list[npt.NDArray[np.int32]]]:
         n, width = batch.ids.shape
-        shape = Shape(
+        shape = BatchShape(
             _multiple(n, PASSAGES), _multiple(width, WIDTHS), _multiple(int(hidden.sum()), MASKED)
         )
         ids = np.full((shape.passages, shape.width), self._sampler.pad_id, dtype=np.int32)
@@ -109,7 +109,9 @@ class CudaSteps:
     ) -> None:
         self._model, self._optimizer, self._chunks = model, optimizer, chunks
         self._pad_id, self._clip_norm, self._bf16 = pad_id, clip_norm, bf16
-        self._captured: dict[Shape, tuple[torch.cuda.CUDAGraph, torch.Tensor, torch.Tensor]] = {}
+        self._captured: dict[
+            BatchShape, tuple[torch.cuda.CUDAGraph, torch.Tensor, torch.Tensor]
+        ] = {}
         self._pool = torch.cuda.graph_pool_handle()
         model.set_attn_implementation("sdpa")
         for value in model.parameters():
@@ -136,7 +138,7 @@ class CudaSteps:
                 start = end
             skipped = 0
 
-    def _step(self, shape: Shape, values: torch.Tensor) -> torch.Tensor:
+    def _step(self, shape: BatchShape, values: torch.Tensor) -> torch.Tensor:
         if shape not in self._captured:
             self._captured[shape] = self._capture(shape, values)
         graph, inputs, loss = self._captured[shape]
@@ -145,7 +147,7 @@ class CudaSteps:
         return loss.clone()
 
     def _capture(
-        self, shape: Shape, values: torch.Tensor
+        self, shape: BatchShape, values: torch.Tensor
     ) -> tuple[torch.cuda.CUDAGraph, torch.Tensor, torch.Tensor]:
         inputs = values.clone()
         stream = torch.cuda.Stream()
@@ -163,7 +165,7 @@ class CudaSteps:
         self._optimizer.zero_grad(set_to_none=True)
         return graph, inputs, loss.detach()
 
-    def _loss(self, shape: Shape, inputs: torch.Tensor) -> torch.Tensor:
+    def _loss(self, shape: BatchShape, inputs: torch.Tensor) -> torch.Tensor:
         sizes = [shape.passages * shape.width, shape.masked, shape.masked]
         flat, places, targets = inputs.split(sizes)
         ids = flat.view(shape.passages, shape.width)

@@ -34,7 +34,7 @@ from lama_core.models.protocols import (
     Encoded,
     Hiding,
     Kind,
-    Scored,
+    ScoredPart,
     Scores,
     Statement,
     StatementScores,
@@ -419,7 +419,7 @@ class ElmoModel(Transformer):
         statements: Sequence[Statement],
         *,
         hiding: Hiding = "within-word",
-        scored: Scored = "statement",
+        scored: ScoredPart = "statement",
     ) -> list[StatementScores]:
         values = map_distinct(self._all_words, [statement.text for statement in statements])
         return [

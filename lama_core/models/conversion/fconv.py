@@ -38,8 +38,8 @@ APART = ("(", ")", ",", "--")
 MAX_EXPRESSION = 10_000
 # A list of pairs and triples of numbers, repeated: `[(850, 6), (850, 1)] * 3`.
 PART = re.compile(r"((?P<before>\d{1,4})\*)?(?P<list>\[[\d(),]+\])(\*(?P<behind>\d{1,4}))?")
-Layer = tuple[int, int, int]
-State = dict[str, np.ndarray]
+ConvolutionSize = tuple[int, int, int]
+StateArrays = dict[str, np.ndarray]
 
 
 def is_fconv(folder: Path) -> bool:
@@ -132,7 +132,7 @@ def _cutoffs(text: object, n_words: int, file: Path) -> list[int]:
     return ends if ends[-1] == n_words else [*ends, n_words]
 
 
-def _tensors(config: dict[str, Any], state: State, file: Path) -> State:
+def _tensors(config: dict[str, Any], state: StateArrays, file: Path) -> StateArrays:
     """Return the weights, named as in `classic.fconv`."""
     layers, ends, narrow = config["convolutions"], config["cutoffs"], config["embed_dim"]
     widths = layer_widths(layers)
@@ -168,7 +168,9 @@ def _tensors(config: dict[str, Any], state: State, file: Path) -> State:
     return found
 
 
-def _linear(state: State, theirs: str, ours: str, shape: tuple[int, int], file: Path) -> State:
+def _linear(
+    state: StateArrays, theirs: str, ours: str, shape: tuple[int, int], file: Path
+) -> StateArrays:
     """Return a weight-normalised projection's weight and bias."""
     weight = _normalised(state, theirs, shape, (shape[0], 1), (1,), file)
     return {
@@ -178,7 +180,7 @@ def _linear(state: State, theirs: str, ours: str, shape: tuple[int, int], file: 
 
 
 def _normalised(
-    state: State,
+    state: StateArrays,
     name: str,
     shape: tuple[int, ...],
     lengths: tuple[int, ...],

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from lama_core.models.devices import map_distinct, run_in_passes, to_cpu
 from lama_core.models.hf.inspection import InspectableModel
-from lama_core.models.protocols import Hiding, Scored, Statement, StatementScores, TokenScores
+from lama_core.models.protocols import Hiding, ScoredPart, Statement, StatementScores, TokenScores
 from lama_core.models.vocabulary import TextTokens
 
 
@@ -47,7 +47,7 @@ class MaskedCopy:
     first: int
 
 
-def tokens_to_score(read: TextTokens, scored: Scored) -> list[int]:
+def tokens_to_score(read: TextTokens, scored: ScoredPart) -> list[int]:
     """Return the positions of the tokens to score."""
     return [at for at in range(len(read.ids)) if scored == "statement" or read.marked[at]]
 
@@ -109,7 +109,7 @@ class TokenHidingModel(InspectableModel):
         statements: Sequence[Statement],
         *,
         hiding: Hiding = "within-word",
-        scored: Scored = "statement",
+        scored: ScoredPart = "statement",
     ) -> list[StatementScores]:
         read = self.vocabulary.read(statements)
         values = self.hidden_log_probs(read, hiding, scored)
@@ -119,7 +119,7 @@ class TokenHidingModel(InspectableModel):
         ]
 
     def hidden_log_probs(
-        self, read: Sequence[TextTokens], hiding: Hiding, scored: Scored
+        self, read: Sequence[TextTokens], hiding: Hiding, scored: ScoredPart
     ) -> list[NDArray[np.float32]]:
         """Log-probability of each token to score, float32 [token] for each text; NaN for others.
 
@@ -139,7 +139,7 @@ class TokenHidingModel(InspectableModel):
         return values
 
     def copies(
-        self, read: TextTokens, number: int, hiding: Hiding, scored: Scored
+        self, read: TextTokens, number: int, hiding: Hiding, scored: ScoredPart
     ) -> Iterator[MaskedCopy]:
         """Yield a copy of a text for each token to score, with the tokens of `hiding` hidden, too.
 

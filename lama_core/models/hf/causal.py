@@ -37,7 +37,7 @@ from lama_core.models.protocols import (
     Hiding,
     Kind,
     OnScores,
-    Scored,
+    ScoredPart,
     Scores,
     Statement,
     StatementScores,
@@ -391,7 +391,7 @@ class CausalModel(InspectableModel):
         statements: Sequence[Statement],
         *,
         hiding: Hiding = "within-word",
-        scored: Scored = "statement",
+        scored: ScoredPart = "statement",
     ) -> list[StatementScores]:
         read = self.vocabulary.read(statements)
         start = self._start()

@@ -26,21 +26,21 @@ from lama_core.models.hf.layers import (
 
 OWN_NAMES = {"lm_head.weight": "model.embed_tokens.weight"}  # one table, stored under either name
 
-Pair = tuple[torch.Tensor, torch.Tensor]
+TensorPair = tuple[torch.Tensor, torch.Tensor]
 
 
 class PrefixCache:
     """Keys and values of the tokens read so far, [row, head, token, dim] each, in each layer."""
 
     def __init__(self) -> None:
-        self.layers: list[Pair] = []
+        self.layers: list[TensorPair] = []
 
     @property
     def n_tokens(self) -> int:
         """Number of tokens of each row, padding included."""
         return self.layers[0][0].shape[2] if self.layers else 0
 
-    def add(self, layer: int, keys: torch.Tensor, values: torch.Tensor) -> Pair:
+    def add(self, layer: int, keys: torch.Tensor, values: torch.Tensor) -> TensorPair:
         """Add new tokens to a layer; return the keys and values of all tokens."""
         if layer == len(self.layers):
             self.layers.append((keys, values))
@@ -141,7 +141,7 @@ class _Body(nn.Module):
         states = self.norm(states)
         return BodyOutput(states, cache, (*collected, states) if output_hidden_states else None)
 
-    def _turns(self, positions: torch.Tensor, dtype: torch.dtype) -> Pair:
+    def _turns(self, positions: torch.Tensor, dtype: torch.dtype) -> TensorPair:
         """Return the rotations' cosines and sines, [row, 1, position, dim of a head]."""
         angles = positions[..., None].float() * self.frequencies.to(positions.device)
         angles = torch.cat((angles, angles), dim=-1)[:, None]
@@ -179,7 +179,7 @@ class _Layer(nn.Module):
         self,
         states: torch.Tensor,
         mask: torch.Tensor | None,
-        turns: Pair,
+        turns: TensorPair,
         cache: PrefixCache | None,
     ) -> torch.Tensor:
         states = states + self.self_attn(self.input_layernorm(states), mask, turns, cache)
@@ -203,7 +203,7 @@ class _Attention(nn.Module):
         self,
         states: torch.Tensor,
         mask: torch.Tensor | None,
-        turns: Pair,
+        turns: TensorPair,
         cache: PrefixCache | None,
     ) -> torch.Tensor:
         n_rows, n_new = states.shape[:2]
@@ -238,7 +238,7 @@ def _repeated(part: torch.Tensor, times: int) -> torch.Tensor:
     return part[:, :, None].expand(-1, -1, times, -1, -1).flatten(1, 2)
 
 
-def _turn(states: torch.Tensor, turns: Pair) -> torch.Tensor:
+def _turn(states: torch.Tensor, turns: TensorPair) -> torch.Tensor:
     """Rotate the vectors of a head, [row, head, position, dim], by their positions."""
     first, second = states.chunk(2, dim=-1)
     return states * turns[0] + torch.cat((-second, first), dim=-1) * turns[1]

@@ -23,7 +23,7 @@ from lama_core.candidates.spelling import Place, places_of
 from lama_core.errors import UserError
 from lama_core.models.devices import run_or_refuse, to_cpu
 from lama_core.models.hf.both_sides import MaskedCopy, TokenHidingModel, span_of, tokens_to_score
-from lama_core.models.protocols import Context, Encoded, Hiding, Kind, Scored, Scores, WordScore
+from lama_core.models.protocols import Context, Encoded, Hiding, Kind, ScoredPart, Scores, WordScore
 from lama_core.models.vocabulary import TextTokens
 from lama_core.types import Query
 
@@ -138,7 +138,7 @@ class Seq2SeqModel(TokenHidingModel):
         return self.word_score(pieces, float(log_probs[range(len(pieces)), pieces].sum()))
 
     def copies(
-        self, read: TextTokens, number: int, hiding: Hiding, scored: Scored
+        self, read: TextTokens, number: int, hiding: Hiding, scored: ScoredPart
     ) -> Iterator[MaskedCopy]:
         """Yield a copy of a text for each span to score, with one mask in the span's place.
 

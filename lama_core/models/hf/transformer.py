@@ -28,7 +28,14 @@ from lama_core.models.devices import (
     tokens_per_pass,
 )
 from lama_core.models.hf.products import packed_bytes, use_faster_products
-from lama_core.models.protocols import Context, Encoded, Scored, Scores, StatementScores, WordScore
+from lama_core.models.protocols import (
+    Context,
+    Encoded,
+    ScoredPart,
+    Scores,
+    StatementScores,
+    WordScore,
+)
 from lama_core.models.vocabulary import TextTokens, TokenVocabulary
 from lama_core.models.whole_words import WordVocabulary
 from lama_core.queue import PASSES
@@ -312,7 +319,7 @@ class Transformer(HasDevice):
         return WordScore(self.vocabulary.show_text(pieces), log_prob if known else -np.inf)
 
     def scored_statement(
-        self, read: TextTokens, log_probs: NDArray[np.float32], scored: Scored
+        self, read: TextTokens, log_probs: NDArray[np.float32], scored: ScoredPart
     ) -> StatementScores:
         """Return a statement's scores. log_probs: float32 [token]."""
         if scored == "answer":

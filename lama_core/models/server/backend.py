@@ -29,7 +29,7 @@ from lama_core.models.protocols import (
     Context,
     Encoded,
     Hiding,
-    Scored,
+    ScoredPart,
     Scores,
     Statement,
     StatementScores,
@@ -246,7 +246,7 @@ class ServerModel(ServedModel):
         statements: Sequence[Statement],
         *,
         hiding: Hiding = "within-word",
-        scored: Scored = "statement",
+        scored: ScoredPart = "statement",
     ) -> list[StatementScores]:
         found = self._map_distinct(self._score_text, [statement.text for statement in statements])
         return [
@@ -288,7 +288,7 @@ class ServerModel(ServedModel):
         )
 
 
-def _statement_scores(statement: Statement, tokens: Echo, scored: Scored) -> StatementScores:
+def _statement_scores(statement: Statement, tokens: Echo, scored: ScoredPart) -> StatementScores:
     """Return a statement's scores; a token that is part of a character spans all of it."""
     starts = np.array(tokens.offsets)
     places = np.append(np.unique(starts), len(statement.text))

@@ -23,8 +23,8 @@ from lama_core.probes.analogy.spec import ProbeDetails, ProbeRun, RelationResult
 from lama_core.runs.facts_table import read_columns
 from lama_core.runs.info import FACTS_FILE, RunInfo
 
-By = Literal["relation", "kind"]
-BYS: tuple[By, ...] = ("relation", "kind")
+AccuracyBy = Literal["relation", "kind"]
+BYS: tuple[AccuracyBy, ...] = ("relation", "kind")
 RELATION_KINDS = ("encyclopedic", "lexicographic", "derivational", "inflectional")
 ALL = "all"
 SEMANTIC = ("encyclopedic", "lexicographic")
@@ -68,7 +68,7 @@ class ProbeAccuracy:
     made_with: str = ""
 
 
-def probe_accuracies(runs: Iterable[ProbeRun], *, by: By) -> list[ProbeAccuracy]:
+def probe_accuracies(runs: Iterable[ProbeRun], *, by: AccuracyBy) -> list[ProbeAccuracy]:
     """Return accuracies by relation or kind (`all` last).
 
     Adds `random` wherever there are results of random-head and random-tail.
@@ -198,7 +198,7 @@ def _joint_p_values(head: RunInfo, tail: RunInfo) -> dict[str, float | None]:
 
 
 def _random_lines(
-    lines: Sequence[ProbeAccuracy], infos: Mapping[str, RunInfo], by: By
+    lines: Sequence[ProbeAccuracy], infos: Mapping[str, RunInfo], by: AccuracyBy
 ) -> list[ProbeAccuracy]:
     """Return the `random` lines: means of random-head and random-tail with the same options.
 

@@ -25,7 +25,7 @@ from lama_core.queries.pairs import NORMALISATIONS, NormaliseChoice
 from lama_core.requests import option
 from lama_core.scoring import shared_fields
 
-Settings = Literal["unsupervised", "supervised", "both"]
+SettingChoice = Literal["unsupervised", "supervised", "both"]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class AnalogyRequest(shared_fields.OutSettings, command="analogy probe", python=
     probes: Annotated[
         Sequence[str], option(f"Probe: {', '.join(PROBES)}. Default: all.", name="--probe")
     ] = ()
-    setting: Annotated[Settings, option("unsupervised, supervised, or both.")] = "unsupervised"
+    setting: Annotated[SettingChoice, option("unsupervised, supervised, or both.")] = "unsupervised"
     template: TemplateChoice = DEFAULT_TEMPLATE
     normalise: NormaliseChoice = "sum"
     seed: Annotated[
@@ -101,7 +101,7 @@ class AnalogyRequest(shared_fields.OutSettings, command="analogy probe", python=
     @property
     def settings(self) -> tuple[Setting, ...]:
         """The chosen setting, or both. Raises UserError for an unknown one."""
-        known: tuple[Settings, ...] = get_args(Settings)
+        known: tuple[SettingChoice, ...] = get_args(SettingChoice)
         chosen = choose(self.setting, known, "setting")
         return SETTINGS if chosen == "both" else (chosen,)
 

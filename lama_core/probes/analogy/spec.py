@@ -25,7 +25,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from lama_core.datasets import AnalogyDataset, load_analogies
-from lama_core.datasets.dataset import AnalogyKind
+from lama_core.datasets.dataset import AnalogyRelationKind
 from lama_core.errors import UserError
 from lama_core.probes.analogy.decisions import RelationPlan, make_plan, pair_from_text
 from lama_core.probes.analogy.frequency import FrequencyTest, compare_frequency
@@ -58,7 +58,7 @@ class RelationResult:
     """
 
     name: str
-    kind: AnalogyKind
+    kind: AnalogyRelationKind
     one_to_many: bool
     bidirectional: bool
     n_pairs: int

@@ -69,7 +69,7 @@ EDGE = "·"  # replaces the sentence's start and end, and the names
 
 Graph = dict[tuple[str, str], dict[str, float]]
 """(relation, subject) -> object -> confidence."""
-Example = tuple[list[str], str]
+TrainingExample = tuple[list[str], str]
 """The features of two names in a sentence (see `describe`), and the relation."""
 
 
@@ -173,7 +173,7 @@ class Classifier:
     without features, the result is always NONE.
     """
 
-    def __init__(self, examples: Sequence[Example]) -> None:
+    def __init__(self, examples: Sequence[TrainingExample]) -> None:
         from sklearn.feature_extraction.text import CountVectorizer
         from sklearn.linear_model import LogisticRegression
 
@@ -342,7 +342,7 @@ class CorpusReading:
             facts.
     """
 
-    examples: tuple[list[Example], list[Example]]
+    examples: tuple[list[TrainingExample], list[TrainingExample]]
     sentences: Mapping[str, tuple[str, ...]]
 
 

@@ -33,7 +33,7 @@ from lama_core.scoring.preparation import Prepared, Segment, prepare
 from lama_core.scoring.queries import Knowledge, Question, make_questions
 from lama_core.scoring.ranking import NO_COLUMN
 from lama_core.scoring.retrieval import OpenBook
-from lama_core.scoring.top_answers import Rows, rank_block, to_table
+from lama_core.scoring.top_answers import TopRows, rank_block, to_table
 from lama_core.types import Query
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class FoundWork(SegmentWork):
 
 def rank_found(
     name: str, segment: Segment, first: int, found: Sequence[Mapping[int, float]]
-) -> Rows:
+) -> TopRows:
     """Return the answers to consecutive queries; a gold answer that isn't found ranks last.
 
     Args:

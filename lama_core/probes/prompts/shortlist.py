@@ -95,7 +95,7 @@ def make_shortlist(
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ShortlistAnswers:
     """The answers of an ensemble, computed from the shortlist alone.
 
     Attributes:
@@ -109,9 +109,9 @@ class Verdict:
     certain: NDArray[np.bool_]
 
 
-def shortlist_verdict(
+def shortlist_answers(
     shortlist: Shortlist, weights: Floats, removed: Ints | None = None
-) -> Verdict:
+) -> ShortlistAnswers:
     """Return a log-linear ensemble's best candidate for each fact; the earlier column wins a tie.
 
     weights: float32 [prompt]. removed: columns that filtered ranking removes, int64 [fact, n],
@@ -126,6 +126,6 @@ def shortlist_verdict(
     rows = np.arange(len(best))
     used = weights > 0
     ceilings = np.tensordot(weights[used], shortlist.ceilings[used], axes=1)
-    return Verdict(
+    return ShortlistAnswers(
         shortlist.columns[rows, best], best == shortlist.gold, scores[rows, best] > ceilings
     )

@@ -30,7 +30,12 @@ from lama_core.probes.prompts.selection import (
     select_top,
     top_k_curves,
 )
-from lama_core.probes.prompts.shortlist import Shortlist, Verdict, make_shortlist, shortlist_verdict
+from lama_core.probes.prompts.shortlist import (
+    Shortlist,
+    ShortlistAnswers,
+    make_shortlist,
+    shortlist_answers,
+)
 from lama_core.progress import ignore
 from lama_core.scoring.executors import Tick
 from lama_core.scoring.ranking import NO_COLUMN, Ranking
@@ -153,20 +158,20 @@ class RelationStudy:
             for method, ranks in methods.items()
         ]
 
-    def judge(self, weights: NDArray[np.float32]) -> Verdict:
+    def judge(self, weights: NDArray[np.float32]) -> ShortlistAnswers:
         """Return the answers of a log-linear ensemble, computed from the shortlist.
 
         weights: float32 [prompt]. Raises UserError if ranking is filtered and the study lacks the
         other valid objects.
         """
         if self.ranking == "raw":
-            return shortlist_verdict(self.shortlist, weights)
+            return shortlist_answers(self.shortlist, weights)
         if self.removed is None:
             raise UserError(
                 "This study does not store the other valid objects that filtered ranking removes. "
                 "To try weights, delete its folder and run the study again."
             )
-        return shortlist_verdict(self.shortlist, weights, self.removed[: len(self.shortlist.gold)])
+        return shortlist_answers(self.shortlist, weights, self.removed[: len(self.shortlist.gold)])
 
     def answers(self, row: NDArray[np.void], fact: int) -> list[tuple[str, float]]:
         """Return the best words of a row (at most ten) with their log-probabilities."""

@@ -13,7 +13,7 @@ from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import places_of
 from lama_core.errors import UserError
 from lama_core.models.protocols import Encoded
-from lama_core.queries.blank_answers import Text
+from lama_core.queries.blank_answers import TextWithBlank
 from lama_core.requests import option
 from lama_core.scoring import shared_fields
 from lama_core.scoring.limits import Limits
@@ -29,7 +29,7 @@ TRACKED_ANSWER = "answer to track"  # label of the word to explain
 class LensRequest(shared_fields.ModelSettings):
     """The fields that all lenses use; `InspectRequest` lists the valid lenses."""
 
-    text: Text = field(kw_only=False)
+    text: TextWithBlank = field(kw_only=False)
     lens: str = ""
 
 

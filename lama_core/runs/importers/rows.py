@@ -26,7 +26,7 @@ from lama_core.scoring.answer_spaces import answer_columns
 from lama_core.scoring.preparation import Segment
 from lama_core.scoring.queries import SQUAD
 from lama_core.scoring.ranking import NO_COLUMN, Ints, pad_columns
-from lama_core.scoring.top_answers import ROW, Rows
+from lama_core.scoring.top_answers import ROW, TopRows
 
 MAX_QUERIES = 1000  # of one fact
 BLOCK = 1 << 22  # scores at a time
@@ -309,7 +309,7 @@ def _segment(words: Sequence[str], given: pa.Table, objects: Objects) -> Segment
     return Segment(columns, (), (), np.arange(len(given)), gold.astype(int), pad_columns(removed))
 
 
-def _columns_of(scored: Rows, words: Sequence[str], done: Bools) -> dict[str, Any]:
+def _columns_of(scored: TopRows, words: Sequence[str], done: Bools) -> dict[str, Any]:
     """Return the columns of `_answers` for `top_answers.ROW` [row]; null where not `done`."""
     mask, known = pa.array(~done), pa.array(words, pa.string())
 

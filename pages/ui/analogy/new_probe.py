@@ -6,7 +6,7 @@ import streamlit as st
 
 from lama_core.datasets.library.installed import analogy_names
 from lama_core.probes.analogy.instances import MOST_PAIRS, PAIRINGS, REVERSES, TAILS
-from lama_core.probes.analogy.request import AnalogyRequest, Settings
+from lama_core.probes.analogy.request import AnalogyRequest, SettingChoice
 from lama_core.queries.analogy_templates import DEFAULT_TEMPLATE, TEMPLATES
 from lama_core.queries.pairs import NORMALISATIONS
 from pages.ui.shared import cache
@@ -45,7 +45,7 @@ def _choose() -> AnalogyRequest | None:
         relations = choose_relations(known, "new analogy relations")
         models = choose_models("new analogy models")
     with right:
-        setting = pick("Setting", get_args(Settings), key="new setting", bound=False)
+        setting = pick("Setting", get_args(SettingChoice), key="new setting", bound=False)
         limit = choose_limit(
             FIRST_LIMIT,
             "new analogy limit",

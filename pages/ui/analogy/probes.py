@@ -23,7 +23,7 @@ from lama_core.probes.analogy.accuracy_tables import (
     RELATION_KINDS,
     SHOWN_PROBES,
     UNMARKED,
-    By,
+    AccuracyBy,
     ProbeAccuracy,
     options_text,
 )
@@ -229,7 +229,7 @@ def _table(lines: Sequence[ProbeAccuracy], names: dict[str, str]) -> pd.DataFram
     )
 
 
-def _accuracies(runs: Sequence[ProbeRun], by: By) -> Shown[AnalogiesRequest, Accuracies]:
+def _accuracies(runs: Sequence[ProbeRun], by: AccuracyBy) -> Shown[AnalogiesRequest, Accuracies]:
     """The accuracies of these runs by kind of relation or by relation, cached."""
     request = AnalogiesRequest(tuple(run.info.id for run in runs), by=by)
     return cache.shown(analogies.view, request, tuple(run.info for run in runs), _names(runs))

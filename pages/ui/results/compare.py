@@ -49,7 +49,7 @@ ONE_AHEAD = (
 
 
 @dataclass(frozen=True)
-class Pair:
+class RunPair:
     """The runs A and B, with their titles on screen and their colours in charts.
 
     choice: The choice with these runs instead.
@@ -125,7 +125,7 @@ def _largest(rows: pd.DataFrame) -> pd.DataFrame:
                       rows[rows["difference"] > 0].tail(MOST_LEADS)])  # fmt: skip
 
 
-def _choose_pair(choice: RunChoice, listing: RunListing) -> Pair | None:
+def _choose_pair(choice: RunChoice, listing: RunListing) -> RunPair | None:
     """Choose runs A and B, by default the first two, the better one as B.
 
     Returns None without two different runs.
@@ -151,13 +151,13 @@ def _choose_pair(choice: RunChoice, listing: RunListing) -> Pair | None:
     return _pair_of(choice, (listed[a], listed[b]))
 
 
-def _pair_of(choice: RunChoice, runs: tuple[RunInfo, RunInfo]) -> Pair:
+def _pair_of(choice: RunChoice, runs: tuple[RunInfo, RunInfo]) -> RunPair:
     title_a, title_b = run_titles(runs)
     chosen = replace(choice.with_runs(runs), data=runs[0].dataset)
-    return Pair(chosen, runs, (title_a, title_b), run_colours(choice, runs))
+    return RunPair(chosen, runs, (title_a, title_b), run_colours(choice, runs))
 
 
-def _better_last(pair: Pair) -> tuple[str, str]:
+def _better_last(pair: RunPair) -> tuple[str, str]:
     """Return the runs' ids in an order in which B minus A isn't negative, if they have one."""
     a, b = (run.id for run in pair.runs)
     try:
@@ -181,7 +181,7 @@ def _choose_run(
     return chosen
 
 
-def _draw_slices(pair: Pair) -> None:
+def _draw_slices(pair: RunPair) -> None:
     """Draw the difference on slices of the facts, by the selected slicing."""
     st.markdown("### On slices of the facts")
     every = pair.view(slices=True)
@@ -243,7 +243,7 @@ def run_colours(choice: RunChoice, pair: tuple[RunInfo, RunInfo]) -> tuple[str, 
     return a, b if b != a else defaults[1]
 
 
-def _draw_flips(pair: Pair, found: Comparison) -> None:
+def _draw_flips(pair: RunPair, found: Comparison) -> None:
     """Draw links to the facts that only A, or only B, gets right."""
     with st.container(horizontal=True, key="ways"):
         for ahead, n in enumerate((found.mcnemar.only_a, found.mcnemar.only_b)):

@@ -18,8 +18,8 @@ from lama_core.runs.info import RunInfo
 from lama_core.tables import Column, Line, text
 from lama_core.views.figure import Figure
 from lama_core.views.scores import (
-    Measure,
     RunScores,
+    ScoreMeasure,
     ScoresRequest,
     bars,
     best_first,
@@ -114,14 +114,14 @@ def draw_overview(choice: RunChoice) -> None:
         draw_table(published_table("petroni2019", "table1").frame())
 
 
-def _measure_help(label: str, measure: Measure) -> str:
+def _measure_help(label: str, measure: ScoreMeasure) -> str:
     """Return what a measure means, and its formula."""
     metric = measure.metric
     formula = "facts with rank at most k / facts" if measure.is_p_at_k else metric.formula
     return f"**{label}**: {metric.meaning} *{formula}*"
 
 
-def _heading(choice: RunChoice, measure: Measure) -> str:
+def _heading(choice: RunChoice, measure: ScoreMeasure) -> str:
     """Return the measure as a heading, with the prompts if they aren't the manual ones."""
     title = measure.label[0].upper() + measure.label[1:]
     kinds = list(dict.fromkeys(run.prompts_said for run in choice.runs))
@@ -130,7 +130,7 @@ def _heading(choice: RunChoice, measure: Measure) -> str:
     return f"{title} ({plain(', '.join(kinds))}{' prompts' * choice.all_words})"
 
 
-def _draw_headline(choice: RunChoice, shown: ShownScores, measure: Measure) -> str:
+def _draw_headline(choice: RunChoice, shown: ShownScores, measure: ScoreMeasure) -> str:
     """Draw the headline and links to charts; return what is counted, as Markdown."""
     every, (names, _) = shown.found.every, chart_sources(shown)
     basis = comparison_basis(choice)
@@ -179,7 +179,7 @@ def _choose_open(shown: ShownScores) -> list[str]:
 def _draw_chart(
     choice: RunChoice,
     shown: ShownScores,
-    measure: Measure,
+    measure: ScoreMeasure,
     opened: Sequence[str],
     is_best_first: bool,
     counted: str,
@@ -206,21 +206,21 @@ def _bars(
     key: str,
     infos: tuple[RunInfo, ...],
     _shown: ShownScores,
-    _measure: Measure,
+    _measure: ScoreMeasure,
     _opened: Sequence[str],
     _is_best_first: bool,
 ) -> Figure:
     return bars(_shown, _measure, _opened, is_best_first=_is_best_first)
 
 
-def _is_low(line: Line, measure: Measure, column: str = "") -> bool:
+def _is_low(line: Line, measure: ScoreMeasure, column: str = "") -> bool:
     """Whether a mark, or a cell of this column, has a low score."""
     has_score = measure.is_p_at_k and column in ("", measure.column, "interval")
     return has_score and bool(line["p_at_k"] < LOW)
 
 
 def _open(
-    choice: RunChoice, shown: ShownScores, line: Line, measure: Measure, column: str = ""
+    choice: RunChoice, shown: ShownScores, line: Line, measure: ScoreMeasure, column: str = ""
 ) -> None:
     """Open the facts behind a cell or mark, only the wrong ones if it has a low score."""
     found = shown.facts(line, column)
@@ -239,7 +239,7 @@ def _draw_partial(choice: RunChoice) -> None:
         draw_partial(data, counts, note="The published numbers cover all of LAMA's facts.")
 
 
-def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: Measure) -> None:
+def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: ScoreMeasure) -> None:
     """Draw the rows of LAMA's Table 2, by relation type and source, with published scores."""
     head, box = st.columns([5, 4], vertical_alignment="bottom")
     shown = by_relation.asking(by="source")
@@ -282,7 +282,7 @@ def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: Measure) 
     _draw_notes_on_totals(choice, shown, measure, published, over_facts)
 
 
-def _is_table_2(choice: RunChoice, measure: Measure) -> bool:
+def _is_table_2(choice: RunChoice, measure: ScoreMeasure) -> bool:
     """Whether the scores are those of LAMA's Table 2: P@1 of words at the manual prompts."""
     only_manual = all(run.prompts == "manual" for run in choice.runs)
     return measure.is_p_at_k and choice.k == 1 and only_manual and choice.all_words
@@ -347,7 +347,7 @@ def _number_of_relations() -> Column:
 def _draw_notes_on_totals(
     choice: RunChoice,
     shown: ShownScores,
-    measure: Measure,
+    measure: ScoreMeasure,
     published: Sequence[str],
     over_facts: bool,
 ) -> None:
@@ -381,7 +381,7 @@ def _draw_notes_on_totals(
 
 
 def _draw_relations(
-    choice: RunChoice, shown: ShownScores, measure: Measure, is_best_first: bool
+    choice: RunChoice, shown: ShownScores, measure: ScoreMeasure, is_best_first: bool
 ) -> None:
     """Draw the table by relation; a cell opens the relation's scored or excluded facts."""
     _draw_weakest(choice, shown, measure)
@@ -413,7 +413,7 @@ def _draw_relations(
     draw_view_export(choice, shown, name="relations", made=made)
 
 
-def _draw_weakest(choice: RunChoice, shown: ShownScores, measure: Measure) -> None:
+def _draw_weakest(choice: RunChoice, shown: ShownScores, measure: ScoreMeasure) -> None:
     """Draw the relations with the worst scores; a click opens the facts that no model knows."""
     with st.container(horizontal=True, vertical_alignment="center", key="weakest"):
         relation = draw_weakest(choice, shown, measure)
@@ -426,7 +426,7 @@ def _draw_scores(
     choice: RunChoice,
     shown: ShownScores,
     rows: pd.DataFrame,
-    measure: Measure,
+    measure: ScoreMeasure,
     key: str,
     head: Sequence[Column],
     tail: Sequence[Column],
@@ -454,7 +454,7 @@ def _draw_scores(
 
 
 def _columns(
-    choice: RunChoice, shown: ShownScores, rows: pd.DataFrame, measure: Measure
+    choice: RunChoice, shown: ShownScores, rows: pd.DataFrame, measure: ScoreMeasure
 ) -> list[Column]:
     """Return the columns of scores and numbers of facts, in the page's words."""
     known, counts = shown.columns, choice.counts

@@ -37,7 +37,7 @@ from pages.ui.shared.run_choice import MAX_RUNS, RunChoice
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import choose, pick, title_of
 
-Trained = Shown[TrainingRequest, tuple[TrainedSeries, ...]]
+ShownTraining = Shown[TrainingRequest, tuple[TrainedSeries, ...]]
 MOST_STEPS = 4  # maximum number of lines in the chart of readings
 LEAST_RIGHT = 5  # facts of a relation that says when it is learned
 MOST_FACTS = 500  # rows of the table on screen; the export has all
@@ -119,7 +119,7 @@ def _draw_steps(found: TrainedSeries) -> None:
     )
 
 
-def _draw_curves(choice: RunChoice, shown: Trained) -> None:
+def _draw_curves(choice: RunChoice, shown: ShownTraining) -> None:
     """Draw the measure over training; a click opens the facts of a line at a step."""
     figure = shown.figure
     (found,) = shown.found
@@ -143,7 +143,7 @@ def _draw_curves(choice: RunChoice, shown: Trained) -> None:
     draw_view_export(choice, shown, made=_made(found))
 
 
-def _draw_readings(choice: RunChoice, shown: Trained) -> None:
+def _draw_readings(choice: RunChoice, shown: ShownTraining) -> None:
     """Draw P@k by the number of training passages read with subject and object, if known."""
     (found,) = shown.found
     every = found.by_readings
@@ -178,7 +178,7 @@ def _draw_readings(choice: RunChoice, shown: Trained) -> None:
     draw_export("readings", lambda: every, choice.made() | _made(found), shown.request)
 
 
-def _draw_relations(choice: RunChoice, shown: Trained) -> None:
+def _draw_relations(choice: RunChoice, shown: ShownTraining) -> None:
     """Draw the relations in the order in which they are learned; a row opens its facts."""
     (found,) = shown.found
     table = found.training.relations()
@@ -209,7 +209,7 @@ def _draw_relations(choice: RunChoice, shown: Trained) -> None:
     )
 
 
-def _draw_facts(choice: RunChoice, shown: Trained) -> None:
+def _draw_facts(choice: RunChoice, shown: ShownTraining) -> None:
     """Draw the forgotten facts, or the learned ones with the step from which they stay right."""
     (found,) = shown.found
     fates = found.training.fates

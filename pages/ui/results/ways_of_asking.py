@@ -28,8 +28,8 @@ from pages.ui.shared.messages import counted, draw_headline, plain, show_note
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.url_state import BOUND, choose, title_of
 
-Runs = Mapping[str, RunInfo]  # way of asking -> run
-Compared = Shown[WaysRequest, tuple[WaysOfAsking, ...]]
+RunsByWay = Mapping[str, RunInfo]  # way of asking -> run
+ShownWays = Shown[WaysRequest, tuple[WaysOfAsking, ...]]
 MOST_RELATIONS = 15  # of the chart, until the user wants all
 MOST_FACTS = 500  # rows of the table on screen; the export has all
 
@@ -81,7 +81,7 @@ def draw_ways(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
 
 def _choose_runs(
     choice: RunChoice, models: Mapping[str, Mapping[str, list[RunInfo]]]
-) -> tuple[str, Runs]:
+) -> tuple[str, RunsByWay]:
     """Draw the choice of a model and of its run for each way of asking; return both."""
     with st.container(key="way-choice"):
         boxes = st.columns([1, 1, 1, 1], vertical_alignment="bottom")
@@ -110,7 +110,7 @@ def _choose_run(way: str, runs: list[RunInfo], box: DeltaGenerator) -> RunInfo:
     return next(run for run in runs if run.id == chosen)
 
 
-def _draw_totals(shown: Compared, title: str) -> None:
+def _draw_totals(shown: ShownWays, title: str) -> None:
     """Draw the numbers of facts known in all, some or no ways, the facts compared, P@1 by way."""
     (found,) = shown.found
     n, n_ways = len(found.facts), len(found.ways)
@@ -133,14 +133,14 @@ def _over_all(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["relation"] == ALL_RELATIONS]
 
 
-def _differences(shown: Compared) -> list[Column]:
+def _differences(shown: ShownWays) -> list[Column]:
     """The columns of differences, with the pair of ways in words."""
     pair = text("pair", "difference", cell=lambda line: f"{line['b']} minus {line['a']}")
     difference, ends = shown.chosen("difference ends")
     return [pair, replace(difference, label="points", help="Percentage points."), ends]
 
 
-def _draw_verdicts(as_matched: Compared, judged: Compared) -> None:
+def _draw_verdicts(as_matched: ShownWays, judged: ShownWays) -> None:
     """Draw P@1 of the generated answers with and without the user's verdicts."""
     first, second = (
         _over_all(one.frame).set_index("way")["p_at_1"].iloc[-1] for one in (as_matched, judged)
@@ -151,7 +151,7 @@ def _draw_verdicts(as_matched: Compared, judged: Compared) -> None:
     )
 
 
-def _draw_by_relation(choice: RunChoice, shown: Compared, title: str) -> None:
+def _draw_by_relation(choice: RunChoice, shown: ShownWays, title: str) -> None:
     """Draw the chart of P@1 by relation, and the paired differences."""
     (found,) = shown.found
     figure = replace(shown.figure, title=f"P@1 by way of asking, {title}")
@@ -186,7 +186,7 @@ def _draw_by_relation(choice: RunChoice, shown: Compared, title: str) -> None:
     draw_view_export(choice, shown)
 
 
-def _draw_known_in_one(choice: RunChoice, shown: Compared) -> None:
+def _draw_known_in_one(choice: RunChoice, shown: ShownWays) -> None:
     """Draw the table of facts that the model knows in one way only; a ticked row opens the fact."""
     (found,) = shown.found
     table = found.known_in_one_way()

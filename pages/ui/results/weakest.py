@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from lama_core.views.scores import Measure, RunScores, ScoresRequest, weakest
+from lama_core.views.scores import RunScores, ScoreMeasure, ScoresRequest, weakest
 from lama_core.views.view import Shown
 from pages.ui.shared.messages import plain
 from pages.ui.shared.run_choice import RunChoice
@@ -15,7 +15,7 @@ HELP = (
 
 
 def draw_weakest(
-    choice: RunChoice, shown: Shown[ScoresRequest, RunScores], measure: Measure
+    choice: RunChoice, shown: Shown[ScoresRequest, RunScores], measure: ScoreMeasure
 ) -> str | None:
     """Draw the relations with the worst mean over the models; return the clicked one's label.
 

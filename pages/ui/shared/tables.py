@@ -29,7 +29,7 @@ _JS = (Path(__file__).parent / "cards.js").read_text(encoding="utf-8")
 
 
 @dataclass(slots=True)
-class Line:
+class CardLine:
     """A line of a card.
 
     Attributes:
@@ -57,7 +57,7 @@ class Card:
     """A row of a table as a card."""
 
     title: str
-    lines: list[Line]
+    lines: list[CardLine]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def make_cards(frame: pd.DataFrame, config: Mapping[str, Any], order: Any = None
     cards = []
     for row in frame.head(MOST_CARDS).to_dict("records"):
         shown = {name: _text(row[name], settings[name]) for name in columns}
-        lines: dict[str, Line] = {}  # by the beginning of the names of columns that continue it
+        lines: dict[str, CardLine] = {}  # by the beginning of the names of columns that continue it
         for name in columns:
             label = settings[name].get("label")
             if name in titles or not shown[name]:
@@ -162,7 +162,7 @@ def make_cards(frame: pd.DataFrame, config: Mapping[str, Any], order: Any = None
             if first and label and name not in continued and not name.endswith(ANSWER):
                 first.more += f"{', ' if first.more else ''}{label} {shown[name]}"
             else:
-                line = Line(label or name, shown[name], name)
+                line = CardLine(label or name, shown[name], name)
                 lines[name.removesuffix(ANSWER)] = line
         cards.append(Card(" · ".join(filter(None, map(shown.get, titles))), [*lines.values()]))
     wide = {line.column for card in cards for line in card.lines if line.is_long}

@@ -18,7 +18,7 @@ from lama_core.probes.prompts.selection import (
     prompt_accuracies,
     top_k_curves,
 )
-from lama_core.probes.prompts.shortlist import make_shortlist, shortlist_verdict
+from lama_core.probes.prompts.shortlist import make_shortlist, shortlist_answers
 from lama_core.scoring.blanks import visible_part
 from lama_core.types import Fact, Prompt, Query, Relation
 
@@ -167,12 +167,12 @@ def test_the_shortlist_decides_as_the_whole_does_wherever_it_is_certain(tmp_path
     shortlist = make_shortlist(store, kept=12, drawn=6)
     for weights in ([0.4, 0.4, 0.2], [1.0, 0.0, 0.0]):
         weighted = np.array(weights, np.float32)
-        verdict = shortlist_verdict(shortlist, weighted)
+        answers = shortlist_answers(shortlist, weighted)
         whole = ensemble_answers(store, store.rows(), [Ensemble("mine", "own", weighted)])[0]
-        certain = verdict.certain
+        certain = answers.certain
         assert certain.mean() > 0.5
-        assert (verdict.first[certain] == whole["top"][certain, 0]).all()
-        assert (verdict.correct[certain] == (whole["rank_raw"][certain] == 1)).all()
+        assert (answers.first[certain] == whole["top"][certain, 0]).all()
+        assert (answers.correct[certain] == (whole["rank_raw"][certain] == 1)).all()
 
 
 def test_a_shortlist_of_everything_draws_nothing(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def is_held_out(source: str, key: str) -> bool:
     return int.from_bytes(digest[:4], "big") < HELD_OUT_SHARE * 2**32
 
 
-Parts = tuple[list[Passage], list[Passage]]
+PassageSplit = tuple[list[Passage], list[Passage]]
 """(passages to train on, held-out passages)."""
 
 Digests = tuple[set[bytes], set[bytes]]
@@ -125,14 +125,14 @@ Digests = tuple[set[bytes], set[bytes]]
 
 def _divided(
     source: CorpusSource, passages: Iterable[Passage], earlier: Digests | None = None
-) -> Parts:
+) -> PassageSplit:
     """Divide a source's passages into training and held-out passages.
 
     With `earlier`, which is updated, empty passages and duplicates within the source are excluded.
     So are passages to train on that an earlier source holds out, and the reverse. A passage that
     two sources have in the same part is kept in both: repeated facts are learnt better.
     """
-    parts: Parts = ([], [])
+    parts: PassageSplit = ([], [])
     seen: set[bytes] = set()
     for passage in passages:
         held_out = source.held_out and is_held_out(source.name, passage.key)
@@ -146,7 +146,9 @@ def _divided(
     return parts
 
 
-def _write(folder: Path, sources: Sequence[CorpusSource], parts: Sequence[Parts]) -> TrainingCorpus:
+def _write(
+    folder: Path, sources: Sequence[CorpusSource], parts: Sequence[PassageSplit]
+) -> TrainingCorpus:
     """Write the files of each source, then the word counts, and the summary last."""
     folder.mkdir(parents=True, exist_ok=True)
     summary = []

@@ -19,7 +19,7 @@ from lama_core.metrics.sentence_forms import SLOT, SentenceForms, form_of
 from tools.training.corpus.source_list import SOURCES
 from tools.training.corpus.source_passages import CorpusSource
 
-Values = dict[str, set[str | None]]
+VariableTexts = dict[str, set[str | None]]
 """Variable -> its possible fixed texts; None among them means any other value."""
 
 
@@ -80,7 +80,7 @@ def _is_path(text: ast.JoinedStr) -> bool:
     return any("/" in str(part) for part in fixed)
 
 
-def _choices(part: ast.expr, values: Values) -> list[str | None]:
+def _choices(part: ast.expr, values: VariableTexts) -> list[str | None]:
     """Return the possible texts of a part of an f-string; None is a slot."""
     if isinstance(part, ast.Constant):
         return [str(part.value)]
@@ -91,9 +91,9 @@ def _choices(part: ast.expr, values: Values) -> list[str | None]:
     return [None]
 
 
-def _values(function: ast.FunctionDef) -> Values:
+def _values(function: ast.FunctionDef) -> VariableTexts:
     """Return the possible fixed texts of the function's local variables."""
-    found: Values = defaultdict(set)
+    found: VariableTexts = defaultdict(set)
     for node in ast.walk(function):
         if isinstance(node, ast.Assign):
             for target in node.targets:
@@ -112,7 +112,7 @@ def _values(function: ast.FunctionDef) -> Values:
     return found
 
 
-def _assign(found: Values, target: ast.AST, texts: set[str | None]) -> None:
+def _assign(found: VariableTexts, target: ast.AST, texts: set[str | None]) -> None:
     if isinstance(target, ast.Name):
         found[target.id] |= texts
     elif isinstance(target, ast.Tuple):
