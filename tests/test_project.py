@@ -116,6 +116,16 @@ def private_names_of_others(tree: ast.Module) -> Iterator[str]:
             yield node.attr
 
 
+def test_a_class_name_has_one_meaning() -> None:
+    """A search for a name finds one class; the modules' private classes may share names."""
+    files: dict[str, list[Path]] = {}
+    for path in SOURCES:
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                files.setdefault(node.name, []).append(path)
+    assert {name: paths for name, paths in files.items() if len(paths) > 1} == {}
+
+
 def test_every_requirement_is_pinned() -> None:
     for name in ("requirements.txt", "tests/requirements.txt"):
         for line in (ROOT / name).read_text(encoding="utf-8").splitlines():

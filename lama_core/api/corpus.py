@@ -184,10 +184,10 @@ def find_cooccurring(
 def _files_of(corpus: str, without: Sequence[str]) -> dict[str, Path]:
     """Return the corpus's files to search, by their names without ending."""
     files = {path.stem: path for path in load_corpus(corpus).files}
-    left_out = {choose(name, list(files), "source") for name in without}
-    if left_out == files.keys():
+    excluded = {choose(name, list(files), "source") for name in without}
+    if excluded == files.keys():
         raise UserError("--without excludes every source: keep at least one")
-    return {name: path for name, path in files.items() if name not in left_out}
+    return {name: path for name, path in files.items() if name not in excluded}
 
 
 def _forms_of(corpus: str, files: Sequence[str]) -> SentenceForms:

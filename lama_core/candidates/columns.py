@@ -185,10 +185,10 @@ class OpenColumns(Columns):
 
     Attributes:
         words: The words that were looked up so far, a list.
-        left_out: Excluded words, in lower case; they get no column.
+        excluded: Words, in lower case, that get no column.
     """
 
-    left_out: frozenset[str] = frozenset()
+    excluded: frozenset[str] = frozenset()
 
     @property
     def is_full(self) -> bool:
@@ -200,7 +200,7 @@ class OpenColumns(Columns):
         return [self._found(word) for word in words]
 
     def _found(self, word: str) -> int | str:
-        if word.lower() in self.left_out:
+        if word.lower() in self.excluded:
             return NOT_A_CANDIDATE
         with _GROWING:
             if word not in self.index and isinstance(self.words, list):

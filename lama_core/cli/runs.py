@@ -143,8 +143,8 @@ runs.command(import_run)
 
 def print_exported(exported: ExportedRun) -> None:
     """Print what was written."""
-    left_out = f"; {exported.n_excluded:,} excluded rows left out" * bool(exported.n_excluded)
-    print(f"{exported.folder}: {counted(exported.n, 'row')}{left_out}")
+    excluded = f"; {exported.n_excluded:,} excluded rows left out" * bool(exported.n_excluded)
+    print(f"{exported.folder}: {counted(exported.n, 'row')}{excluded}")
 
 
 export_run = commands.make(

@@ -51,7 +51,7 @@ _HASHED_IF_SET = ("aliases", "question", "popularity")
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A line that a reader excluded. `line` counts from 1; 0 means the whole file."""
+    """A line that a reader dropped. `line` counts from 1; 0 means the whole file."""
 
     file: str
     line: int
@@ -68,7 +68,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class ReadReport:
-    """The lines that a reader excluded (`dropped`), and notes on the rest of the data."""
+    """The lines that a reader dropped, and notes on the rest of the data."""
 
     dropped: tuple[Dropped, ...] = ()
     notes: tuple[str, ...] = ()

@@ -70,15 +70,15 @@ class WordEmbedder(Protocol):
 
 @dataclass(frozen=True)
 class WithoutWords(Candidates):
-    """Candidates without some words. left_out: The words in lower case; case is ignored."""
+    """Candidates without some words. excluded: The words in lower case; case is ignored."""
 
-    left_out: frozenset[str] = frozenset()
+    excluded: frozenset[str] = frozenset()
 
     def columns(self, vocabulary: Vocabulary, places: Iterable[Place] = (AFTER_SPACE,)) -> Columns:
         columns = super().columns(vocabulary, places)
         if isinstance(columns, OpenColumns):
-            return replace(columns, left_out=self.left_out)
-        keep = np.array([word.lower() not in self.left_out for word in columns.words], dtype=bool)
+            return replace(columns, excluded=self.excluded)
+        keep = np.array([word.lower() not in self.excluded for word in columns.words], dtype=bool)
         if not keep.any():
             raise UserError(
                 f"The candidates '{self.name}' contain only words of the query. Allow them as "
@@ -187,7 +187,7 @@ def solve(
     words = frozenset(word.lower() for word in question.given)
     if words and not request.keep_query_words:
         candidates = WithoutWords(
-            candidates.name, candidates.words, candidates.fold_case, left_out=words
+            candidates.name, candidates.words, candidates.fold_case, excluded=words
         )
     columns = candidates.columns(model.vocabulary, places_of(question.query))
     answer = query_model(

@@ -168,7 +168,7 @@ def weakest(
 ) -> dict[str, float]:
     """Return relation -> mean of a measure over the runs, for the n relations with the worst mean.
 
-    Relations without facts that count are left out.
+    Relations without facts that count are excluded.
     """
     table = shown.found.by("relation")
     means = table[table["n"] > 0].groupby("relation", sort=False)[measure.column].mean().dropna()

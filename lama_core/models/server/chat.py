@@ -52,7 +52,7 @@ class ChatModel(ServedModel):
             "Its weights are on a server and can't be hashed: runs identify it by the server's "
             "URL, the model's name and the server's record of it.",
         )
-        # What is sent besides the messages; a field that the server refuses is left out.
+        # What is sent besides the messages; a field that the server refuses is omitted.
         self._fields = {"temperature": 0, "logprobs": True}
         self._limit = "max_tokens"
         self._n_more = 0  # tokens for reasoning
@@ -206,7 +206,7 @@ class ChatModel(ServedModel):
         return answered, has_reasoning, reason == "length"
 
     def _post(self, body: Mapping[str, Any], n_more: int) -> dict[str, Any]:
-        """Return the server's response; leave out or rename the fields that it refuses."""
+        """Return the server's response; omit or rename the fields that it refuses."""
         while True:
             limit, fields = self._limit, dict(self._fields)
             sent = {name: part for name, part in body.items() if name != "max_tokens"}

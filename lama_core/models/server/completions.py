@@ -126,7 +126,7 @@ class Completions:
     def describe(self) -> dict[str, Any]:
         """Return the server's record of the model; empty if the server doesn't list its models.
 
-        The date `created` is left out if it is the time of the request, as of vLLM.
+        The date `created` is omitted if it is the time of the request, as of vLLM.
 
         Raises UserError if the server lists models without this one, or can't be queried.
         """

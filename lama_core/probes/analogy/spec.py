@@ -212,16 +212,16 @@ class AnalogySpec(RunSpec, kind="analogy", version=4):
         dataset, options = self.load_data(), self.probe_options
         is_model = self.method == "model"
         plans: list[RelationPlan] = []
-        left_out: list[ExcludedRelation] = []
+        excluded: list[ExcludedRelation] = []
         for relation in map(dataset.relation, self.relations):
             try:
                 plans.append(
                     make_plan(relation, self.setting, self.probe, options, reads_sentences=is_model)
                 )
             except ProbeImpossible as error:
-                left_out.append(ExcludedRelation(relation.name, str(error)))
+                excluded.append(ExcludedRelation(relation.name, str(error)))
         if not plans:
-            reasons = " ".join(one.reason for one in left_out[:3])
+            reasons = " ".join(one.reason for one in excluded[:3])
             raise UserError(f"No relation can be probed. {reasons}")
         name = scorer.name
         missing = scorer.missing(words_of(map(dataset.relation, self.relations), options.tails))
@@ -233,7 +233,7 @@ class AnalogySpec(RunSpec, kind="analogy", version=4):
                 reasons = named_reasons(chain.from_iterable(columns))
                 raise NoFactCounts(f"Nothing can be decided with {name}: {reasons}.")
             about = (self.setting, self.probe, self.method, options)
-            details = ProbeDetails(*about, results, tuple(left_out), missing)
+            details = ProbeDetails(*about, results, tuple(excluded), missing)
             templates = (options.template if is_model else "",)
             relations = tuple(
                 RelationInfo(one.name, one.kind, "", None, templates, one.n, one.n_excluded)

@@ -135,10 +135,10 @@ class StudySpec(RunSpec, kind="study", version=6):
         for name, pool in zip(self.relations, self.pools, strict=True):
             relation = self._prepare_relation(name, pool, dataset, scorer)
             pending.append(relation)
-            for note in filter(None, (*relation.notes, relation.left_out)):
+            for note in filter(None, (*relation.notes, relation.excluded)):
                 on_note(note)
-        if all(relation.left_out for relation in pending):
-            raise UserError(pending[-1].left_out if pending else "Choose a relation to study.")
+        if all(relation.excluded for relation in pending):
+            raise UserError(pending[-1].excluded if pending else "Choose a relation to study.")
         folder = cache_dir() / "prompt-distributions"
         work = StudyWork(tuple(pending), self.study_options, folder, self.request.study.keep)
         return ScoringJob(work, lambda tables: self._finish(work, tables))
@@ -177,7 +177,7 @@ class StudySpec(RunSpec, kind="study", version=6):
                 for facts, known in ((split.train, split.train), (split.test, all_facts))
             )
         except NoFactCounts as error:
-            return PendingRelation(pool, knowledge, notes, left_out=f"{name} is excluded: {error}")
+            return PendingRelation(pool, knowledge, notes, excluded=f"{name} is excluded: {error}")
         train = train.take(limited_positions(train.facts, options.train_limit, options.seed))
         return PendingRelation(pool, knowledge, notes, train, test)
 
@@ -230,14 +230,14 @@ def load_split(
 
 @dataclass(frozen=True)
 class PendingRelation:
-    """A relation to study. left_out: Why it can't be studied; train and test are then None."""
+    """A relation to study. excluded: Why it can't be studied; train and test are then None."""
 
     pool: PromptPool
     knowledge: Knowledge
     notes: tuple[str, ...]
     train: PreparedFacts | None = None
     test: PreparedFacts | None = None
-    left_out: str = ""
+    excluded: str = ""
 
     @property
     def size(self) -> int:
@@ -263,7 +263,7 @@ class StudyWork:
     def score(self, model: BlankFiller, number: int, tick: Tick) -> pa.Table:
         """Study one relation; the table's metadata holds the relation's details as JSON."""
         relation = self.pending[number]
-        table, details = ROWS.empty_table(), {"left_out": relation.left_out}
+        table, details = ROWS.empty_table(), {"left_out": relation.excluded}
         if relation.train is not None and relation.test is not None:
             study = study_relation(
                 model,

@@ -40,7 +40,7 @@ REQUIRED = ("relation", "subject", "object")
 
 @dataclass(frozen=True, slots=True)
 class DroppedRows:
-    """Rows that an import leaves out, for one reason.
+    """Rows that an import drops, for one reason.
 
     Attributes:
         where: The first places as text: `samples_x.jsonl line 7`, `facts.csv line 3, 8, 9 …`.
@@ -81,7 +81,7 @@ class ImportedResults:
         options: Relation -> its possible answers in a fixed order, each once; {} if unknown. In a
             relation with options, each object is one of them.
         templates: Relation -> the templates that were used, with `[X]` and `[Y]`; {} if unknown.
-        dropped: The rows that were left out, a record for each reason.
+        dropped: The rows that were dropped, a record for each reason.
     """
 
     model: str

@@ -92,7 +92,7 @@ def _draw_arriving(room: Room, *, early: bool) -> None:
 
 
 def _ask_models(room: Room) -> tuple[ModelAnswers, ...]:
-    """The models' first answers; models that fail show their error and are left out."""
+    """The models' first answers; models that fail show their error and are excluded."""
     kind, request = room.question.query
     if hasattr(request, "top_k"):
         request = replace(request, top_k=max(request.top_k, N_SHOWN))

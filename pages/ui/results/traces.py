@@ -117,14 +117,14 @@ def _draw_headline(info: RunInfo, found: Traces) -> None:
     few = f" Fewer than {FEW_FACTS} facts: the intervals are wide." * (n < FEW_FACTS)
     window = "" if how.part == "states" else " in the paper's share of the layers"
     window = f" in {counted(how.window, 'layer')}" if how.window else window
-    left_out = "".join(
+    excluded = "".join(
         f" Excluded from the run, all relations together: {counted(number, 'fact')} ({reason})."
         for reason, number in found.reasons.items()
     )
     part = PARTS[how.part] if how.part != "states" else "the values of a layer (hidden states)"
     st.caption(
         f"Mean over {counted(n, 'fact')} whose right answer is the model's first answer. Restored: "
-        f"{part}{window}.{few}" + plain(left_out),
+        f"{part}{window}.{few}" + plain(excluded),
         help=f"{counted(how.draws, 'draw')} of noise on the subject for each fact.",
     )
 
