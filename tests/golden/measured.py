@@ -178,7 +178,7 @@ def bundled_studies() -> dict[str, Any]:
         relations = {}
         for name in made.relations:
             study = made.relation(name)
-            verdicts = [shortlist_answers(study.shortlist, one.weights) for one in study.ensembles]
+            answers = [shortlist_answers(study.shortlist, one.weights) for one in study.ensembles]
             relations[name] = {
                 "scores": {
                     f"{one.combination}, {one.method}": [one.micro, one.macro, one.n]
@@ -202,7 +202,7 @@ def bundled_studies() -> dict[str, Any]:
                 "curves": digest(study.curves),
                 "judged": digest(
                     (_bits(v.correct), _bits(v.certain), [study.words[c] for c in v.first.tolist()])
-                    for v in verdicts
+                    for v in answers
                 ),
             }
         found[f"{made.info.model}, {made.info.dataset}"] = relations

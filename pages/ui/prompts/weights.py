@@ -86,8 +86,8 @@ def _draw_accuracy(choice: PromptsChoice, weights: Floats) -> None:
     rows: list[dict[str, str | float]] = []
     shares = []
     for title, start in (("optimised", "optimised"), ("best prompt", "top1"), ("equal", "equal")):
-        verdict = study.judge(starting_weights(choice, start))
-        shares.append(percentage(verdict.correct.mean(), 6))
+        answers = study.judge(starting_weights(choice, start))
+        shares.append(percentage(answers.correct.mean(), 6))
         rows.append({"weights": title, "P@1": rounded(shares[-1], 1)})
     gain = percentage(accuracy, 6) - shares[0]
     st.metric(
