@@ -6,7 +6,6 @@ from dataclasses import asdict, replace
 from functools import partial
 from html import escape
 from itertools import cycle
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -189,9 +188,9 @@ def _colours(runs: Sequence[ProbeRun]) -> dict[str, str]:
     return {run.info.id: by_model[run.info.model] for run in runs}
 
 
-def _draw(figure: Figure, key: str, colours: dict[str, str], **layout: Any) -> None:
-    drawn = figures.plot(figure, colours).update_layout(**layout)
-    charts.draw_chart(drawn, key, title=figure.title)
+def _draw(figure: Figure, key: str, colours: dict[str, str], legend: bool | None = None) -> None:
+    alone = replace(figure, caption="")  # the page says below the charts what they count
+    charts.draw_ready(figures.ready(alone, colours, "png", legend=legend), key)
 
 
 def _legend(figure: Figure, colours: Mapping[str, str]) -> list[str]:
@@ -262,7 +261,7 @@ def _draw_kinds(
         with box:
             if probe in drawn:
                 figure = replace(drawn[probe], title=f"{probe}, {setting}")
-                _draw(figure, f"kinds {probe}", colours, showlegend=False)
+                _draw(figure, f"kinds {probe}", colours, legend=False)
             else:
                 st.caption(f"{probe}: not run")
     caption = (
