@@ -1,14 +1,20 @@
 """Confusion matrix of right answers and a model's first answers, as a chart and a table."""
 
+from hashlib import blake2b
+from typing import Any
+
 import streamlit as st
 
 from lama_core.metrics.confusion import N_WORDS, Confusion, confusion
 from lama_core.metrics.fact_answers import JoinedAnswers
 from lama_core.rounding import percentage
+from lama_core.runs.info import RunInfo
 from pages.ui.shared import charts
+from pages.ui.shared.cache import cached
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, draw_headline, plain
 from pages.ui.shared.run_choice import RunChoice
+from pages.ui.shared.style import theme
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND, pick
 from pages.ui.wrong_answers.filters import FactsChoice, narrow
@@ -32,7 +38,15 @@ def draw_confusion(
         help="Number of first answers. There are three quarters as many rows; the other words are "
         "grouped.",
     )
-    found = confusion(joined, rows, of=chosen.filter.of, n=int(size))
+    found, chart = _found(
+        joined,
+        rows,
+        chosen,
+        choice,
+        int(size),
+        title=f"Right and first answers of {title}",
+        footnote=choice.footnote(),
+    )
     if not found.n:
         st.info(
             f"{plain(title)} isn't scored on any of these facts. Remove a filter.",
@@ -42,23 +56,19 @@ def draw_confusion(
     with headline:
         draw_headline(found.conclusion(title))
     with st.container(key="confusion-large"):
-        points = charts.draw_chart(
-            charts.confusion(found),
-            "confusion chart",
-            title=f"Right and first answers of {title}",
-            footnote=choice.footnote(),
-            picture=choice.picture,
-        )
+        points = charts.draw_ready(chart, "confusion chart")
         st.caption(_describe(found, title))
     # On phones `style.css` shows this smaller chart instead.
     with st.container(key="confusion-small"):
-        small = confusion(joined, rows, of=chosen.filter.of, n=N_NARROW)
-        points += charts.draw_chart(
-            charts.confusion(small, narrow=True),
-            "confusion chart small",
+        small, chart = _found(
+            joined,
+            rows,
+            chosen,
+            choice,
+            N_NARROW,
             title=f"The most frequent right and first answers of {title}",
-            picture=choice.picture,
         )
+        points += charts.draw_ready(chart, "confusion chart small")
         st.caption(_describe(small, title))
     for point in points:
         gold, answer = point["customdata"][:2]
@@ -73,6 +83,35 @@ def draw_confusion(
     )
     made = choice.made() | describe_filter(chosen)
     draw_export("confusion", lambda: found.pairs, made, lines)
+
+
+def _found(
+    joined: JoinedAnswers,
+    rows: Ints,
+    chosen: FactsChoice,
+    choice: RunChoice,
+    n: int,
+    **texts: Any,
+) -> tuple[Confusion, charts.TitledChart]:
+    """Return the matrix of n words and its chart, which is kept; texts: see `charts.ready`."""
+    facts = f"{choice.ranking} {chosen.filter.of} {blake2b(rows.tobytes()).hexdigest()}"
+    texts |= {"picture": choice.picture}
+    return _made(facts, choice.runs, n, texts, theme(), joined, rows, chosen.filter.of)
+
+
+@cached(60)
+def _made(
+    facts: str,
+    infos: tuple[RunInfo, ...],
+    n: int,
+    texts: dict[str, Any],
+    theme: str,
+    _joined: JoinedAnswers,
+    _rows: Ints,
+    _of: int,
+) -> tuple[Confusion, charts.TitledChart]:
+    found = confusion(_joined, _rows, of=_of, n=n)
+    return found, charts.ready(charts.confusion(found, narrow=n == N_NARROW), **texts)
 
 
 def _describe(found: Confusion, title: str) -> str:
