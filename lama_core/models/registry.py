@@ -287,13 +287,14 @@ HARMLESS = re.compile(
 )
 LOCAL = {"local_files_only": True, "trust_remote_code": False}  # options of `from_pretrained`
 SPARE = 1 << 24  # a model may have this many values that aren't stored: positions, masks
+LoadedKind = Kind | Literal["reader"]  # a reader of passages, or a kind that fills blanks
 
 
 def load_with_transformers(
     name: str,
     folder: Path,
     auto: Any,
-    kind: Kind | Literal["reader"],
+    kind: LoadedKind,
     precision: str,
     rows: int | None = None,
 ) -> tuple[Any, Any]:
@@ -314,51 +315,71 @@ def load_with_transformers(
     from transformers import AutoTokenizer
     from transformers.utils import logging
 
-    from lama_core.models.vocabulary import TokenVocabulary
-
     logging.disable_progress_bar()
     logging.set_verbosity_error()
     dtype = _dtype(precision)
     rows = rows or int(read_folder(folder, lambda: _check_shapes(folder, auto)))
     tokenizer = read_folder(folder, lambda: AutoTokenizer.from_pretrained(folder, **LOCAL))
-    if not getattr(tokenizer, "is_fast", False):
-        raise UserError(f"{name} has no fast tokenizer: tokenizer.json is missing.")
-    if kind == "masked" and tokenizer.mask_token_id is None:
-        raise UserError(f"{name} can't fill blanks: its tokenizer has no mask token.")
-    if kind == "seq2seq" and not TokenVocabulary(tokenizer, rows).sentinels:
-        raise UserError(
-            f"{name} can't fill blanks: its tokenizer has no <extra_id_0>, the token that marks a "
-            "blank in the training texts of T5, mT5 and UMT5."
-        )
-    vocabulary = tokenizer.get_vocab()
-    unknown = [token for token in tokenizer.all_special_tokens if token not in vocabulary]
-    if unknown:
-        raise UserError(f"{name}: special token {unknown[0][:40]!r} is not in its vocabulary.")
-    beyond = [
-        token
-        for token in TokenVocabulary(tokenizer, rows).lacking
-        if token != tokenizer.pad_token or vocabulary[token] in tokenizer("a")["input_ids"]
-    ]
-    if beyond:
-        raise UserError(
-            f"{name}: its tokenizer's vocabulary is larger than the model's embedding matrix "
-            f"({rows:,} rows); {min(beyond)[:40]!r} is one of the extra tokens."
-        )
+    _check_tokenizer(name, tokenizer, kind, rows)
     device = chosen_device()
-    places = {"cpu": None, "spread": "auto"}.get(device, {"": device})
     with _without_adapter(folder) as whole:
         model, report = read_folder(
             folder,
             lambda: auto.from_pretrained(
                 whole,
                 dtype=dtype,
-                device_map=places,
+                device_map={"cpu": None, "spread": "auto"}.get(device, {"": device}),
                 use_safetensors=True,
                 output_loading_info=True,
-                ignore_mismatched_sizes=True,  # reported below, by name
+                ignore_mismatched_sizes=True,  # reported by `_check_weights`, by name
                 **LOCAL,
             ),
         )
+    _check_weights(name, report, kind, model.config.model_type)
+    if getattr(model.config, "quantization_config", None) is None:
+        for parameter in model.parameters():  # DeBERTa's query bias keeps 32 bits in any precision
+            parameter.data = parameter.data.to(dtype)
+    return model, tokenizer
+
+
+def _check_tokenizer(name: str, tokenizer: Any, kind: LoadedKind, n_rows: int) -> None:
+    """Raise UserError if a tokenizer doesn't fit the model or can't mark its blanks.
+
+    n_rows: Number of rows of the model's embedding table.
+    """
+    from lama_core.models.vocabulary import TokenVocabulary
+
+    if not getattr(tokenizer, "is_fast", False):
+        raise UserError(f"{name} has no fast tokenizer: tokenizer.json is missing.")
+    if kind == "masked" and tokenizer.mask_token_id is None:
+        raise UserError(f"{name} can't fill blanks: its tokenizer has no mask token.")
+    if kind == "seq2seq" and not TokenVocabulary(tokenizer, n_rows).sentinels:
+        raise UserError(
+            f"{name} can't fill blanks: its tokenizer has no <extra_id_0>, the token that marks a "
+            "blank in the training texts of T5, mT5 and UMT5."
+        )
+    token_ids = tokenizer.get_vocab()
+    unknown = [token for token in tokenizer.all_special_tokens if token not in token_ids]
+    if unknown:
+        raise UserError(f"{name}: special token {unknown[0][:40]!r} is not in its vocabulary.")
+    # A padding token may lack a row, unless the tokenizer writes it into texts.
+    beyond = [
+        token
+        for token in TokenVocabulary(tokenizer, n_rows).lacking
+        if token != tokenizer.pad_token or token_ids[token] in tokenizer("a")["input_ids"]
+    ]
+    if beyond:
+        raise UserError(
+            f"{name}: its tokenizer's vocabulary is larger than the model's embedding matrix "
+            f"({n_rows:,} rows); {min(beyond)[:40]!r} is one of the extra tokens."
+        )
+
+
+def _check_weights(name: str, report: Any, kind: LoadedKind, model_type: str) -> None:
+    """Raise UserError if the stored weights aren't exactly those of the configured model.
+
+    report: What transformers returns with `output_loading_info`.
+    """
     for key, stored, wanted in sorted(report["mismatched_keys"]):
         raise UserError(
             f"{name}: {key} has shape {tuple(stored)} in the weights; config.json "
@@ -373,13 +394,9 @@ def load_with_transformers(
     unexpected = sorted(key for key in report["unexpected_keys"] if not HARMLESS.search(key))
     if unexpected:
         raise UserError(
-            f"{name} has {len(unexpected)} weights that a {model.config.model_type} model doesn't "
+            f"{name} has {len(unexpected)} weights that a {model_type} model doesn't "
             f"have, such as {unexpected[0][:80]}: config.json belongs to another model."
         )
-    if getattr(model.config, "quantization_config", None) is None:
-        for parameter in model.parameters():  # DeBERTa's query bias keeps 32 bits in any precision
-            parameter.data = parameter.data.to(dtype)
-    return model, tokenizer
 
 
 @contextmanager
