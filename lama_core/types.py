@@ -4,9 +4,10 @@ All are frozen, so that a run's inputs can't change while it is made.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 RelationType = Literal["1-1", "N-1", "N-M"]
+RELATION_TYPES: tuple[RelationType, ...] = get_args(RelationType)  # in the order of columns
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from lama_core.datasets.line_reader import (
     text_list,
 )
 from lama_core.datasets.template_syntax import template_fault
-from lama_core.types import Prompt, Relation, RelationType
+from lama_core.types import RELATION_TYPES, Prompt, Relation, RelationType
 
-RELATION_TYPES: dict[str, RelationType] = {"1-1": "1-1", "N-1": "N-1", "N-M": "N-M"}
+TYPE_OF_NAME: dict[str, RelationType] = {kind: kind for kind in RELATION_TYPES}
 # Template and negated template, from LAMA's scripts/run_experiments.py.
 _GOOGLE_RE = {
     "place_of_birth": ("[X] was born in [Y] .", "[X] was not born in [Y] ."),
@@ -67,14 +67,14 @@ def _describe(name: str, row: JsonObject, faults: list[str]) -> Relation:
     prompts += [Prompt(text, "paraphrased") for text in paraphrases if usable(text)]
     negated = optional_text(row, "negated_template", "template_negated")
     type_name = optional_text(row, "type")
-    if type_name and type_name not in RELATION_TYPES:
+    if type_name and type_name not in TYPE_OF_NAME:
         faults.append(f"unknown type {type_name!r} (expected 1-1, N-1 or N-M), ignored")
     return Relation(
         name,
         "",
         optional_text(row, "label"),
         optional_text(row, "description"),
-        RELATION_TYPES.get(type_name),
+        TYPE_OF_NAME.get(type_name),
         tuple(dict.fromkeys(prompts)),
         negated if usable(negated) else None,
     )

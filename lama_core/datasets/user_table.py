@@ -26,7 +26,7 @@ import msgspec
 import orjson
 
 from lama_core.datasets.dataset import BLANK, Dataset, Dropped, make_dataset
-from lama_core.datasets.lama_relations import RELATION_TYPES
+from lama_core.datasets.lama_relations import TYPE_OF_NAME
 from lama_core.datasets.line_reader import (
     JsonObject,
     Reading,
@@ -400,9 +400,9 @@ class _RowReader:
         """Return the relation with what a row adds to it; note what it can't use of the row."""
         known = self._known(row, name)
         kind, negated = optional_text(row, "type"), optional_text(row, "negated_template")
-        if kind and kind not in RELATION_TYPES:
+        if kind and kind not in TYPE_OF_NAME:
             self._note(
-                f"{name}: the type {kind[:60]!r} is unknown; known: {', '.join(RELATION_TYPES)}"
+                f"{name}: the type {kind[:60]!r} is unknown; known: {', '.join(TYPE_OF_NAME)}"
             )
         if negated and (fault := template_fault(negated)):
             self._note(f"{name}: the negated template is not used: {fault}")
@@ -410,7 +410,7 @@ class _RowReader:
         prompts = [*known.prompts, *([Prompt(template, "user")] if template else [])]
         return replace(
             known,
-            type=known.type or RELATION_TYPES.get(kind),
+            type=known.type or TYPE_OF_NAME.get(kind),
             prompts=tuple(dict.fromkeys(prompts)),
             negated_template=known.negated_template or negated or None,
         )

@@ -27,6 +27,7 @@ from lama_core.metrics.intervals import difference_intervals, share_intervals
 from lama_core.metrics.precision_at_k import means
 from lama_core.runs.info import OWN_WORDS
 from lama_core.scoring.ranking import Ints
+from lama_core.types import RELATION_TYPES
 
 NO_TYPE = "none"
 ORIGIN = "origin"
@@ -98,8 +99,7 @@ SLICINGS: dict[str, Slicing] = {
         Slicing(
             TYPE,
             "Type of the relation in the data.",
-            {kind: {"types": (kind,)} for kind in ("1-1", "N-1", "N-M")}
-            | {NO_TYPE: {"types": ("",)}},
+            {kind: {"types": (kind,)} for kind in RELATION_TYPES} | {NO_TYPE: {"types": ("",)}},
         ),
     )
 }

@@ -15,10 +15,9 @@ from lama_core.metrics.intervals import mean_share_intervals
 from lama_core.metrics.score_tables import By
 from lama_core.published import FOLDER, OWN
 from lama_core.scoring.ranking import Ranking
-from lama_core.types import RelationType
+from lama_core.types import RELATION_TYPES, RelationType
 
 SOURCE = "TREx"
-TYPES: tuple[RelationType, ...] = ("1-1", "N-1", "N-M")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +108,7 @@ def measured_table(by: By, ranking: Ranking, *, k: int = 1) -> pd.DataFrame:
     for model in measured.models:
         groups: dict[str | None, list[MeasuredRelation]] = {}
         if by == "type":
-            groups = {kind: [] for kind in TYPES}
+            groups = {kind: [] for kind in RELATION_TYPES}
         for relation in model.relations:
             kind = about[relation.relation].type
             key = {"relation": relation.relation, "type": kind, "source": None}[by]

@@ -13,6 +13,7 @@ from lama_core.requests import option
 from lama_core.rounding import counted, percent
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, interval, share, table_of_frame, text
+from lama_core.types import RELATION_TYPES
 from lama_core.views.choice import TopRequest
 from lama_core.views.conclusions import as_share
 from lama_core.views.figure import (
@@ -27,7 +28,6 @@ from lama_core.views.figure import (
 from lama_core.views.scores import scores_of
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
-TYPES = ("1-1", "N-1", "N-M")  # in the order of columns
 COLUMNS = (
     "run",
     "model",
@@ -182,8 +182,8 @@ class TypesView(View[TypesRequest, Types]):
 
 
 def _places(types: "pd.Series[str]") -> "pd.Series[int]":
-    """Return the place of each type in the order of `TYPES`."""
-    return types.map({kind: place for place, kind in enumerate(TYPES)})
+    """Return the place of each type in the order of `RELATION_TYPES`."""
+    return types.map({kind: place for place, kind in enumerate(RELATION_TYPES)})
 
 
 def _said(line: Line, shown: Shown[TypesRequest, Types]) -> str:

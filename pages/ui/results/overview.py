@@ -16,6 +16,7 @@ from lama_core.published import LAMA, published_scores, published_table
 from lama_core.rounding import percentage
 from lama_core.runs.info import RunInfo
 from lama_core.tables import Column, Line, text
+from lama_core.types import RELATION_TYPES
 from lama_core.views.figure import Figure
 from lama_core.views.scores import (
     RunScores,
@@ -55,7 +56,6 @@ from pages.ui.shared.url_state import BOUND, drop_stale, pick
 
 ShownScores = Shown[ScoresRequest, RunScores]
 ORDERS = ("as in the data", "best first")
-TYPES = ("1-1", "N-1", "N-M")
 OVER_FACTS, OVER_RELATIONS = "mean over facts", "mean over relations"
 DEFAULT_PUBLISHED = ("BERT-base", "BERT-large")
 HELP_ON_CONCEPTNET = (
@@ -275,7 +275,7 @@ def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: ScoreMeas
 
     def describe(cell: Cell) -> str:
         source, kind = cell.line["source"], cell.line["kind"]
-        return described(cell, choice, f"{source} {kind}" if kind in TYPES else source)
+        return described(cell, choice, f"{source} {kind}" if kind in RELATION_TYPES else source)
 
     if clicked := draw_facts_button(cell, describe, "totals way"):
         open_line(choice, shown, clicked.line, clicked.column)
@@ -319,11 +319,11 @@ def _rows_of_totals(found: RunScores) -> pd.DataFrame:
     kind = rows["type"].where(has_type, rows["mean_over"].map("mean over {}".format))
     kind = kind.mask(~has_type & (rows["source"] != CONCEPTNET), OVER_RELATIONS)
     rows = rows.assign(kind=kind)
-    n_types = rows[has_type & rows["kind"].isin(TYPES)].groupby("source")["kind"].nunique()
+    n_types = rows[has_type & rows["kind"].isin(RELATION_TYPES)].groupby("source")["kind"].nunique()
     several = rows["source"].map(n_types) > 1
-    rows = rows[~has_type | (rows["kind"].isin(TYPES) & several)]
+    rows = rows[~has_type | (rows["kind"].isin(RELATION_TYPES) & several)]
     sources = list(dict.fromkeys(found.by("source")["source"]))
-    kinds = [*TYPES, OVER_RELATIONS, OVER_FACTS]
+    kinds = [*RELATION_TYPES, OVER_RELATIONS, OVER_FACTS]
     places = [
         (sources.index(source), kinds.index(kind))
         for source, kind in zip(rows["source"], rows["kind"], strict=True)

@@ -25,10 +25,12 @@ from lama_core.metrics.slices import (
     POPULARITY_HELP,
     SLICINGS,
     WORDING_SEEN,
+    Slicing,
     slicings,
 )
 from lama_core.runs.info import OWN_WORDS, RunInfo
 from lama_core.runs.tags import known_tags, read_tags
+from lama_core.types import RELATION_TYPES
 from pages.ui.shared import links, screens
 from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.run_choice import RunChoice
@@ -57,22 +59,12 @@ TAGS_HELP = (
     "adds tags to an opened fact, or to several rows at once."
 )
 NOT_IN_DATA, NO_TEXTS = "Not in the data", "Training texts unknown"
-# Field of the filter -> label, its explanation, slicing, and why there may be no values.
+# Field of the filter -> slicing whose groups are its values, and why there may be no values.
 SLICED = {
-    "origins": ("Origin", lambda: explain("Origin"), ORIGIN, NOT_IN_DATA),
-    "domains": ("Domain", lambda: explain("Domain"), DOMAIN, NOT_IN_DATA),
-    "stated": (
-        "Pair seen in training",
-        lambda: explain("Pair seen in training"),
-        PAIR_SEEN,
-        NO_TEXTS,
-    ),
-    "wording": (
-        "Wording seen in training",
-        lambda: explain("Wording seen in training"),
-        WORDING_SEEN,
-        NO_TEXTS,
-    ),
+    "origins": (ORIGIN, NOT_IN_DATA),
+    "domains": (DOMAIN, NOT_IN_DATA),
+    "stated": (PAIR_SEEN, NO_TEXTS),
+    "wording": (WORDING_SEEN, NO_TEXTS),
 }
 
 
@@ -108,12 +100,12 @@ def open_on_wrong(names: Sequence[str]) -> None:
 
 
 def choose_filters(
-    choice: RunChoice, joined: JoinedAnswers, *, both: bool = False, label: str = "Model"
+    choice: RunChoice, joined: JoinedAnswers, *, any_verdict: bool = False, label: str = "Model"
 ) -> FactsChoice:
     """Draw the filter widgets and return the choice.
 
-    both: whether the filter "Wrong in" doesn't apply to the selected model, of whose answers the
-    view shows all that it needs.
+    any_verdict: whether the view shows the right and the wrong answers of the selected model, so
+    that "Wrong in" applies to the other models only.
     label: of the field for the selected model.
     """
     names = list(choice.names)
@@ -140,38 +132,52 @@ def choose_filters(
         help="Facts with this text in the subject, an answer or the query.",
     )
     with boxes[2], st.popover("Filters", icon=":material/filter_alt:", width="stretch"):
-        left, middle = st.columns(2)
-        right = _choose_any(
-            "Right in",
-            names,
-            "right",
-            left,
-            format_func=titles.__getitem__,
-            help=f"Facts whose right answer is among the first {choice.k} of each of these models "
-            "(k is set under More options).",
+        right, wrong = _choose_right_and_wrong(choice, titles)
+        focus = choice.runs[names.index(of)]
+        slicing = slicings(joined)
+        more = (
+            _choose_kinds(choice.runs, slicing)
+            | _choose_answers(focus)
+            | _choose_facts(focus, slicing)
         )
-        wrong = _choose_any(
-            "Wrong in",
-            names,
-            "wrong",
-            middle,
-            format_func=titles.__getitem__,
-            help="Combine with **Right in** to see the facts that A gets right and B gets wrong. "
-            "Of the selected model, Confusion and Frequent answers show all answers.",
-        )
-        more = _choose_more(choice, choice.runs[names.index(of)], joined)
-    if not both:
+    if not any_verdict:
         _draw_quick(names, of, titles[of])
     chosen = AnswerFilter(
         of=names.index(of),
         k=choice.k,
         relations=choice.relations,
         right=tuple(names.index(name) for name in right),
-        wrong=tuple(names.index(name) for name in wrong if not (both and name == of)),
+        wrong=tuple(names.index(name) for name in wrong if not (any_verdict and name == of)),
         text=(text or "").strip(),
         **more,
     )
     return FactsChoice(chosen, of)
+
+
+def _choose_right_and_wrong(
+    choice: RunChoice, titles: Mapping[str, str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Draw the fields for the models that must be right and wrong; return the names of the runs."""
+    left, middle = st.columns(2)
+    right = _choose_any(
+        "Right in",
+        choice.names,
+        "right",
+        left,
+        format_func=titles.__getitem__,
+        help=f"Facts whose right answer is among the first {choice.k} of each of these models "
+        "(k is set under More options).",
+    )
+    wrong = _choose_any(
+        "Wrong in",
+        choice.names,
+        "wrong",
+        middle,
+        format_func=titles.__getitem__,
+        help="Combine with **Right in** to see the facts that A gets right and B gets wrong. "
+        "Of the selected model, Confusion and Frequent answers show all answers.",
+    )
+    return right, wrong
 
 
 def _draw_quick(names: Sequence[str], of: str, title: str) -> None:
@@ -192,26 +198,31 @@ def _draw_quick(names: Sequence[str], of: str, title: str) -> None:
                 narrow(**{"right": [], "conf": [], "of": of, **params})
 
 
-def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> dict[str, Any]:
-    """Draw the filters in the popover; return them as fields of AnswerFilter."""
-    infos = [relation for run in choice.runs for relation in run.relations]
-    types = [kind for kind in ("1-1", "N-1", "N-M") if any(r.type == kind for r in infos)]
-    types += [NO_TYPE] if any(relation.type is None for relation in infos) else []
-    sources = list(dict.fromkeys(relation.source for relation in infos))
-    slicing = slicings(joined)
+def _choose_kinds(runs: Sequence[RunInfo], slicing: Mapping[str, Slicing]) -> dict[str, Any]:
+    """Draw the filters on kinds of relations and facts; return them as fields of AnswerFilter."""
+    relations = [relation for run in runs for relation in run.relations]
+    of_relations = {relation.type for relation in relations}
+    types = [kind for kind in RELATION_TYPES if kind in of_relations]
+    types += [NO_TYPE] if None in of_relations else []
+    sources = list(dict.fromkeys(relation.source for relation in relations))
     left, right = st.columns(2)
-    found: dict[str, Any] = {
+    found = {
         "types": _choose_any("Type of relation", types, "types", left),
         "sources": _choose_any("Source", sources, "sources", right),
     }
-    for key, (label, explained, by, without) in SLICED.items():
+    for field, (by, without) in SLICED.items():
         values = [*slicing[by].slices] if by in slicing else []
         empty = "Any" if by in slicing else without
-        found[key] = _choose_any(label, values, key, help=explained(), placeholder=empty)
-    for key in ("types", "origins", "domains"):
-        found[key] = tuple("" if value == NO_TYPE else value for value in found[key])
-    if focus.has_ranks:
-        found |= _choose_range("Rank", "rank", min_value=1)
+        label = by.capitalize()
+        found[field] = _choose_any(label, values, field, help=explain(label), placeholder=empty)
+    for field in ("types", "origins", "domains"):
+        found[field] = tuple("" if value == NO_TYPE else value for value in found[field])
+    return found
+
+
+def _choose_answers(focus: RunInfo) -> dict[str, Any]:
+    """Draw the filters on the selected run's answers; return them as fields of AnswerFilter."""
+    found = _choose_range("Rank", "rank", min_value=1) if focus.has_ranks else {}
     if focus.ranks_statements:
         margin_help = (
             f"{explain('Margin')} The range excludes the lower end and includes the upper one."
@@ -239,13 +250,29 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
         bind=BOUND,
         help=explain("Kinds of wrong answers"),
     )
-    rows = right.selectbox(
+    counting = right.selectbox(
         "Facts",
         COUNTINGS,
         key="rows",
         bind=BOUND,
         help="**excluded**: facts that the selected model isn't scored on, with the reason.",
     )
+    return {
+        **found,
+        "confidence_min": float(confidence[0]),
+        "confidence_max": float(confidence[1]),
+        "wrong_kind": None if kind == ANY else cast(WrongKind, kind),
+        "gold": (gold or "").strip(),
+        "answer": (answer or "").strip(),
+        "counting": counting,
+    }
+
+
+def _choose_facts(focus: RunInfo, slicing: Mapping[str, Slicing]) -> dict[str, Any]:
+    """Draw the filters on properties of a fact; return them as fields of AnswerFilter.
+
+    focus: the selected run, which has the tags and the lists of candidates.
+    """
     counts = {
         "Right answer's frequency": ("count", SLICINGS["gold's frequency"].help),
         "Subject's words": ("words", SLICINGS["subject's words"].help),
@@ -253,6 +280,7 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
     }
     if focus.candidates == OWN_WORDS:
         counts["Number of answers"] = ("answers", ANSWERS_HELP)
+    found = {}
     for label, (name, help_text) in counts.items():
         found |= _choose_range(label, name, help_text, min_value=1)
     if POPULARITY in slicing:
@@ -271,14 +299,8 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
     tags = _choose_any("Tags", [*known, *unknown], "tag", right, help=TAGS_HELP, placeholder=empty)
     return {
         **found,
-        "confidence_min": float(confidence[0]),
-        "confidence_max": float(confidence[1]),
-        "wrong_kind": None if kind == ANY else cast(WrongKind, kind),
-        "gold": (gold or "").strip(),
-        "answer": (answer or "").strip(),
         "contained": {ANY: None, "yes": True, "no": False}[contained],
         "tags": tags,
-        "counting": rows,
     }
 
 

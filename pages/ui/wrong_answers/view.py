@@ -23,7 +23,7 @@ def draw_wrong_answers(choice: RunChoice) -> None:
     view = pick("View", VIEWS, key="view", place=views_box, label_visibility="collapsed")
     with filters:
         label = "Model for filters" if view == "Frequent answers" else "Model"
-        chosen = choose_filters(choice, joined, both=view != "Facts", label=label)
+        chosen = choose_filters(choice, joined, any_verdict=view != "Facts", label=label)
     rows = joined.select(chosen.filter)
     with active:
         draw_active(chosen, choice, joined, len(rows))
