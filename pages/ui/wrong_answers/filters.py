@@ -202,8 +202,7 @@ def _choose_kinds(runs: Sequence[RunInfo], slicing: Mapping[str, Slicing]) -> di
     """Draw the filters on kinds of relations and facts; return them as fields of AnswerFilter."""
     relations = [relation for run in runs for relation in run.relations]
     of_relations = {relation.type for relation in relations}
-    types = [kind for kind in RELATION_TYPES if kind in of_relations]
-    types += [NO_TYPE] if None in of_relations else []
+    types = [kind or NO_TYPE for kind in (*RELATION_TYPES, None) if kind in of_relations]
     sources = list(dict.fromkeys(relation.source for relation in relations))
     left, right = st.columns(2)
     found = {
@@ -280,7 +279,7 @@ def _choose_facts(focus: RunInfo, slicing: Mapping[str, Slicing]) -> dict[str, A
     }
     if focus.candidates == OWN_WORDS:
         counts["Number of answers"] = ("answers", ANSWERS_HELP)
-    found = {}
+    found: dict[str, Any] = {}
     for label, (name, help_text) in counts.items():
         found |= _choose_range(label, name, help_text, min_value=1)
     if POPULARITY in slicing:

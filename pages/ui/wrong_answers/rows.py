@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.glossary import explain
-from lama_core.metrics.fact_answers import AnswerFilter, JoinedAnswers, fallbacks
+from lama_core.metrics.fact_answers import AnswerFilter, JoinedAnswers, RunAnswers, fallbacks
 from lama_core.models.protocols import KINDS
 from lama_core.queries.blank_answers import BlankAnswer, Gold, Over, Prediction
 from lama_core.rounding import fixed, percent
@@ -108,22 +108,22 @@ def make_table(
     rows: Ints,
     of: int,
     choice: RunChoice,
-    whole: Mapping[int, Sequence[str]] | None = None,
+    whole: Mapping[int, Sequence[str]],
 ) -> pd.DataFrame:
     """Return the table on screen: each fact, and each run's first answer and gold answer's rank.
 
-    The column `tags` has the tags of run number `of`; `whole` comes from `whole_answers`.
+    The column `tags` has the tags of run number `of`. A column for the relation would be of no use
+    if one is chosen. `whole` comes from `whole_answers`; empty if answers aren't completed.
     """
     facts = joined.facts.iloc[rows]
-    labels = choice.labels
-    columns: dict[str, Any] = {
-        "subject": _subjects(facts),
-        "relation": [
-            short(labels.get(str(name), str(name)), MOST_LETTERS) for name in facts["relation"]
-        ],
-        "gold": facts["object"].astype(str).to_numpy(),
-        "gold in data": facts["object_count"].to_numpy(),
-    }
+    columns: dict[str, Any] = {"subject": _subjects(facts)}
+    if len(choice.relations) != 1:
+        columns["relation"] = [
+            short(choice.labels.get(name, name), MOST_LETTERS)
+            for name in facts["relation"].astype(str)
+        ]
+    columns["gold"] = facts["object"].astype(str).to_numpy()
+    columns["gold in data"] = facts["object_count"].to_numpy()
     if facts["prompt"].any():
         columns["query"] = facts["query"].to_numpy()  # shown only if facts have several prompts
     tags = joined.tags(of)
@@ -131,17 +131,8 @@ def make_table(
         columns["tags"] = [list(tags[row]) for row in rows]
     for number, name in enumerate(choice.names):
         run = joined.runs[number]
-        right = joined.right(number, choice.k)[rows]
-        answers = pd.Series(run.answer[rows]).astype(object)
-        if run.run.info.generates:
-            answers = answers.where(answers.notna() | np.isnan(run.rank[rows]), NO_TEXT)
-        reasons = pd.Series(run.excluded[rows]).astype(object)
-        marked = np.where(right & (choice.k == 1), answers.astype(str) + " ✓", answers)
-        if whole and number in whole:
-            longer = pd.Series(list(whole[number]), dtype=object)
-            marked = np.where(longer != "", answers.astype(str) + " → " + longer, marked)
-        excluded = ("excluded: " + reasons.astype(str)).where(reasons.notna(), None)
-        columns[f"{name} answer"] = np.where(answers.notna(), marked, excluded)
+        ticked = joined.right(number, 1)[rows] if choice.k == 1 else np.zeros(len(rows), bool)
+        columns[f"{name} answer"] = _shown_answers(run, rows, ticked, whole.get(number))
         columns[f"{name} prob"] = run.confidence[rows]
         if run.run.info.has_ranks:
             columns[f"{name} rank"] = run.rank[rows]
@@ -149,6 +140,25 @@ def make_table(
         if run.run.info.ranks_statements:
             columns[f"{name} margin"] = run.margin[rows]
     return pd.DataFrame(columns)
+
+
+def _shown_answers(
+    run: RunAnswers, rows: Ints, ticked: NDArray[np.bool_], whole: Sequence[str] | None
+) -> NDArray[np.object_]:
+    """Return a run's first answers with their marks, or why a fact is excluded.
+
+    ticked: whether the row's answer has a tick. whole: the completed words of `whole_answers`.
+    """
+    answers = pd.Series(run.answer[rows]).astype(object)
+    if run.run.info.generates:
+        answers = answers.where(answers.notna() | np.isnan(run.rank[rows]), NO_TEXT)
+    marked = np.where(ticked, answers.astype(str) + " ✓", answers)
+    if whole is not None:
+        longer = pd.Series(list(whole), dtype=object)
+        marked = np.where(longer != "", answers.astype(str) + " → " + longer, marked)
+    reasons = pd.Series(run.excluded[rows]).astype(object)
+    excluded = ("excluded: " + reasons.astype(str)).where(reasons.notna(), None)
+    return np.where(answers.notna(), marked, excluded)
 
 
 def _subjects(facts: pd.DataFrame) -> list[str]:
@@ -174,7 +184,7 @@ def draw_rows(
 
     sort_box, more_box: where to draw the choice of the order, and the switches.
     """
-    switches = more_box.container(horizontal=True)
+    several, completes = _choose_switches(choice, more_box)
     sort = sort_box.selectbox(
         "Order",
         SORTS,
@@ -182,8 +192,59 @@ def draw_rows(
         bind=BOUND,
         help=f"Uses the ranks and probabilities of {choice.titles[chosen.filter.of]}.",
     )
-    tags = visitors.may("manage")
-    several = tags and switches.toggle("Tag several", key="several")  # on phones, see style.css
+    rows = sort_rows(joined, rows, chosen.filter.of, sort)
+    key = st.query_params.get("fact", "")
+    row = find_fact(joined, key) if key and not several else None
+    # Columns without a panel, too, so that the list stays in its place while the panel is drawn.
+    with st.container(key="facts-and-panel"):
+        list_box, *panels = st.columns([1] if row is None else [3, 2], gap="medium")
+    if not len(rows):
+        st.info("No fact matches these filters. Remove one.", icon=":material/filter_alt_off:")
+        return
+    table_box = list_box.container(gap=None)
+    shown = _choose_page(rows, list_box)
+    with st.spinner("Completing the answers", show_time=True):
+        whole = whole_answers(joined, shown, choice) if completes else {}
+    table = make_table(joined, shown, chosen.filter.of, choice, whole)
+    may_tag = visitors.may("manage")
+
+    def open_row(picked: Picked) -> None:
+        if picked.rows and not several and not (may_tag and picked.ticked):
+            st.query_params["fact"] = fact_key(joined, int(shown[picked.rows[0]]))
+
+    picked = draw_table(
+        table,
+        place=table_box,
+        column_config=_config(table, choice, choice.titles[chosen.filter.of]),
+        column_order=_columns(table, choice, sort, None if row is None else chosen.of),
+        key=f"facts {hash(shown.tobytes())} {'|'.join(choice.names)}{' several' * several}",
+        on_pick=open_row,
+        picks="multi-row" if several else "rows-or-cell" if may_tag else "single-row",
+        placeholder="",
+        height=600 if len(table) > 15 else "content",
+    )
+    if may_tag:
+        with list_box:
+            if several or picked.ticked:
+                ticked = [int(shown[at]) for at in picked.rows if at < len(shown)]
+                draw_picked_tags(joined, ticked, chosen, choice)
+            else:
+                _draw_how_to_pick()
+    if row is not None:
+        with panels[0]:
+            draw_fact(joined, row, rows, chosen, choice)
+    made = choice.made() | describe_filter(chosen)
+    lines = python_of(chosen, choice)
+    draw_export("facts", lambda: joined.table(rows, choice.names), made, lines)
+
+
+def _choose_switches(choice: RunChoice, place: DeltaGenerator) -> tuple[bool, bool]:
+    """Draw the switches; return whether several facts are tagged, and answers are completed.
+
+    `style.css` shows the first one only on phones, where rows have no ticks.
+    """
+    switches = place.container(horizontal=True)
+    several = visitors.may("manage") and switches.toggle("Tag several", key="several")
     completes = any(map(cache.can_complete_words, choice.runs)) and switches.toggle(
         "Complete words",
         key="whole",
@@ -191,62 +252,27 @@ def draw_rows(
         help="A causal model's wrong answer may be only the first token of a longer word, like "
         "`new` for New York. Turn on to let the model complete the answers on this page.",
     )
-    n_pages = max(1, -(-len(rows) // PAGE_SIZE))
-    rows = sort_rows(joined, rows, chosen.filter.of, sort)
-    key = st.query_params.get("fact", "")
-    row = find_fact(joined, key) if key and not several else None
-    # Columns without a panel, too, so that the list stays in its place while the panel is drawn.
-    with st.container(key="facts-and-panel"):
-        list_box, *panels = st.columns([1] if row is None else [3, 2], gap="medium")
-    table_box = list_box.container(gap=None)
+    return several, completes
+
+
+def _choose_page(rows: Ints, place: DeltaGenerator) -> Ints:
+    """Return the rows on the chosen page of the table; draw the choice if there are several."""
+    n_pages = -(-len(rows) // PAGE_SIZE)
     page = 1
     if n_pages > 1:  # below the table, whose toolbar would cover it
-        with list_box:
+        with place:
             page = min(st.pagination(n_pages, key="page", bind=BOUND), n_pages)
-    shown = rows[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
-    with st.spinner("Completing the answers", show_time=True):
-        whole = whole_answers(joined, shown, choice) if completes else None
-    table = make_table(joined, shown, chosen.filter.of, choice, whole)
-    if len(set(table["relation"])) == 1 and len(choice.relations) == 1:
-        table = table.drop(columns="relation")
-    if not len(table):
-        st.info("No fact matches these filters. Remove one.", icon=":material/filter_alt_off:")
-        return
-    widget = f"facts {hash(shown.tobytes())} {'|'.join(choice.names)}{' several' * several}"
+    return rows[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
 
-    def open_row(picked: Picked) -> None:
-        if picked.rows and not several and not (tags and picked.ticked):
-            st.query_params["fact"] = fact_key(joined, int(shown[picked.rows[0]]))
 
-    picked = draw_table(
-        table,
-        place=table_box,
-        column_config=_config(table, choice, choice.titles[chosen.filter.of]),
-        column_order=_columns(table, "" if row is None else chosen.of, sort),
-        key=widget,
-        on_pick=open_row,
-        picks="multi-row" if several else "rows-or-cell" if tags else "single-row",
-        placeholder="",
-        height=600 if len(table) > 15 else "content",
-    )
-    if several or (tags and picked.ticked):
-        ticked = [int(shown[at]) for at in picked.rows if at < len(shown)]
-        with list_box:
-            draw_picked_tags(joined, ticked, chosen, choice)
-    elif tags:
-        with list_box.container(key="ticks"):  # not on phones, see style.css
-            st.caption(
-                "Click a fact to open it. Tick facts to tag them; Shift and a click tick all in "
-                "between."
-            )
-        with list_box.container(key="taps"):
-            st.caption("Tap a fact to open it. To tag several, turn on the switch above.")
-    if row is not None:
-        with panels[0]:
-            draw_fact(joined, row, rows, chosen, choice)
-    made = choice.made() | describe_filter(chosen)
-    lines = python_of(chosen, choice)
-    draw_export("facts", lambda: joined.table(rows, choice.names), made, lines)
+def _draw_how_to_pick() -> None:
+    with st.container(key="ticks"):  # not on phones, see style.css
+        st.caption(
+            "Click a fact to open it. Tick facts to tag them; Shift and a click tick all in "
+            "between."
+        )
+    with st.container(key="taps"):
+        st.caption("Tap a fact to open it. To tag several, turn on the switch above.")
 
 
 def _config(table: pd.DataFrame, choice: RunChoice, of: str) -> dict[str, Any]:
@@ -283,18 +309,20 @@ def _config(table: pd.DataFrame, choice: RunChoice, of: str) -> dict[str, Any]:
     return config
 
 
-def _columns(table: pd.DataFrame, of: str, sort: str) -> list[str]:
+def _columns(table: pd.DataFrame, choice: RunChoice, sort: str, opened: str | None) -> list[str]:
     """Return the columns on screen; next to an opened fact, only words of the selected run.
 
-    of: the name of this run; empty if no fact is opened. sort: the order of the rows.
+    sort: the order of the rows. opened: the name of this run; None if no fact is opened.
     """
-    hidden = (
-        " log-prob",
-        *(("gold in data",) if of or sort != BY_GOLD else ()),
-        *((" prob", " rank", " margin", " answer") if of else ()),
-    )
-    own = f"{of} answer"
-    return [name for name in map(str, table) if name == own or not name.endswith(hidden)]
+    hidden = {f"{name} log-prob" for name in choice.names}
+    if opened is not None or sort != BY_GOLD:
+        hidden.add("gold in data")
+    if opened is not None:
+        of_runs = {
+            f"{n} {what}" for n in choice.names for what in ("answer", "prob", "rank", "margin")
+        }
+        hidden |= of_runs - {f"{opened} answer"}
+    return [name for name in map(str, table) if name not in hidden]
 
 
 def _draw_neighbours(joined: JoinedAnswers, row: int, rows: Ints) -> None:
