@@ -160,6 +160,35 @@ def draw_facts_button(
     return chosen if st.button(label, icon=":material/fact_check:", key=key) else None
 
 
+Group = dict[str, dict[Any, Any]]  # run -> its row of the view's frame
+
+
+@dataclass(frozen=True)
+class _WideColumn:
+    """A column of a wide table.
+
+    Attributes:
+        name: The name in the table.
+        column: What it shows.
+        run: The run's id; "" for a column of all runs.
+        is_key: Whether it identifies the row.
+        settings: Streamlit's configuration.
+    """
+
+    name: str
+    column: Column
+    run: str
+    is_key: bool
+    settings: dict[str, Any]
+
+    def cell(self, group: Group) -> Any:
+        """Return its cell in a row: of its run, or of all runs together."""
+        if self.run:
+            return cell(self.column, group.get(self.run))
+        lines = list(group.values())
+        return cell(self.column, lines[0]) if self.is_key else _of_all(self.column, lines)
+
+
 def draw_wide(
     choice: RunChoice,
     shown: Shown[Any, Any],
@@ -192,48 +221,21 @@ def draw_wide(
         height: The height of the table.
     """
     keys = keys or shown.view.keys_of(shown)
-    groups: dict[tuple[Any, ...], dict[str, dict[Any, Any]]] = {}
-    for line in frame.to_dict("records"):
-        identity = tuple(line[name] for name in keys)
-        groups.setdefault(identity, {})[line["run"]] = line
-    of_run = [column for column in columns if column.of_run]
-    others = [column for column in columns if not column.of_run]
-    main = of_run[0].name if of_run else ""
-    places: dict[str, tuple[str, str]] = {}
-    config: dict[str, Any] = {}
-    head = [column for column in others if column.name in keys]
-    for column in others:
-        label = (labels or {}).get(column.name, "")
-        settings = configured(column, label=label, pinned=column.name in keys)
-        config[column.head] = settings | _width(widths, column)
-        places[column.head] = ("", column.name)
-    for run, title in zip(choice.runs, choice.titles, strict=True):
-        for column in of_run:
-            name = title if column.name == main else f"{title} {column.name}"
-            label = choice.heads[title] if column.name == main else column.head
-            settings = configured(column, label=label) | _width(widths, column)
-            settings["help"] = f"{column.head}, {title}. {column.help}".strip()
-            config[name] = settings
-            places[name] = (run.id, column.name)
-    grid = []
-    for at, group in enumerate(groups.values()):
-        first = next(iter(group.values()))
-        row = {column.head: cell(column, first) for column in head}
-        for name, (run_id, which) in places.items():
-            if run_id:
-                column = next(one for one in of_run if one.name == which)
-                row[name] = cell(column, group.get(run_id))
-        row |= dict(more[at] if more else {})
-        for column in others:
-            if column not in head:
-                row[column.head] = _of_all(column, group.values())
-        grid.append(row)
-    table = pd.DataFrame(grid)
-    out_of_sight = {name for name, (run_id, which) in places.items() if run_id and which in hidden}
+    groups = _groups(frame, keys)
+    wide = _wide_columns(choice, columns, keys, labels or {}, widths or {})
+    first = [one for one in wide if one.is_key or one.run]
+    last = [one for one in wide if not (one.is_key or one.run)]
+    table = pd.DataFrame(
+        {one.name: one.cell(group) for one in first}
+        | dict(extra)
+        | {one.name: one.cell(group) for one in last}
+        for group, extra in zip(groups, more or [{}] * len(groups), strict=True)
+    )
+    only_in_menu = {one.name for one in wide if one.run and one.column.name in hidden}
     picked = draw_table(
         table,
-        column_order=[name for name in map(str, table) if name not in out_of_sight],
-        column_config=config | dict(more_columns or {}),
+        column_order=[name for name in map(str, table) if name not in only_in_menu],
+        column_config={one.name: one.settings for one in wide} | dict(more_columns or {}),
         key=key,
         picks="single-cell",
         placeholder="–",
@@ -241,10 +243,48 @@ def draw_wide(
     ).cell
     if picked is None:
         return None
-    run_id, which = places.get(picked[1], ("", ""))
-    group = list(groups.values())[picked[0]]
-    line = group.get(run_id) or next(iter(group.values()))
-    return Cell(picked[0], line, which)
+    number, name = picked
+    group = groups[number]
+    run, column = next(
+        ((one.run, one.column.name) for one in wide if one.name == name), ("", "")
+    )  # "" for the cells of `more`
+    return Cell(number, group.get(run) or next(iter(group.values())), column)
+
+
+def _groups(frame: pd.DataFrame, keys: Sequence[str]) -> list[Group]:
+    """Return the rows of a wide table: the frame's rows that have the same values in `keys`."""
+    groups: dict[tuple[Any, ...], Group] = {}
+    for line in frame.to_dict("records"):
+        groups.setdefault(tuple(line[name] for name in keys), {})[line["run"]] = line
+    return list(groups.values())
+
+
+def _wide_columns(
+    choice: RunChoice,
+    columns: Sequence[Column],
+    keys: Sequence[str],
+    labels: Mapping[str, str],
+    widths: Mapping[str, int | str],
+) -> list[_WideColumn]:
+    """Return the columns of all runs, then those of each run, the first of which has its title."""
+    made = []
+    for column in columns:
+        if not column.of_run:
+            is_key = column.name in keys
+            settings = configured(column, label=labels.get(column.name, ""), pinned=is_key)
+            made.append(_WideColumn(column.head, column, "", is_key, settings))
+    for run, title in zip(choice.runs, choice.titles, strict=True):
+        of_run = [column for column in columns if column.of_run]
+        for number, column in enumerate(of_run):
+            name = f"{title} {column.name}" if number else title
+            label = column.head if number else choice.heads[title]
+            settings = configured(column, label=label)
+            settings["help"] = f"{column.head}, {title}. {column.help}".strip()
+            made.append(_WideColumn(name, column, run.id, False, settings))
+    for one in made:
+        if one.column.name in widths:
+            one.settings["width"] = widths[one.column.name]
+    return made
 
 
 def draw_rows(
@@ -357,10 +397,6 @@ def draw_whole(
     ):
         open_line(choice, shown, clicked.line, clicked.column)
     draw_view_export(choice, shown)
-
-
-def _width(widths: Mapping[str, int | str] | None, column: Column) -> dict[str, Any]:
-    return {"width": widths[column.name]} if widths and column.name in widths else {}
 
 
 def configured(
