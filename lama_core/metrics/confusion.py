@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from lama_core.metrics.fact_answers import JoinedAnswers
 from lama_core.rounding import counted, percent
+from lama_core.runs.alignment import Bools
 from lama_core.scoring.ranking import Ints
 
 N_WORDS = 20
@@ -44,6 +45,22 @@ class Confusion:
     def n(self) -> int:
         """Facts that have an answer."""
         return int(self.counts.sum())
+
+    @property
+    def is_other(self) -> Bools:
+        """Whether a cell counts pairs with a word without a label, bool [gold, answer]."""
+        others = np.ones(self.counts.shape, dtype=bool)
+        others[: len(self.golds), : len(self.answers)] = False
+        return others
+
+    @property
+    def is_right(self) -> Bools:
+        """Whether a cell's two labels are the same word, bool [gold, answer]."""
+        right = np.zeros(self.counts.shape, dtype=bool)
+        for row, gold in enumerate(self.golds):
+            for column, answer in enumerate(self.answers):
+                right[row, column] = gold.lower() == answer.lower()
+        return right
 
     def conclusion(self, title: str) -> str:
         """Return how often a run is right, and its most frequent wrong pair. title: the run's."""

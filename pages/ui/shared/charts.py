@@ -122,12 +122,13 @@ def ready(
         bool(figure.layout.showlegend)
         or sum(trace.showlegend is not False for trace in figure.data) > 1
     )
-    under = _wrapped(footnote, FOOT)
-    below = round(enlarged * (22 + 1.3 * FOOT_SIZE * len(under))) if under else 0
+    footlines = _wrapped(footnote, FOOT)
+    below = round(enlarged * (22 + 1.3 * FOOT_SIZE * len(footlines))) if footlines else 0
     height = enlarged * (figure.layout.height or 400) + below
     room = _add_title(figure, title, height, enlarged, named=named)
     top, bottom = room + (40 if named else 8), round(40 * enlarged) + below
-    if figure.layout.xaxis.side == "top":  # with the footnote
+    on_top = figure.layout.xaxis.side == "top"  # with the footnote
+    if on_top:
         bottom = 8
         if text := figure.layout.xaxis.title.text:  # below the chart's title and its buttons
             figure.update_layout(xaxis_title_text=f"\u00a0<br>{text}")
@@ -141,46 +142,58 @@ def ready(
         hoverlabel={"align": "left"},
         dragmode="zoom" if zooms else False,
     )
+    _set_fonts(figure, enlarged)
+    if footlines:
+        _add_footnote(figure, footlines, enlarged)
+    style = f"font-size:{enlarged * TITLE_SIZE}px;margin-bottom:-{room}px"
+    style += ";padding-right:7.2rem" * zooms  # a button more than `style.css` leaves room for
+    above = f'<div class="lx-title" style="{style}" aria-hidden="true">{escape(title)}</div>'
+    foot_style = f"font-size:{enlarged * FOOT_SIZE}px;margin-top:-{0 if on_top else below - 12}px"
+    foot = f'<div class="lx-foot" style="{foot_style}">{escape(footnote)}</div>'
+    return TitledChart(
+        figure, title, above, foot * bool(footlines), _settings(title, picture, zooms)
+    )
+
+
+def _set_fonts(figure: go.Figure, enlarged: float) -> None:
+    """Set the fonts of axes, scales and the legend, and the lines of the axes."""
     font: Style = {"size": enlarged * TEXT_SIZE, "color": muted_ink()}
-    axis: Style = {"zeroline": False, "gridcolor": FAINT, "automargin": True}
-    axis |= {"tickfont": font, "title": {"font": font}}
-    figure.update_xaxes(**axis).update_yaxes(**axis)
     scale: Style = {"tickfont": font, "title": {"font": font}}
+    axis: Style = {"zeroline": False, "gridcolor": FAINT, "automargin": True} | scale
+    figure.update_xaxes(**axis).update_yaxes(**axis)
     figure.update_traces(colorbar=scale, selector={"type": "heatmap"})
     figure.update_layout(legend={"font": font | {"color": ink()}})
     if enlarged != 1:
         figure.update_layout(hoverlabel={"font": {"size": enlarged * TEXT_SIZE}})
-    if under:  # hidden on the page (`style.css`), whose own line is as wide as the chart
-        size = enlarged * FOOT_SIZE
-        note = f'<span style="font-size:{size}px">{"<br>".join(map(escape, under))}</span>'
-        if _has_named_rows(figure):  # at the right edge, because the names leave little room
-            place: Style = {"x": 1, "y": 0, "xref": "paper", "yref": "paper"}
-            place |= {"xanchor": "right", "yanchor": "top", "yshift": -58 * enlarged}
-            place |= {"align": "right", "showarrow": False}
-            figure.add_annotation(text=note, font_color=muted_ink(), **place)
-        else:  # below the axis title, wherever long tick labels put it
-            title_text = "<br>".join(filter(None, (figure.layout.xaxis.title.text, note)))
-            figure.update_layout(xaxis_title_text=title_text)
-    saved: Style = {
-        "filename": title.lower().replace(" ", "-"),
-        "scale": 2 if picture == "png" else 1,
-        "width": PICTURE,
-    }
-    style = f"font-size:{enlarged * TITLE_SIZE}px;margin-bottom:-{room}px"
-    style += ";padding-right:7.2rem" * zooms  # a button more than `style.css` leaves room for
-    foot = ""
-    if under:
-        up = 0 if figure.layout.xaxis.side == "top" else below - 12
-        foot_style = f"font-size:{size}px;margin-top:-{up}px"
-        foot = f'<div class="lx-foot" style="{foot_style}">{escape(footnote)}</div>'
-    above = f'<div class="lx-title" style="{style}" aria-hidden="true">{escape(title)}</div>'
+
+
+def _add_footnote(figure: go.Figure, lines: Sequence[str], enlarged: float) -> None:
+    """Add the footnote to pictures; the page hides it (`style.css`) and has it as a text."""
+    size = enlarged * FOOT_SIZE
+    note = f'<span style="font-size:{size}px">{"<br>".join(map(escape, lines))}</span>'
+    if _has_named_rows(figure):  # at the right edge, because the names leave little room
+        place: Style = {"x": 1, "y": 0, "xref": "paper", "yref": "paper"}
+        place |= {"xanchor": "right", "yanchor": "top", "yshift": -58 * enlarged}
+        place |= {"align": "right", "showarrow": False}
+        figure.add_annotation(text=note, font_color=muted_ink(), **place)
+    else:  # below the axis title, wherever long tick labels put it
+        title_text = "<br>".join(filter(None, (figure.layout.xaxis.title.text, note)))
+        figure.update_layout(xaxis_title_text=title_text)
+
+
+def _settings(title: str, picture: str, zooms: bool) -> dict[str, Any]:
+    """Return Plotly's settings: the buttons of the chart and the file of a saved picture."""
     removed = [f"{name}2d" for name in ZOOMS if not (zooms and name == "resetScale")]
-    config = {
+    return {
         "displaylogo": False,
         "modeBarButtonsToRemove": removed,
-        "toImageButtonOptions": saved | {"format": picture},
+        "toImageButtonOptions": {
+            "filename": title.lower().replace(" ", "-"),
+            "scale": 2 if picture == "png" else 1,
+            "width": PICTURE,
+            "format": picture,
+        },
     }
-    return TitledChart(figure, title, above, foot, config)
 
 
 def _has_named_rows(figure: go.Figure) -> bool:
@@ -506,26 +519,21 @@ def confusion(found: Confusion, *, narrow: bool = False) -> go.Figure:
     is [gold, answer], with "" for the other words. narrow: short names for the other words, and no
     scale of colours.
     """
-    counts = found.counts
+    counts, others = found.counts, found.is_other
     golds = [*found.golds, *[""] * (len(counts) - len(found.golds))]
     answers = [*found.answers, *[""] * (counts.shape[1] - len(found.answers))]
     n_golds, n_answers = found.n_golds - len(found.golds), found.n_answers - len(found.answers)
     shown_golds = [short_label(gold) or f"{n_golds:,} other right answers" for gold in golds]
     shown_answers = [short_label(answer) or f"{n_answers:,} other answers" for answer in answers]
+    axes = (("right answer", shown_golds), ("first answer", shown_answers))
+    if narrow:
+        title = "rows: right answer, columns: first answer"
+        worded = [[word or "others" for word in words] for words in (golds, answers)]
+        axes = (("", worded[0]), (title, worded[1]))
     with np.errstate(divide="ignore"):
         tone = np.where(counts > 0, np.log10(counts), np.nan)
-    others = np.zeros(counts.shape, dtype=bool)
-    others[len(found.golds) :, :] = others[:, len(found.answers) :] = True
-    places = {word.lower(): at for at, word in enumerate(found.answers)}
-    right = np.zeros(counts.shape, dtype=bool)
-    for row, gold in enumerate(found.golds):
-        if gold.lower() in places:
-            right[row, places[gold.lower()]] = True
-    named = counts[~others]
-    ticks = [10**power for power in range(int(np.log10(max(1, named.max(initial=1)))) + 1)]
-    if (most := int(named.max(initial=1))) > 2 * ticks[-1]:  # else the labels would touch
-        ticks.append(most)
-    bar: Style = {"tickvals": np.log10(ticks), "ticktext": [f"{tick:,}" for tick in ticks]}
+    written = _thousands if narrow else "{:,}".format
+    texts = [[written(n) if n else "" for n in line] for line in counts]
     style: Style = {
         "texttemplate": "%{text}" if len(answers) <= MOST_NUMBERED else "",
         "zmin": 0,
@@ -533,18 +541,11 @@ def confusion(found: Confusion, *, narrow: bool = False) -> go.Figure:
         "hoverinfo": "skip",
     }
     style |= {"textfont_size": TEXT_SIZE - 1} if narrow else {}
-    written = _thousands if narrow else "{:,}".format
-    texts = [[written(n) if n else "" for n in line] for line in counts]
-    axes = (("right answer", shown_golds), ("first answer", shown_answers))
-    if narrow:
-        title = "rows: right answer, columns: first answer"
-        worded = [[word or "others" for word in words] for words in (golds, answers)]
-        axes = (("", worded[0]), (title, worded[1]))
-    bar |= {"title": {"text": "facts"}, "thickness": 12}
+    bar = _scale_of_counts(int(counts[~others].max(initial=1)))
     figure = heat_map(
         tone, texts, *axes, colorscale=COUNTED, colorbar=bar, showscale=not narrow, **style
     )
-    for which, scale in ((right, RIGHT), (others, TOTALS)):
+    for which, scale in ((found.is_right, RIGHT), (others, TOTALS)):
         cells = np.where(which, tone, np.nan)
         parts = heat_map(cells, texts, *axes, colorscale=scale, showscale=False, **style)
         figure.add_traces(parts.data)
@@ -569,6 +570,19 @@ def confusion(found: Confusion, *, narrow: bool = False) -> go.Figure:
         height=230 + 24 * len(golds),
         hoverdistance=40,
     )
+
+
+def _scale_of_counts(most: int) -> Style:
+    """Return a colour bar of numbers of facts up to `most`, whose colours are their logarithms."""
+    ticks = [10**power for power in range(int(np.log10(most)) + 1)]
+    if most > 2 * ticks[-1]:  # else the labels would touch
+        ticks.append(most)
+    return {
+        "tickvals": np.log10(ticks),
+        "ticktext": [f"{tick:,}" for tick in ticks],
+        "title": {"text": "facts"},
+        "thickness": 12,
+    }
 
 
 def _thousands(n: int) -> str:
