@@ -1,7 +1,7 @@
 """Search a corpus for a dataset's facts and probe sentences."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -137,11 +137,7 @@ def find_cooccurring(
     data = load_dataset(dataset)
     sentences = _probe_sentences(data, prompts)
     files = _files_of(corpus, without)
-    forms = _forms_of(corpus, list(files))
-    form_in = {
-        wording: () if wording[1] == SENTENCES else forms.sources_of(template_form(wording[1]))
-        for wording in sentences
-    }
+    form_in = _sources_with_form(sentences, _forms_of(corpus, list(files)))
     pairs = [(fact.subject, fact.object) for fact in data.facts]
     pair_index = PairIndex(pairs)
     sentence_index = SentenceIndex(text for texts in sentences.values() for text in texts)
@@ -195,6 +191,16 @@ def _forms_of(corpus: str, files: Sequence[str]) -> SentenceForms:
     known = load_forms(model_dir("minilm-mlm") / FORMS_FILE) if corpus == STARTER else None
     by_source = known.by_source if known else {}
     return SentenceForms({name: forms for name, forms in by_source.items() if name in files})
+
+
+def _sources_with_form(
+    wordings: Iterable[Wording], forms: SentenceForms
+) -> dict[Wording, tuple[str, ...]]:
+    """Return the sources that have each wording's sentence form."""
+    return {
+        wording: () if wording[1] == SENTENCES else forms.sources_of(template_form(wording[1]))
+        for wording in wordings
+    }
 
 
 def _probe_sentences(data: Dataset, prompts: str) -> dict[Wording, list[str]]:

@@ -133,14 +133,7 @@ def trace(
     }[part]
     width = 1 if part == "states" else window or max(1, round(n_layers * WINDOW_SHARE))
     ids = torch.tensor([encoded.token_ids])
-    with model.passing():
-        plain = model.text_embeddings(ids.to(model.device)).clone()
-        weight = model.text_embeddings.weight
-        scale = plain.norm() / weight[ids[0].to(weight.device)].norm()  # Gemma's isn't 1
-    noise = NOISE * float(scale * weight.float().std())
-    drawn = np.random.RandomState(seed).randn(draws, len(subject), plain.shape[2])
-    corrupted = plain.repeat(draws, 1, 1)
-    corrupted[:, list(subject)] += torch.from_numpy(noise * drawn).to(plain)
+    corrupted, noise = _corrupt(model, ids, subject, draws, seed)
     clean, prob = run_or_refuse(lambda: _clean_pass(model, ids, encoded, word, restored))
     shared = Pass(
         model, ids, model.read_at(encoded), tuple(word), layers, restored, corrupted, clean
@@ -169,9 +162,8 @@ def trace(
         for one, prob_here in zip(some, found.tolist(), strict=True):
             values[one.row, one.draw, one.token] = prob_here
         tick(first + len(some), len(restorations))
-    used = np.flatnonzero(np.isfinite(values).all((0, 2)))
-    if not len(used):
-        used = np.array([0])
+    finished = np.flatnonzero(np.isfinite(values).all((0, 2)))
+    used = finished if len(finished) else np.array([0])
     return Trace(
         prob=prob,
         corrupted=float(wrong.numpy()[used].mean()),
@@ -180,6 +172,21 @@ def trace(
         window=width,
         draws=len(used),
     )
+
+
+def _corrupt(
+    model: HookedModel, ids: torch.Tensor, subject: Sequence[int], draws: int, seed: int
+) -> tuple[torch.Tensor, float]:
+    """Return the embeddings with noise on the subject, [draw, token, dim], and the noise's SD."""
+    with model.passing():
+        plain = model.text_embeddings(ids.to(model.device)).clone()
+        weight = model.text_embeddings.weight
+        scale = plain.norm() / weight[ids[0].to(weight.device)].norm()  # Gemma's isn't 1
+    noise = NOISE * float(scale * weight.float().std())
+    drawn = np.random.RandomState(seed).randn(draws, len(subject), plain.shape[2])
+    corrupted = plain.repeat(draws, 1, 1)
+    corrupted[:, list(subject)] += torch.from_numpy(noise * drawn).to(plain)
+    return corrupted, noise
 
 
 def _clean_pass(
