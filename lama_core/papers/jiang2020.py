@@ -335,7 +335,7 @@ def _divergence(studies: Studies, model: str) -> Iterator[Item]:
     found = analyses.measure_divergence(pairs)
     points = Series(
         model,
-        tuple(_bin_of(pair.distance) for pair in pairs),
+        tuple(_bin_label(pair.bin_number) for pair in pairs),
         tuple(100 * pair.divergence for pair in pairs),
     )
     title = f"Divergence of two prompts by edit distance, {model}"
@@ -364,9 +364,8 @@ def _divergence(studies: Studies, model: str) -> Iterator[Item]:
     )
 
 
-def _bin_of(distance: float) -> str:
-    """Return the label of a distance's bin, as in `analyses.measure_divergence`."""
-    number = max(0, int(np.ceil(distance * analyses.N_BINS - 1e-9)) - 1)
+def _bin_label(number: int) -> str:
+    """Return the label of a bin of `analyses.measure_divergence`."""
     return f"{number / analyses.N_BINS:.1f} to {(number + 1) / analyses.N_BINS:.1f}"
 
 

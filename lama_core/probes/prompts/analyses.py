@@ -11,6 +11,7 @@ Departure: Parts of speech of prompts
 Departure: Another model's weights
 """
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -68,6 +69,11 @@ class PromptPair:
     second: str
     distance: float
     divergence: float
+
+    @property
+    def bin_number(self) -> int:
+        """Index of the bin of `measure_divergence` that includes the distance."""
+        return max(0, math.ceil(self.distance * N_BINS - 1e-9) - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +149,7 @@ def measure_divergence(pairs: Sequence[PromptPair]) -> Divergence:
     """
     distances = np.array([pair.distance for pair in pairs])
     values = np.array([pair.divergence for pair in pairs])
-    bin_numbers = np.clip(np.ceil(distances * N_BINS - 1e-9).astype(int) - 1, 0, N_BINS - 1)
+    bin_numbers = np.array([pair.bin_number for pair in pairs], dtype=int)
     bins = []
     for number in range(N_BINS):
         inside = values[bin_numbers == number]

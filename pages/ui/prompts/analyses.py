@@ -1,6 +1,7 @@
 """Analyses of prompts: divergence by edit distance, and ensembles weighted by other models."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,9 @@ from lama_core.papers.jiang2020_scores import PAPER
 from lama_core.probes.prompts.analyses import (
     DISTANCES,
     AnalyseRequest,
+    Distance,
+    Divergence,
+    PromptPair,
     measure_divergence,
     prompt_pairs,
     transfer_weights,
@@ -57,35 +61,14 @@ def draw_analyses(choice: PromptsChoice, place: DeltaGenerator) -> None:
         pair for study in studies for pair in prompt_pairs(study, choice.combination, distance)
     ]
     found = measure_divergence(pairs)
-    correlation = "none" if math.isnan(found.correlation) else fixed(found.correlation, 2)
-    of_paper = published_correlation(distance)
-    said = f"Pearson's correlation {correlation}"
-    if of_paper is not None:
-        said += f" ({fixed(of_paper, 2)} in the paper, on other models and facts)"
-    if found.n_pairs < LEAST_PAIRS:
-        said = f"Too few prompts to tell: {counted(found.n_pairs, 'pair')}"
-    n_relations = counted(len(studies), "relation")
     st.markdown(
-        f"**Do prompts with a larger edit distance get different facts right?** {said}",
+        "**Do prompts with a larger edit distance get different facts right?** "
+        f"{_answer(found, distance)}",
         help=explain("Divergence"),
     )
-    figure = go.Figure()
-    for number, bin_ in enumerate(found.bins):
-        values = [100 * pair.divergence for pair in pairs if _in_bin(pair.distance, number)]
-        figure.add_box(
-            y=values,
-            name=f"{bin_.low:.1f} – {bin_.high:.1f}<br>{counted(len(values), 'pair')}",
-            **charts.box_colours(choice.colour),
-            boxmean=True,
-            showlegend=False,
-            boxpoints=False,
-        )
-    figure.update_xaxes(title=f"edit distance of two prompts, {SCALES[distance]}", type="category")
-    figure.update_yaxes(
-        title="divergence: % of test facts that only one gets right", rangemode="tozero"
-    )
+    n_relations = counted(len(studies), "relation")
     charts.draw_chart(
-        figure.update_layout(height=340),
+        _divergence_chart(pairs, found, distance, choice.colour),
         "divergence chart",
         title=f"Divergence by edit distance, {n_relations}",
         footnote=f"{title_of(choice.info.model)} on {choice.info.dataset}, "
@@ -109,15 +92,46 @@ def draw_analyses(choice: PromptsChoice, place: DeltaGenerator) -> None:
     )
 
 
+def _answer(found: Divergence, distance: Distance) -> str:
+    """Return the correlation of divergence and edit distance, with the paper's."""
+    if found.n_pairs < LEAST_PAIRS:
+        return f"Too few prompts to tell: {counted(found.n_pairs, 'pair')}"
+    correlation = "none" if math.isnan(found.correlation) else fixed(found.correlation, 2)
+    of_paper = published_correlation(distance)
+    if of_paper is None:
+        return f"Pearson's correlation {correlation}"
+    return (
+        f"Pearson's correlation {correlation} ({fixed(of_paper, 2)} in the paper, on other models "
+        "and facts)"
+    )
+
+
+def _divergence_chart(
+    pairs: Sequence[PromptPair], found: Divergence, distance: Distance, colour: str
+) -> go.Figure:
+    """Return a chart with a box for the divergence of the pairs in each bin of distance."""
+    figure = go.Figure()
+    for number, bin_ in enumerate(found.bins):
+        values = [100 * pair.divergence for pair in pairs if pair.bin_number == number]
+        figure.add_box(
+            y=values,
+            name=f"{bin_.low:.1f} – {bin_.high:.1f}<br>{counted(len(values), 'pair')}",
+            **charts.box_colours(colour),
+            boxmean=True,
+            showlegend=False,
+            boxpoints=False,
+        )
+    figure.update_xaxes(title=f"edit distance of two prompts, {SCALES[distance]}", type="category")
+    figure.update_yaxes(
+        title="divergence: % of test facts that only one gets right", rangemode="tozero"
+    )
+    return figure.update_layout(height=340)
+
+
 def _share_of(share: float, n: int) -> str:
     """A share of n facts with its 95 % interval."""
     ends = share_intervals(np.array(round(share * n)), np.array(n))
     return f"{percent(share)} % ({percent(float(ends.low))} to {percent(float(ends.high))})"
-
-
-def _in_bin(distance: float, number: int) -> bool:
-    """Whether a distance from 0 to 1 is in bin `number` of five bins of equal width."""
-    return max(0, math.ceil(distance * 5 - 1e-9) - 1) == number
 
 
 def _draw_transfer(choice: PromptsChoice) -> None:
