@@ -11,7 +11,7 @@ A chat server ranks no candidates: `batch_texts` makes its answers.
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -345,6 +345,29 @@ def _line(number: int, text: str, gold: str) -> BatchLine:
     return line
 
 
+def _sort_lines(
+    model: BlankFiller, lines: Sequence[BatchLine], options: Mapping[str, Any]
+) -> tuple[dict[int, LineAnswer], list[int], list[int]]:
+    """Return why lines have no answer, and the rows to query one at a time and together.
+
+    options: Those of `rescores`.
+    """
+    faults: dict[int, LineAnswer] = {}
+    alone: list[int] = []
+    together: list[int] = []
+    for row, line in enumerate(lines):
+        if line.fault:
+            faults[row] = LineAnswer(fault=line.fault)
+            continue
+        try:
+            is_slow = rescores(model, line.query(), gold=line.gold, **options)
+        except UserError as error:
+            faults[row] = LineAnswer(fault=str(error))
+        else:
+            (alone if is_slow else together).append(row)
+    return faults, alone, together
+
+
 def fill_lines(
     model: BlankFiller,
     lines: Sequence[BatchLine],
@@ -375,19 +398,7 @@ def fill_lines(
     until = limits.until()
     columns = columns or candidates.columns(model.vocabulary, _places(lines))
     shared: dict[str, Any] = {"context": context, "columns": columns, "limits": limits}
-    answers: dict[int, LineAnswer] = {}
-    together: list[int] = []
-    alone: list[int] = []
-    for row, line in enumerate(lines):
-        if line.fault:
-            answers[row] = LineAnswer(fault=line.fault)
-            continue
-        try:
-            is_slow = rescores(model, line.query(), gold=line.gold, **shared)
-        except UserError as error:
-            answers[row] = LineAnswer(fault=str(error))
-            continue
-        (alone if is_slow else together).append(row)
+    answers, alone, together = _sort_lines(model, lines, shared)
 
     def query_together(rows: Sequence[int]) -> list[LineAnswer]:
         queries, golds = [lines[row].query() for row in rows], [lines[row].gold for row in rows]

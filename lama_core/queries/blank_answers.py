@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.candidates.spelling import Place, Spelling, places_of
@@ -392,32 +393,13 @@ def query_model(
         raise UserError(f"top-k is {top_k}: choose a number from 1 to {MAX_TOP_K}.")
     used = choose_context(model, query, context)
     columns = columns or candidates.columns(model.vocabulary, places_of(query))
-    golds, started = gold_answers(gold, query.n_blanks), time.monotonic()
+    golds = gold_answers(gold, query.n_blanks)
     scorer = _BlankScorer(
         model, columns, used, top_k, renormalise, n_rescored, limits, limits.until()
     )
-    kind = KINDS[model.kind]
-    blanks: list[BlankAnswer] = []
-
-    def report(answer: BlankAnswer) -> None:
-        if on_first:
-            on_first(_model_answer(model, used, columns, [*blanks, answer]))
-
-    if kind.fills_together:
-        blanks = scorer.answers(query, golds, to_end=True)
-    else:
-        left = query.parts[0]
-        for number, right in enumerate(query.parts[1:]):
-            limits.check_time(started, number, query.n_blanks, model.name)
-            until = limits.until(started, (number + 1) / query.n_blanks)
-            later = query.parts[number + 2 :]
-            parts = (left, right, *later) if kind.sees_both else (left, right)
-            to_end = kind.sees_both or not later
-            blanks += replace(scorer, until=until).answers(
-                Query(parts), golds[number : number + 1], to_end, on_first and report
-            )
-            left = left + blanks[-1].predictions[0].token + right
-    return _model_answer(model, used, columns, blanks)
+    if KINDS[model.kind].fills_together:
+        return scorer.model_answer(scorer.answers(query, golds, to_end=True))
+    return scorer.model_answer(_fill_in_turn(scorer, query, golds, on_first))
 
 
 @dataclass(frozen=True, slots=True)
@@ -432,6 +414,16 @@ class _BlankScorer:
     n_rescored: int
     limits: Limits
     until: float
+
+    def model_answer(self, blanks: Sequence[BlankAnswer]) -> ModelAnswer:
+        """Return the answers at each blank, with what is true of the model."""
+        return ModelAnswer(
+            context=self.context,
+            n_candidates=len(self.columns.words),
+            blanks=tuple(blanks),
+            notes=tuple(self.model.notes),
+            **model_fields(self.model),
+        )
 
     def answers(
         self,
@@ -497,34 +489,49 @@ class _BlankScorer:
         self, query: Query, blank: int, encoded: Encoded, scores: Scores, word: str | None
     ) -> BlankAnswer:
         """Return the answers at one blank, given its scores and its gold answer (`word`)."""
-        row = scores.log_probs
-        gold = self._gold(query, blank, encoded, scores, word) if word else None
+        log_probs = scores.log_probs
         n_listed = None if scores.n_listed is None else int(scores.n_listed[0])
-        beyond = False
-        if gold is not None and scores.floor is not None and not encoded.suffix:
-            beyond = gold.log_prob is None or gold.log_prob < float(scores.floor[0])
-        outside = None
-        if not encoded.suffix and not self.columns.is_full and n_listed is None:
-            outside = max(0.0, 1 - float(np.exp(np.logaddexp.reduce(row[0]))))
+        gold = self._gold(query, blank, encoded, scores, word) if word else None
+        added = gold.log_prob if gold and not gold.in_candidates else None
+        outside, gold_beyond, n_wanted = None, False, None
         over: Over = "vocabulary"
         n_over: int | None = self.model.vocabulary.size or None
-        n_wanted: int | None = None
-        added = gold.log_prob if gold and not gold.in_candidates else None
         if encoded.suffix:
-            n_done = int(np.isfinite(row).sum())
+            n_done = int(np.isfinite(log_probs).sum())
             over, n_over = "rescored", n_done + (added is not None)
-            n_best = min(encoded.n_rescored, row.shape[1])
-            cut = n_done < n_best and (n_listed is None or time.monotonic() > encoded.until)
-            n_wanted = n_best if cut else None
-            row = row if added is None else row + _log_rest(added)
-        elif self.renormalise:
-            over, n_over = "candidates", row.shape[1] + (added is not None)
-            total = float(np.logaddexp.reduce(row[0]))
-            total = total if added is None else float(np.logaddexp(total, added))
-            row = row - np.float32(total)
-            if gold is not None and gold.log_prob is not None:
-                gold = replace(gold, log_prob=gold.log_prob - total)
-        best = best_candidates(row, min(self.top_k, row.shape[1]), order=scores.order)
+            n_best = min(encoded.n_rescored, log_probs.shape[1])
+            if n_done < n_best and (n_listed is None or time.monotonic() > encoded.until):
+                n_wanted = n_best
+            if added is not None:
+                log_probs = log_probs + _log_rest(added)
+        else:
+            gold_beyond = gold is not None and _is_beyond(gold, scores)
+            if not self.columns.is_full and n_listed is None:
+                outside = max(0.0, 1 - float(np.exp(np.logaddexp.reduce(log_probs[0]))))
+            if self.renormalise:
+                over, n_over = "candidates", log_probs.shape[1] + (added is not None)
+                log_probs, gold = _over_candidates(log_probs, gold)
+        return BlankAnswer(
+            self._predictions(log_probs, scores),
+            gold,
+            over,
+            n_over,
+            asked=query.text(),
+            outside=outside,
+            first=self._likeliest_token(scores),
+            n_wanted=n_wanted,
+            n_listed=n_listed,
+            gold_beyond=gold_beyond,
+        )
+
+    def _predictions(
+        self, log_probs: NDArray[np.float32], scores: Scores
+    ) -> tuple[Prediction, ...]:
+        """Return the best candidates; raise UserError if none has a probability.
+
+        log_probs: Log-probabilities over the words of the answer, float32 [1, candidate].
+        """
+        best = best_candidates(log_probs, min(self.top_k, log_probs.shape[1]), order=scores.order)
         found = zip(best.columns[0].tolist(), best.log_probs[0].tolist(), strict=True)
         predictions = tuple(
             Prediction(rank, self.columns.words[column], value, float(np.exp(value)))
@@ -532,27 +539,20 @@ class _BlankScorer:
             if np.isfinite(value)
         )
         if not predictions:
+            n_listed = 0 if scores.n_listed is None else int(scores.n_listed[0])
             raise UserError(
-                f"{self.model.name} returned {n_listed or 0:,} tokens, and none of them is a "
+                f"{self.model.name} returned {n_listed:,} tokens, and none of them is a "
                 "candidate: choose other candidates, or 'full'."
             )
-        first = None  # the likeliest of all tokens, if it may be outside the candidates
-        if not (scores.first is None or scores.first_log_probs is None or self.columns.is_full):
-            token = self.model.vocabulary.show_text([int(scores.first[0])])[0]
-            value = float(scores.first_log_probs[0])
-            first = Prediction(1, token, value, float(np.exp(value)))
-        return BlankAnswer(
-            predictions,
-            gold,
-            over,
-            n_over,
-            asked=query.text(),
-            outside=outside,
-            first=first,
-            n_wanted=n_wanted,
-            n_listed=n_listed,
-            gold_beyond=beyond,
-        )
+        return predictions
+
+    def _likeliest_token(self, scores: Scores) -> Prediction | None:
+        """Return the likeliest of all tokens; None if it is a candidate anyway, or unknown."""
+        if scores.first is None or scores.first_log_probs is None or self.columns.is_full:
+            return None
+        token = self.model.vocabulary.show_text([int(scores.first[0])])[0]
+        value = float(scores.first_log_probs[0])
+        return Prediction(1, token, value, float(np.exp(value)))
 
     def _with_complete_words(
         self, answer: BlankAnswer, place: Place, encoded: Encoded, scores: Scores
@@ -589,6 +589,50 @@ class _BlankScorer:
         others = row[0] + _log_rest(score.log_prob) if encoded.suffix else row[0]
         rank = 1 + int(np.count_nonzero(others > score.log_prob))
         return Gold(gold, rank, score.log_prob, score.pieces, False)
+
+
+def _fill_in_turn(
+    scorer: _BlankScorer, query: Query, golds: Sequence[str | None], on_first: OnAnswer | None
+) -> list[BlankAnswer]:
+    """Return the answers at the blanks, from left to right, with the best in the earlier ones."""
+    kind, limits, started = KINDS[scorer.model.kind], scorer.limits, time.monotonic()
+    blanks: list[BlankAnswer] = []
+
+    def report(answer: BlankAnswer) -> None:
+        if on_first:
+            on_first(scorer.model_answer([*blanks, answer]))
+
+    left = query.parts[0]
+    for number, right in enumerate(query.parts[1:]):
+        limits.check_time(started, number, query.n_blanks, scorer.model.name)
+        until = limits.until(started, (number + 1) / query.n_blanks)
+        later = query.parts[number + 2 :]
+        parts = (left, right, *later) if kind.sees_both else (left, right)
+        to_end = kind.sees_both or not later
+        blanks += replace(scorer, until=until).answers(
+            Query(parts), golds[number : number + 1], to_end, on_first and report
+        )
+        left = left + blanks[-1].predictions[0].token + right
+    return blanks
+
+
+def _is_beyond(gold: Gold, scores: Scores) -> bool:
+    """Whether a server lists the likeliest tokens only, without the gold answer."""
+    return scores.floor is not None and (
+        gold.log_prob is None or gold.log_prob < float(scores.floor[0])
+    )
+
+
+def _over_candidates(
+    log_probs: NDArray[np.float32], gold: Gold | None
+) -> tuple[NDArray[np.float32], Gold | None]:
+    """Return log-probabilities normalised over the candidates and the gold answer, and its own."""
+    total = float(np.logaddexp.reduce(log_probs[0]))
+    if gold is not None and gold.log_prob is not None:
+        if not gold.in_candidates:
+            total = float(np.logaddexp(total, gold.log_prob))
+        gold = replace(gold, log_prob=gold.log_prob - total)
+    return log_probs - np.float32(total), gold
 
 
 def _check_pieces(model: BlankFiller, word: str, place: Place) -> None:
@@ -722,16 +766,7 @@ def query_in_batches(
         rest = found[number].predictions[1:]
         found[number] = replace(found[number], predictions=(replace(item, begins=word), *rest))
     return tuple(
-        _model_answer(model, used, columns, [found[number]]) for number, used in enumerate(contexts)
-    )
-
-
-def _model_answer(
-    model: BlankFiller, context: Context, columns: Columns, blanks: Sequence[BlankAnswer]
-) -> ModelAnswer:
-    n, notes = len(columns.words), tuple(model.notes)
-    return ModelAnswer(
-        context=context, n_candidates=n, blanks=tuple(blanks), notes=notes, **model_fields(model)
+        scorers[used].model_answer([found[number]]) for number, used in enumerate(contexts)
     )
 
 

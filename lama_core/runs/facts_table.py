@@ -91,10 +91,24 @@ SCHEMA = pa.schema(
 )
 
 
-def make_column(values: Sequence[Any] | None, n_rows: int, kind: pa.DataType) -> pa.Array:
-    """Make a table column from plain values; None makes a column of nulls."""
+def make_facts_table(
+    columns: Mapping[str, Sequence[Any] | pa.Array | None],
+    n_rows: int,
+    schema: pa.Schema = SCHEMA,
+) -> pa.Table:
+    """Return a table with the schema's columns; one that isn't given has nulls."""
+    arrays = [make_column(columns.get(field.name), n_rows, field.type) for field in schema]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def make_column(
+    values: Sequence[Any] | pa.Array | None, n_rows: int, kind: pa.DataType
+) -> pa.Array:
+    """Return a column of the type `kind`; None makes a column of nulls."""
     if values is None:
         return pa.nulls(n_rows, kind)
+    if isinstance(values, pa.Array):
+        return values.cast(kind)
     if pa.types.is_dictionary(kind):
         return pa.array(values, pa.string()).dictionary_encode().cast(kind)
     return pa.array(values, kind)

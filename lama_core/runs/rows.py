@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from lama_core.candidates.spelling import OpenVocabulary, Vocabulary
-from lama_core.runs.facts_table import SCHEMA, make_column
+from lama_core.runs.facts_table import make_facts_table
 from lama_core.scoring.preparation import Prepared, subword_counts
 from lama_core.scoring.queries import BLANK, Knowledge
 from lama_core.scoring.ranking import NO_COLUMN
@@ -65,25 +65,6 @@ def make_rows(
     facts = [question.fact for question in questions]
     first, first_filtered = scored["top"][:, 0], scored["first_filtered"]
     first_words = [words[column] if column >= 0 else None for column in first]
-    keys = {
-        questions[row].relation.name: segment.columns.candidate
-        for segment in prepared.segments
-        for row in segment.rows.tolist()
-    }
-    # Relation -> its objects, spelled as the candidates.
-    objects = {name: frozenset(map(key, knowledge.counts[name])) for name, key in keys.items()}
-    is_valid: list[bool | None] = []
-    is_object: list[bool | None] = []
-    for question, word in zip(questions, first_words, strict=True):
-        if word is None:  # not scored, or the model gave no answer
-            is_valid.append(None)
-            is_object.append(None)
-            continue
-        relation = question.relation.name
-        key = keys[relation]
-        valid = set(map(key, knowledge.valid(question.fact)))
-        is_valid.append(word != key(question.fact.object) and word in valid)
-        is_object.append(word in objects[relation])
     known = None if isinstance(vocabulary, OpenVocabulary) else vocabulary
     subjects = [fact.subject for fact in facts]
     columns: dict[str, Any] = {
@@ -98,19 +79,43 @@ def make_rows(
         "first_filtered_log_prob": pa.array(
             scored["first_filtered_log_prob"], mask=first_filtered < 0
         ),
-        "first_is_valid": is_valid,
-        "first_is_object": is_object,
+        **_judge_first(prepared, first_words, knowledge),
         **count_columns(facts, knowledge),
         "subject_pieces": subword_counts(subjects, known) if known else [None] * len(subjects),
         "top_words": _fixed(_top_words(words, scored["top"].ravel()), done),
         "top_log_probs": _fixed(pa.array(scored["top_log_probs"].ravel()), done),
     }
-    arrays = []
-    for name, kind in zip(SCHEMA.names, SCHEMA.types, strict=True):
-        column = columns[name]
-        is_array = isinstance(column, pa.Array)
-        arrays.append(column.cast(kind) if is_array else make_column(column, len(facts), kind))
-    return pa.Table.from_arrays(arrays, schema=SCHEMA)
+    return make_facts_table(columns, len(facts))
+
+
+def _judge_first(
+    prepared: Prepared, first_words: Sequence[str | None], knowledge: Knowledge
+) -> dict[str, list[bool | None]]:
+    """Return whether each first answer is another valid object, or an object of the relation.
+
+    None: the question isn't scored, or the model gave no answer. Words are compared as the
+    candidates of their relation are spelled.
+    """
+    questions = prepared.questions
+    spell = {
+        questions[row].relation.name: segment.columns.candidate
+        for segment in prepared.segments
+        for row in segment.rows.tolist()
+    }
+    objects = {name: frozenset(map(key, knowledge.counts[name])) for name, key in spell.items()}
+    is_valid: list[bool | None] = []
+    is_object: list[bool | None] = []
+    for question, word in zip(questions, first_words, strict=True):
+        if word is None:
+            is_valid.append(None)
+            is_object.append(None)
+            continue
+        relation = question.relation.name
+        key = spell[relation]
+        valid = set(map(key, knowledge.valid(question.fact)))
+        is_valid.append(word != key(question.fact.object) and word in valid)
+        is_object.append(word in objects[relation])
+    return {"first_is_valid": is_valid, "first_is_object": is_object}
 
 
 def _gather(

@@ -33,7 +33,7 @@ from lama_core.probes.analogy.instances import (
 from lama_core.probes.analogy.scorers import UNKNOWN, OnDone, PairScorer
 from lama_core.queries.analogy_templates import fill_template, resolve_template
 from lama_core.queries.pairs import Pair
-from lama_core.runs.facts_table import SCHEMA, make_column
+from lama_core.runs.facts_table import SCHEMA, make_facts_table
 
 EPOCHS = 100
 Labelled = tuple[NDArray[np.float32], NDArray[np.bool_]]
@@ -216,10 +216,8 @@ def pair_from_text(text: str) -> Pair:
 
 def make_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
     """Return the rows as a table; missing values become null."""
-    arrays = [
-        make_column([row.get(field.name) for row in rows], len(rows), field.type) for field in ROWS
-    ]
-    return pa.Table.from_arrays(arrays, schema=ROWS)
+    columns = {name: [row.get(name) for row in rows] for name in ROWS.names}
+    return make_facts_table(columns, len(rows), ROWS)
 
 
 def classify(

@@ -38,7 +38,7 @@ from lama_core.queries.question_prompts import (
     question_of,
     shuffle_facts,
 )
-from lama_core.runs.facts_table import SCHEMA, UNRANKED, make_column
+from lama_core.runs.facts_table import UNRANKED, make_facts_table
 from lama_core.runs.info import GENERATION, RelationInfo
 from lama_core.runs.rows import count_columns, fact_columns
 from lama_core.runs.spec import Finished, RunSpec, ScoringJob
@@ -301,11 +301,7 @@ def make_rows(
         ],
         **count_columns(facts, knowledge),
     }
-    arrays = [
-        make_column(columns.get(name), len(rows), kind)
-        for name, kind in zip(SCHEMA.names, SCHEMA.types, strict=True)
-    ]
-    table = pa.Table.from_arrays(arrays, schema=SCHEMA)
+    table = make_facts_table(columns, len(rows))
     more: dict[str, pa.Array] = {
         "answer": pa.array([one["text"] if one else None for one in found], pa.string()),
         "answer_tokens": pa.array([one["n_tokens"] if one else None for one in found], pa.int16()),
