@@ -562,69 +562,78 @@ def draw_question(choice: RunChoice) -> None:
 
 
 def comparison_basis(choice: RunChoice) -> ComparisonBasis:
-    """The facts and words on which the runs are compared."""
+    """Return the facts and words on which the runs are compared."""
     if len(choice.runs) < 2:
         return ComparisonBasis()
-    differ = ""
-    if any(run.beside for run in choice.runs):
-        together = list(choice.runs)
-    else:
-        together = [run.info for run in cache.aligned(choice.runs)]
-    if all(
-        info.beside and info.n == run.n for info, run in zip(together, choice.runs, strict=True)
+    facts, words = _facts_compared(choice), _words_compared(choice)
+    return ComparisonBasis(f"{facts.said} {words.said}", words.differ or facts.differ)
+
+
+def _facts_compared(choice: RunChoice) -> ComparisonBasis:
+    """Return whether the runs are scored on the same facts, and on how many."""
+    together = choice.runs
+    if not any(run.beside for run in choice.runs):
+        together = tuple(run.info for run in cache.aligned(choice.runs))
+    if any(
+        not info.beside or info.n != run.n for info, run in zip(together, choice.runs, strict=True)
     ):
-        n, counts = choice.runs[0].n, choice.counts
-        text = f"Scored on the {n:,} {counts} that all models can be scored on."
-        if choice.relations:
-            n = sum(choice.runs[0].relation(name).n for name in choice.relations)
-            text = f"{text[:-1]}; {n:,} of them are in the chosen relations."
-    else:
         named = zip(choice.titles, choice.runs, strict=True)
         each = ", ".join(f"{run.n:,} ({plain(title)})" for title, run in named)
-        text = f"**Different {choice.counts}**: {each}."
-        differ = f"the models are scored on different {choice.counts}"
-    own = choice.runs[0].beside or choice.runs
+        return ComparisonBasis(
+            f"**Different {choice.counts}**: {each}.",
+            f"the models are scored on different {choice.counts}",
+        )
+    first = choice.runs[0]
+    text = f"Scored on the {first.n:,} {choice.counts} that all models can be scored on"
+    if choice.relations:
+        n = sum(first.relation(name).n for name in choice.relations)
+        text += f"; {n:,} of them are in the chosen relations"
+    return ComparisonBasis(f"{text}.")
+
+
+def _words_compared(choice: RunChoice) -> ComparisonBasis:
+    """Return whether the runs rank the same words or answers, and how many."""
+    runs, first = choice.runs, choice.runs[0]
+    own = first.beside or runs
     each = ", ".join(
         f"{run.n_said} ({plain(title)})" for title, run in zip(run_titles(own), own, strict=True)
     )
-    exact_to = [run.exact_to for run in choice.runs if run.exact_to is not None]
-    if exact_to:
-        text += (
-            f" Ranked among the {choice.runs[0].n_candidates:,} words that all runs ranked "
+    if exact_to := [run.exact_to for run in runs if run.exact_to is not None]:
+        return ComparisonBasis(
+            f"Ranked among the {first.n_candidates:,} words that all runs ranked "
             f"(originally {each}). Runs store their ten best words, so P@k is exact up to "
             f"k = {min(exact_to)}, and ranks beyond the ten best are upper bounds."
         )
-    elif not choice.any_ranked:
-        text += f" Nothing is ranked: {_when_right(choice.runs)}, so P@k = P@1."
-    elif unranked := [
-        (title, run)
-        for title, run in zip(choice.titles, choice.runs, strict=True)
-        if not run.has_ranks
-    ]:
-        text += (
-            f" **Different things are counted**: {_when_right([run for _, run in unranked])} "
-            f"({plain(', '.join(title for title, _ in unranked))}); the other runs rank words or "
-            "answers."
+    if not choice.any_ranked:
+        return ComparisonBasis(f"Nothing is ranked: {_when_right(runs)}, so P@k = P@1.")
+    unranked = {
+        title: run for title, run in zip(choice.titles, runs, strict=True) if not run.has_ranks
+    }
+    if unranked:
+        return ComparisonBasis(
+            f"**Different things are counted**: {_when_right(list(unranked.values()))} "
+            f"({plain(', '.join(unranked))}); the other runs rank words or answers.",
+            "some models generate answers and others rank them",
         )
-        differ = "some models generate answers and others rank them"
-    elif len({run.ranks_statements for run in choice.runs}) > 1:
-        text += (
-            " **Different things are ranked**: whole-answer runs rank answers by the "
-            f"likelihood of the sentence, cloze runs rank words at the blank ({each}). The fewer "
-            "candidates, the better the ranks."
+    if len({run.ranks_statements for run in runs}) > 1:
+        return ComparisonBasis(
+            "**Different things are ranked**: whole-answer runs rank answers by the likelihood of "
+            f"the sentence, cloze runs rank words at the blank ({each}). The fewer candidates, the "
+            "better the ranks.",
+            "some models rank words and others whole answers",
         )
-        differ = "some models rank words and others whole answers"
-    elif differing_candidates(choice.runs):
-        text += f" **Different words** are ranked: {each}. The fewer words, the better the ranks."
-        if not any(run.imported for run in choice.runs):
-            text += " A new run of all models together ranks the words that all of them have."
-        differ = "the models rank different words"
-    elif choice.runs[0].candidates == OWN_WORDS:
-        ranked = "answers" if choice.runs[0].ranks_statements else "words"
-        text += f" All rank the same {ranked}: each relation's own, {choice.runs[0].n_said}."
-    else:
-        text += f" All rank the same {choice.runs[0].n_candidates:,} words."
-    return ComparisonBasis(text, differ)
+    if differing_candidates(runs):
+        is_imported = any(run.imported for run in runs)
+        new_run = " A new run of all models together ranks the words that all of them have."
+        return ComparisonBasis(
+            f"**Different words** are ranked: {each}. The fewer words, the better the ranks."
+            + new_run * (not is_imported),
+            "the models rank different words",
+        )
+    if first.candidates == OWN_WORDS:
+        ranked = "answers" if first.ranks_statements else "words"
+        return ComparisonBasis(f"All rank the same {ranked}: each relation's own, {first.n_said}.")
+    return ComparisonBasis(f"All rank the same {first.n_candidates:,} words.")
 
 
 def _when_right(runs: Sequence[RunInfo]) -> str:
