@@ -10,9 +10,10 @@ A row is a fact, or a fact and a prompt if the runs have several prompts. The an
 prediction of the chosen ranking; the filtered ranking removes the other valid objects.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -36,6 +37,7 @@ Counting = Literal["counted", "excluded", "all"]
 COUNTINGS: tuple[Counting, ...] = ("counted", "excluded", "all")
 
 
+_Condition = Bools | pd.Series | bool
 _UNKNOWN = np.float32(np.nan)
 _BLOCK = 1 << 20  # rows whose texts are Python objects at the same time
 _WORDS = ("relation", "source", "type", "object", "origin")
@@ -196,7 +198,22 @@ class JoinedAnswers:
 
     def select(self, chosen: AnswerFilter) -> Ints:
         """Return the rows that pass a filter, int64, in the order of the data."""
+        conditions = self._conditions_of_kinds(chosen)
+        if self.runs:
+            conditions = chain(
+                conditions, self._conditions_of_answers(chosen), self._conditions_of_ranges(chosen)
+            )
         keep = np.ones(len(self.facts), dtype=bool)
+        with np.errstate(invalid="ignore"):
+            for passes in conditions:
+                keep &= passes
+        return np.flatnonzero(keep)
+
+    def _conditions_of_kinds(self, chosen: AnswerFilter) -> Iterator[_Condition]:
+        """Yield which rows pass each filter on kinds of relations and facts, bool [row].
+
+        False: no row passes, because the training texts are unknown.
+        """
         for name, wanted in (
             ("relation", chosen.relations),
             ("type", chosen.types),
@@ -204,63 +221,65 @@ class JoinedAnswers:
             ("origin", chosen.origins),
         ):
             if wanted:
-                keep &= _is_one_of(self.facts[name], wanted)
+                yield _is_one_of(self.facts[name], wanted)
         if chosen.domains:
             relations = [
                 name
                 for name, domains in self.domains.items()
                 if not set(chosen.domains).isdisjoint(domains or ("",))
             ]
-            keep &= _is_one_of(self.facts["relation"], relations)
-        for name, wanted in (("stated", chosen.stated), ("wording", chosen.wording)):
-            if wanted:
-                known = getattr(self, name)
-                keep &= known is not None and _is_one_of(known, wanted)
-        if not self.runs:
-            return np.flatnonzero(keep)
+            yield _is_one_of(self.facts["relation"], relations)
+        if chosen.stated:
+            yield self.stated is not None and _is_one_of(self.stated, chosen.stated)
+        if chosen.wording:
+            yield self.wording is not None and _is_one_of(self.wording, chosen.wording)
+
+    def _conditions_of_answers(self, chosen: AnswerFilter) -> Iterator[_Condition]:
+        """Yield which rows pass each filter on answers, words and tags, bool [row]."""
         focus = self.runs[chosen.of]
-        with np.errstate(invalid="ignore"):
-            if chosen.counting == "counted":
-                keep &= ~np.isnan(focus.rank)
-            elif chosen.counting == "excluded":
-                keep &= np.isnan(focus.rank)
-            for number in chosen.right:
-                keep &= self.runs[number].rank <= chosen.k
-            for number in chosen.wrong:
-                keep &= self.runs[number].rank > chosen.k
-            above_confidence = chosen.confidence_min or None
-            to_confidence = chosen.confidence_max if chosen.confidence_max < 1 else None
-            # Values, inclusive lower end, exclusive lower end, inclusive upper end.
-            for values, least, above, most in (
-                (focus.rank, chosen.rank_min, None, chosen.rank_max),
-                (self.facts["object_count"], chosen.count_min, None, chosen.count_max),
-                (self.facts["subject_tokens"], chosen.words_min, None, chosen.words_max),
-                (focus.pieces, chosen.pieces_min, None, chosen.pieces_max),
-                (focus.n_answers, chosen.answers_min, None, chosen.answers_max),
-                (focus.confidence, None, above_confidence, to_confidence),
-                (focus.margin.astype(np.float64), None, chosen.margin_min, chosen.margin_max),
-                (self.popularity, chosen.popularity_min, None, chosen.popularity_max),
-            ):
-                if least is not None:
-                    keep &= values >= least
-                if above is not None:
-                    keep &= values > above
-                if most is not None:
-                    keep &= values <= most
+        if chosen.counting != "all":
+            yield np.isnan(focus.rank) == (chosen.counting == "excluded")
+        for number in chosen.right:
+            yield self.runs[number].rank <= chosen.k
+        for number in chosen.wrong:
+            yield self.runs[number].rank > chosen.k
         if chosen.contained is not None:
-            keep &= self.contained == chosen.contained
+            yield self.contained == chosen.contained
         if chosen.wrong_kind is not None:
-            keep &= wrong_kinds(focus)[chosen.wrong_kind]
+            yield wrong_kinds(focus)[chosen.wrong_kind]
         if chosen.gold:
-            keep &= _is_word(self.facts["object"], chosen.gold)
+            yield _is_word(self.facts["object"], chosen.gold)
         if chosen.answer:
-            keep &= _is_word(focus.answer, chosen.answer)
+            yield _is_word(focus.answer, chosen.answer)
         if chosen.tags:
             tags = self.tags(chosen.of)
-            keep &= np.fromiter((not set(chosen.tags).isdisjoint(t) for t in tags), bool, len(tags))
+            yield np.fromiter((not set(chosen.tags).isdisjoint(t) for t in tags), bool, len(tags))
         if chosen.text:
-            keep &= self._holds(chosen.text)
-        return np.flatnonzero(keep)
+            yield self._holds(chosen.text)
+
+    def _conditions_of_ranges(self, chosen: AnswerFilter) -> Iterator[_Condition]:
+        """Yield which rows are within each end of each range, bool [row]."""
+        focus = self.runs[chosen.of]
+        # 0 and 1 are the ends of the page's slider, and let all rows pass.
+        above_confidence = chosen.confidence_min or None
+        to_confidence = chosen.confidence_max if chosen.confidence_max < 1 else None
+        # Values, inclusive lower end, exclusive lower end, inclusive upper end.
+        for values, least, above, most in (
+            (focus.rank, chosen.rank_min, None, chosen.rank_max),
+            (self.facts["object_count"], chosen.count_min, None, chosen.count_max),
+            (self.facts["subject_tokens"], chosen.words_min, None, chosen.words_max),
+            (focus.pieces, chosen.pieces_min, None, chosen.pieces_max),
+            (focus.n_answers, chosen.answers_min, None, chosen.answers_max),
+            (focus.confidence, None, above_confidence, to_confidence),
+            (focus.margin.astype(np.float64), None, chosen.margin_min, chosen.margin_max),
+            (self.popularity, chosen.popularity_min, None, chosen.popularity_max),
+        ):
+            if least is not None:
+                yield values >= least
+            if above is not None:
+                yield values > above
+            if most is not None:
+                yield values <= most
 
     def table(self, rows: Ints, names: Sequence[str]) -> pd.DataFrame:
         """Return these rows as a table for export: the fact, and the columns of each run by name.

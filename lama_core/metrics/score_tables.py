@@ -16,7 +16,7 @@ tens of milliseconds.
 Departure: ConceptNet's total
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -166,53 +166,74 @@ def summarise(
             relation's score is weighted by its facts, also for metrics such as macro P@1 that
             aren't means over facts.
     """
-    ends = precision.ends
     chosen = np.arange(len(figures))
     if len(relations):
         chosen = np.flatnonzero(figures["relation"].isin(relations))
     if by == "relation":
+        ends = precision.ends
         table = figures.assign(
             p_at_k=precision.p_at_k, low=ends.low, high=ends.high, chance=precision.chance
         )
         return table.iloc[chosen].reset_index(drop=True)
-    names = [name for name in (*METRICS, *TEXT_METRICS) if name in figures]
-    values = {name: figures[name].to_numpy(dtype=float) for name in names}
-    values |= {"p_at_k": precision.p_at_k, "chance": precision.chance}
-    n, n_excluded = figures["n"].to_numpy(), figures["n_excluded"].to_numpy()
-    hits = np.rint(np.nan_to_num(precision.p_at_k) * n).astype(np.int64)
+    scores = {
+        name: figures[name].to_numpy(dtype=float)
+        for name in (*METRICS, *TEXT_METRICS)
+        if name in figures
+    }
+    scores |= {"p_at_k": precision.p_at_k, "chance": precision.chance}
     sources, types = figures["source"].tolist(), figures["type"].astype(object).tolist()
     groups: dict[tuple[str, str | None], list[int]] = {}
     for at in chosen.tolist():
         kind = types[at] if by == "type" and isinstance(types[at], str) else None
         groups.setdefault((sources[at], kind), []).append(at)
-    first = figures.iloc[0]
-    lines = []
-    for (source, kind), members in groups.items():
-        known = [member for member in members if n[member] > 0]
-        line: dict[str, object] = {
-            "run": first["run"],
-            "model": first["model"],
-            "dataset": first["dataset"],
+    of_run = figures.iloc[0][["run", "model", "dataset"]].to_dict()
+    return pd.DataFrame(
+        {
+            **of_run,
             "source": source,
             "label": "",
             "type": kind,
-            "n_relations": len(known),
-            "of_relations": len(members),
-            "mean_over": conceptnet if source == CONCEPTNET else "relations",
-            "n": int(n[members].sum()),
-            "n_excluded": int(n_excluded[members].sum()),
+            **_mean_of_group(
+                figures, scores, members, conceptnet if source == CONCEPTNET else "relations"
+            ),
         }
-        over_facts = line["mean_over"] == "facts"
-        weights = n[known] if over_facts else np.ones(len(known))
-        for name, column in values.items():
-            line[name] = float(np.average(column[known], weights=weights)) if known else np.nan
-        of_mean = Intervals(np.array(np.nan), np.array(np.nan))
-        if known and over_facts:
-            of_mean = share_intervals(hits[known].sum(), n[known].sum())
-        elif known:
-            of_mean = mean_share_intervals(hits[known], n[known])
-        lines.append(line | {"low": float(of_mean.low), "high": float(of_mean.high)})
-    return pd.DataFrame(lines)
+        for (source, kind), members in groups.items()
+    )
+
+
+def _mean_of_group(
+    figures: pd.DataFrame,
+    scores: Mapping[str, Floats],
+    members: Sequence[int],
+    mean_over: Average,
+) -> dict[str, object]:
+    """Return the numbers of relations and facts of a group, and the means of its scores.
+
+    scores: the score of each relation, [relation]. members: indexes of the group's relations.
+    """
+    counts = figures["n"].to_numpy()
+    known = [member for member in members if counts[member] > 0]
+    n = counts[known]
+    weights = n if mean_over == "facts" else np.ones(len(known))
+    hits = np.rint(scores["p_at_k"][known] * n).astype(np.int64)
+    interval = Intervals(np.array(np.nan), np.array(np.nan))
+    if known and mean_over == "facts":
+        interval = share_intervals(hits.sum(), n.sum())
+    elif known:
+        interval = mean_share_intervals(hits, n)
+    return {
+        "n_relations": len(known),
+        "of_relations": len(members),
+        "mean_over": mean_over,
+        "n": int(n.sum()),
+        "n_excluded": int(figures["n_excluded"].to_numpy()[members].sum()),
+        **{
+            name: float(np.average(column[known], weights=weights)) if known else np.nan
+            for name, column in scores.items()
+        },
+        "low": float(interval.low),
+        "high": float(interval.high),
+    }
 
 
 def relations_counted(n_relations: int, of_relations: int) -> str:
