@@ -6,6 +6,7 @@ A study keeps only ranks, the ten best answers, weights and a shortlist of candi
 page can change weights without a model.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -43,6 +44,7 @@ from lama_core.types import Fact, Relation
 
 SHOWN_FACTS = 200
 SHOWN_CANDIDATES = 128
+Curves = tuple[tuple[str, Combine, tuple[float, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ class RelationStudy:
     ensemble_rows: NDArray[np.void]
     shortlist: Shortlist
     removed: NDArray[np.int64] | None
-    curves: tuple[tuple[str, Combine, tuple[float, ...]], ...]
+    curves: Curves
     words: dict[int, str]
     n_candidates: int
     excluded: tuple[tuple[Fact, str], ...]
@@ -244,23 +246,11 @@ def study_relation(
     train_accuracies = prompt_accuracies(train_rows, options.ranking)
     in_pool = pool.combinations()
     combinations = [one for one in options.combinations if one in in_pool and pool.eligible(one)]
-    shortlist = make_shortlist(train_store)
-    ensembles: list[Ensemble] = []
-    for name in combinations:
-        single = len(pool.members(name)) == 1
-        top_ks = (1,) if single else options.top_ks
-        recipes = () if single else options.recipes
-        ensembles += [select_top(pool, name, train_accuracies, k) for k in top_ks]
-        ensembles += [select_optimised(pool, name, shortlist, RECIPES[key]) for key in recipes]
-    ensemble_rows = ensemble_answers(test_store, rows, ensembles)
-    several = [name for name in combinations if len(pool.members(name)) > 1 and options.curves]
-    orders = [prompts_by_accuracy(pool, name, train_accuracies) for name in several]
-    by_combination = top_k_curves(test_store, orders, options.ranking) if several else []
-    curves = tuple(
-        (name, combine, values)
-        for name, by_combine in zip(several, by_combination, strict=True)
-        for combine, values in by_combine.items()
+    ensembles = _make_ensembles(
+        pool, combinations, train_accuracies, make_shortlist(train_store), options
     )
+    ensemble_rows = ensemble_answers(test_store, rows, ensembles)
+    curves = _make_curves(test_store, pool, combinations, train_accuracies, options)
     shown = make_shortlist(test_store, n_facts=SHOWN_FACTS, kept=SHOWN_CANDIDATES, drawn=0)
     if not keep:
         train_store.discard()
@@ -275,7 +265,7 @@ def study_relation(
         objects=test.objects,
         train_ranks=train_rows[f"rank_{options.ranking}"].astype(np.int32),
         rows=rows,
-        ensembles=tuple(ensembles),
+        ensembles=ensembles,
         ensemble_rows=ensemble_rows,
         shortlist=shown,
         removed=np.where(test.removed == test.gold[:, None], NO_COLUMN, test.removed),
@@ -284,4 +274,46 @@ def study_relation(
         n_candidates=len(test.columns.words),
         excluded=test.excluded,
         notes=notes,
+    )
+
+
+def _make_ensembles(
+    pool: PromptPool,
+    combinations: Sequence[str],
+    accuracies: NDArray[np.float64],
+    shortlist: Shortlist,
+    options: StudyOptions,
+) -> tuple[Ensemble, ...]:
+    """Return the ensembles of each combination; of a single prompt, only the prompt itself.
+
+    accuracies, shortlist: those of the training facts.
+    """
+    ensembles: list[Ensemble] = []
+    for name in combinations:
+        is_single = len(pool.members(name)) == 1
+        top_ks = (1,) if is_single else options.top_ks
+        recipes = () if is_single else options.recipes
+        ensembles += [select_top(pool, name, accuracies, k) for k in top_ks]
+        ensembles += [select_optimised(pool, name, shortlist, RECIPES[key]) for key in recipes]
+    return tuple(ensembles)
+
+
+def _make_curves(
+    test: DistributionStore,
+    pool: PromptPool,
+    combinations: Sequence[str],
+    accuracies: NDArray[np.float64],
+    options: StudyOptions,
+) -> Curves:
+    """Return P@1 on the test facts of the best k prompts by `accuracies`, for every k."""
+    several = [name for name in combinations if len(pool.members(name)) > 1]
+    if not (several and options.curves):
+        return ()
+    orders = [prompts_by_accuracy(pool, name, accuracies) for name in several]
+    return tuple(
+        (name, combine, values)
+        for name, by_combine in zip(
+            several, top_k_curves(test, orders, options.ranking), strict=True
+        )
+        for combine, values in by_combine.items()
     )

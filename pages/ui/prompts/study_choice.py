@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.datasets.prompt_sets import MEANINGS, TITLES
 from lama_core.errors import UserError
@@ -153,60 +154,21 @@ def choose_study() -> PromptsChoice | None:
     studies = {study.info.id: study for study in list_studies(on_problem=show_error)}
     if not studies:
         return None
-    labels = _labels_of(studies)
-    made = [studies[name] for name in st.session_state.get(MADE_STUDY_KEY, ()) if name in studies]
-    first_study = default_study(made or list(studies.values())).info.id
     st.toggle("Choose study, relation and prompts", key="choosing")  # on phones
     with st.container(key="run-choice"):
         left, middle, right = st.columns([4, 3, 5], vertical_alignment="bottom")
-    name = choose(
-        "Model and facts",
-        list(studies),
-        show=labels.__getitem__,
-        key="study",
-        place=left,
-        first=first_study,
-        help="A study has one model's answers to one set of facts with many prompts. The default "
-        "is the study with most test facts.",
-    )
-    whole = studies[name]
+    whole = _choose_whole(studies, left)
     open_parts = {st.session_state.get(key, st.query_params.get(key)) for key in PARTS}
     idle = open_parts == {screens.FOLDED, IN_PAPER}  # its tables are of all relations and sets
-    names = whole.relations
     gain = _gain(whole)
-    first = gain.relation if gain else names[0]
-    drop_stale("relation", names)
-    titles = {key: f"{key} {whole.info.relation(key).label}".strip() for key in names}
-    note_unknown("Relation", "relation", titles, titles[st.session_state.get("relation", first)])
-    relation = middle.selectbox(
-        "Relation",
-        list(names),
-        index=names.index(first),
-        format_func=titles.__getitem__,
-        key="relation",
-        bind=BOUND,
-        disabled=idle,
+    relation = _choose_relation(
+        whole, middle, first=gain.relation if gain else whole.relations[0], disabled=idle
     )
     mark = (str(whole.info.folder), whole.info.digest, relation)
     study = _cached("prompts study", mark, lambda: whole.relation(relation))
-    sets = [key for key in study.pool.combinations() if len(study.pool.members(key)) > 1]
-    sets = sets or ["all"]
-    first_set = gain.combination if gain and gain.combination in sets else sets[-1]
-    links.replace_values("set", {key.title(): TITLES[key] for key in sets})  # in older URLs
-    drop_stale("set", sets)
-    with right:
-        combination = pick(
-            "Prompts",
-            sets,
-            key="set",
-            first=first_set,
-            format_func=TITLES.__getitem__,
-            help=explain("Sets of prompts"),
-            disabled=idle,
-        )
+    combination = _choose_set(study, right, first=gain.combination if gain else "", disabled=idle)
     if combination != "all":
         st.caption(f"**{TITLES[combination]}**: {MEANINGS[combination]}")
-    choice = PromptsChoice(whole, study, combination)
     if study.ranking == "filtered" and study.removed is None:
         st.warning(
             "This study doesn't store the other valid objects that its filtered ranking excludes, "
@@ -214,7 +176,59 @@ def choose_study() -> PromptsChoice | None:
             "folder and start the study again.",
             icon=":material/warning:",
         )
-    return choice
+    return PromptsChoice(whole, study, combination)
+
+
+def _choose_whole(studies: dict[str, Study], place: DeltaGenerator) -> Study:
+    """Draw the choice of the study; one that the user just made is the default."""
+    labels = _labels_of(studies)
+    made = [studies[name] for name in st.session_state.get(MADE_STUDY_KEY, ()) if name in studies]
+    name = choose(
+        "Model and facts",
+        list(studies),
+        show=labels.__getitem__,
+        key="study",
+        place=place,
+        first=default_study(made or list(studies.values())).info.id,
+        help="A study has one model's answers to one set of facts with many prompts. The default "
+        "is the study with most test facts.",
+    )
+    return studies[name]
+
+
+def _choose_relation(whole: Study, place: DeltaGenerator, *, first: str, disabled: bool) -> str:
+    """Draw the choice of the relation; one in the URL that the study lacks has a note."""
+    names = whole.relations
+    drop_stale("relation", names)
+    titles = {key: f"{key} {whole.info.relation(key).label}".strip() for key in names}
+    note_unknown("Relation", "relation", titles, titles[st.session_state.get("relation", first)])
+    return place.selectbox(
+        "Relation",
+        list(names),
+        index=names.index(first),
+        format_func=titles.__getitem__,
+        key="relation",
+        bind=BOUND,
+        disabled=disabled,
+    )
+
+
+def _choose_set(study: RelationStudy, place: DeltaGenerator, *, first: str, disabled: bool) -> str:
+    """Draw the choice of a combination of prompt sets with several prompts."""
+    sets = [key for key in study.pool.combinations() if len(study.pool.members(key)) > 1]
+    sets = sets or ["all"]
+    links.replace_values("set", {key.title(): TITLES[key] for key in sets})  # in older URLs
+    drop_stale("set", sets)
+    with place:
+        return pick(
+            "Prompts",
+            sets,
+            key="set",
+            first=first if first in sets else sets[-1],
+            format_func=TITLES.__getitem__,
+            help=explain("Sets of prompts"),
+            disabled=disabled,
+        )
 
 
 def describe_ranking(study: RelationStudy) -> str:
