@@ -9,6 +9,7 @@ import streamlit as st
 from lama_core.api.generation import is_chat
 from lama_core.errors import UserError
 from lama_core.files import format_bytes
+from lama_core.grouping import grouped
 from lama_core.models import devices
 from lama_core.models.cache import check_and_add_model
 from lama_core.models.sources.catalog import Entry, all_models, forget_model
@@ -48,9 +49,7 @@ def group_of(status: str) -> str:
 
 def choose_group(entries: list[Entry], statuses: dict[str, str]) -> list[Entry]:
     """Draw the choice of a group, initially that of the chosen model; return its models."""
-    groups: dict[str, list[Entry]] = {}
-    for entry in entries:
-        groups.setdefault(group_of(statuses[entry.name]), []).append(entry)
+    groups = grouped((group_of(statuses[entry.name]), entry) for entry in entries)
     chosen = st.query_params.get("model") or st.session_state.get("model")
     name = next((entry.name for entry in entries if chosen in (entry.name, entry.title)), None)
     first = group_of(statuses[name]) if name else next(iter(groups))

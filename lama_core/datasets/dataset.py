@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 import orjson
 
 from lama_core.errors import UserError, did_you_mean
+from lama_core.grouping import grouped
 from lama_core.rounding import counted
 from lama_core.types import Fact, Relation
 
@@ -144,10 +145,8 @@ class Dataset(_OfRelations[Relation], _ReadData):
 
     @cached_property
     def _facts_by_relation(self) -> dict[str, tuple[Fact, ...]]:
-        grouped: dict[str, list[Fact]] = {}
-        for fact in self.facts:
-            grouped.setdefault(fact.relation, []).append(fact)
-        return {name: tuple(facts) for name, facts in grouped.items()}
+        by_relation = grouped((fact.relation, fact) for fact in self.facts)
+        return {name: tuple(facts) for name, facts in by_relation.items()}
 
     def facts_of(self, relation_name: str) -> tuple[Fact, ...]:
         """Return the relation's facts in file order; empty if it has none."""

@@ -1,12 +1,12 @@
 """Writing a dataset in LAMA's layout, which `lama.py` reads."""
 
-from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
 import orjson
 
 from lama_core.datasets.dataset import SQUAD_RELATION, Dataset
+from lama_core.grouping import grouped
 from lama_core.types import Fact, Relation
 
 
@@ -15,9 +15,7 @@ def write(dataset: Dataset, folder: Path, *, suffix: str = "") -> None:
 
     suffix: appended to the names of the sources' folders, such as `_UHN`.
     """
-    by_file: defaultdict[Path, list[Fact]] = defaultdict(list)
-    for fact in dataset.facts:
-        by_file[folder / _file(fact, suffix)].append(fact)
+    by_file = grouped((folder / _file(fact, suffix), fact) for fact in dataset.facts)
     _write_lines(folder / "relations.jsonl", (_relation(r) for r in dataset.relations if r.prompts))
     for path, facts in by_file.items():
         _write_lines(path, (_fact(fact) for fact in facts))

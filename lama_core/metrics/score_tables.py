@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from lama_core.grouping import grouped
 from lama_core.metrics.calibration import (
     N_BINS,
     reliability_bins,
@@ -181,11 +182,12 @@ def summarise(
         if name in figures
     }
     scores |= {"p_at_k": precision.p_at_k, "chance": precision.chance}
-    sources, types = figures["source"].tolist(), figures["type"].astype(object).tolist()
-    groups: dict[tuple[str, str | None], list[int]] = {}
-    for at in chosen.tolist():
-        kind = types[at] if by == "type" and isinstance(types[at], str) else None
-        groups.setdefault((sources[at], kind), []).append(at)
+    sources = figures["source"].tolist()
+    types = [
+        kind if by == "type" and isinstance(kind, str) else None
+        for kind in figures["type"].astype(object)
+    ]
+    groups = grouped(((sources[at], types[at]), at) for at in chosen.tolist())
     of_run = figures.iloc[0][["run", "model", "dataset"]].to_dict()
     return pd.DataFrame(
         {

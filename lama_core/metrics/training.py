@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from lama_core.grouping import grouped
 from lama_core.metrics.intervals import (
     Floats,
     Intervals,
@@ -120,10 +121,12 @@ class Training:
         tables: dict[Measure, Floats] = {"mean_rank": ranks, "log_prob": self.log_probs}
         moments = {name: _moments(at, table, totals) for name, table in tables.items()}
         sources = dict(zip(relation, self.facts["source"], strict=True))
-        members: dict[str, list[int]] = {}
-        for number, name in enumerate(names):
-            group = {"all": ALL, "source": sources[name], "relation": name}[by]
-            members.setdefault(str(group), []).append(number)
+        groups = {
+            "all": dict.fromkeys(names, ALL),
+            "source": sources,
+            "relation": {name: name for name in names},
+        }[by]
+        members = grouped((str(groups[name]), number) for number, name in enumerate(names))
         lines = []
         for group, numbers in members.items():
             inside = np.isin(at, numbers)

@@ -26,6 +26,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from lama_core.grouping import grouped
 from lama_core.runs.facts_table import ANSWERED, FIRSTS, FLAGS
 from lama_core.runs.info import RelationInfo, Run, RunInfo
 from lama_core.scoring.queries import SQUAD
@@ -53,9 +54,7 @@ def align(runs: Sequence[Run]) -> tuple[Run, ...]:
 
     Runs that are alone in their group, or whose group has no shared query, are returned unchanged.
     """
-    groups: dict[tuple[str, str, str], list[int]] = {}
-    for number, run in enumerate(runs):
-        groups.setdefault(group_of(run.info), []).append(number)
+    groups = grouped((group_of(run.info), number) for number, run in enumerate(runs))
     found = list(runs)
     for members in groups.values():
         if len(members) > 1:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from lama_core.candidates.columns import NOT_ONE_TOKEN, Candidates, Columns
 from lama_core.candidates.spelling import AFTER_SPACE, Place, Vocabulary, places_of
 from lama_core.errors import UserError
+from lama_core.grouping import grouped
 from lama_core.models.protocols import BlankFiller, Context, Encoded
 from lama_core.scoring.batches import encode_queries
 from lama_core.scoring.queries import NO_FIT, Judge, Knowledge, Question
@@ -83,9 +84,7 @@ def prepare(
     Raises:
         NoFactCounts: If no question remains, and these are all questions.
     """
-    groups: dict[str, list[int]] = {}
-    for row, question in enumerate(questions):
-        groups.setdefault(_segment_name(question, candidates), []).append(row)
+    groups = grouped((_segment_name(one, candidates), row) for row, one in enumerate(questions))
     kept = list(questions)
     segments = []
     for name, rows in groups.items():
@@ -245,9 +244,7 @@ def _find(
     columns: Columns, words: Iterable[tuple[str, Place]]
 ) -> dict[tuple[str, Place], int | str]:
     """Return the column of each word at a place, or the reason why it has none."""
-    by_place: dict[Place, list[str]] = {}
-    for word, place in dict.fromkeys(words):
-        by_place.setdefault(place, []).append(word)
+    by_place = grouped((place, word) for word, place in dict.fromkeys(words))
     return {
         (word, place): column
         for place, here in by_place.items()

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from lama_core.grouping import grouped
 from lama_core.models.devices import map_distinct, run_in_passes, to_cpu
 from lama_core.models.hf.inspection import InspectableModel
 from lama_core.models.protocols import Hiding, ScoredPart, Statement, StatementScores, TokenScores
@@ -127,10 +128,11 @@ class TokenHidingModel(InspectableModel):
         once, such as those of statements that differ only in a hidden single-token answer.
         """
         values = [np.full(len(tokens.ids), np.nan, np.float32) for tokens in read]
-        by_shape: dict[tuple[int, int], list[MaskedCopy]] = {}
-        for number, tokens in enumerate(read):
-            for copy in self.copies(tokens, number, hiding, scored):
-                by_shape.setdefault((len(copy.ids), len(copy.pieces)), []).append(copy)
+        by_shape = grouped(
+            ((len(copy.ids), len(copy.pieces)), copy)
+            for number, tokens in enumerate(read)
+            for copy in self.copies(tokens, number, hiding, scored)
+        )
         # The longest first, because it may not fit.
         for (length, n_pieces), copies in sorted(by_shape.items(), reverse=True):
             self.check_window(length)
@@ -161,9 +163,7 @@ class TokenHidingModel(InspectableModel):
 
     def _score_copies(self, copies: Sequence[MaskedCopy], length: int) -> NDArray[np.float32]:
         """Log-probabilities of the scored tokens in copies of one shape, float32 [copy, token]."""
-        same: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
-        for number, copy in enumerate(copies):
-            same.setdefault((copy.ids, copy.pieces[:-1]), []).append(number)
+        same = grouped(((copy.ids, copy.pieces[:-1]), number) for number, copy in enumerate(copies))
         n_pieces = len(copies[0].pieces)
         values = np.empty((len(copies), n_pieces), np.float32)
 

@@ -20,6 +20,7 @@ from typing import Literal
 
 import numpy as np
 
+from lama_core.grouping import grouped
 from lama_core.metrics.precision_at_k import precision_at
 from lama_core.probes.prompts.analyses import edit_distance, transfer_weights
 from lama_core.probes.prompts.mining import WORD
@@ -221,10 +222,9 @@ def mean_curves(studies: Sequence[RelationStudy]) -> dict[tuple[str, Combine], l
     Values are between 0 and 1. Each K averages over the relations with at least K prompts.
     Source: figures 2 and 5.
     """
-    curves: dict[tuple[str, Combine], list[tuple[float, ...]]] = {}
-    for study in studies:
-        for name, combine, values in study.curves:
-            curves.setdefault((name, combine), []).append(values)
+    curves = grouped(
+        ((name, combine), values) for study in studies for name, combine, values in study.curves
+    )
     means = {}
     for key, of_relations in curves.items():
         by_k = zip_longest(*of_relations)

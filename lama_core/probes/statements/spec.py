@@ -23,6 +23,7 @@ import pyarrow as pa
 from lama_core.candidates.columns import NOT_A_CANDIDATE
 from lama_core.datasets import Dataset
 from lama_core.errors import UserError
+from lama_core.grouping import grouped
 from lama_core.models.protocols import KINDS, BlankFiller
 from lama_core.probes.cloze.spec import ClozeSpec, SegmentWork
 from lama_core.probes.statements.request import StatementsRequest
@@ -84,9 +85,7 @@ class StatementSpec(ClozeSpec, kind=STATEMENTS, version=1):
     ) -> tuple[Prepared, SegmentWork]:
         """Return the questions, and the work of scoring all answers to the counted questions."""
         questions = make_questions(dataset, self.relations, self.prompts, self.limit)
-        by_relation: dict[str, list[int]] = {}
-        for row, question in enumerate(questions):
-            by_relation.setdefault(question.relation.name, []).append(row)
+        by_relation = grouped((one.relation.name, row) for row, one in enumerate(questions))
         segments = []
         for name, rows in by_relation.items():
             answers = answers_of(self.candidates, dataset, name)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from lama_core.grouping import grouped
 from lama_core.metrics.intervals import mean_of_sample
 
 EARLIER, FIRST, MIDDLE, LAST, LATER, BLANK = ROLES = (
@@ -78,11 +79,11 @@ def average_effects(
     rows: Iterable[dict[str, Any]], *, model: str, restore: str
 ) -> list[RoleEffect]:
     """Return the mean effect over the facts of a run's rows, by relation, layer and role."""
-    values: dict[tuple[str, int, str], list[float]] = {}
-    for row in rows:
-        if row["effect"] is not None:
-            key = row["relation"], row["layer"], row["role"]
-            values.setdefault(key, []).append(row["effect"])
+    values = grouped(
+        ((row["relation"], row["layer"], row["role"]), row["effect"])
+        for row in rows
+        if row["effect"] is not None
+    )
     found = []
     for (relation, layer, role), effects in sorted(
         values.items(), key=lambda item: (item[0][0], item[0][1], ROLES.index(item[0][2]))

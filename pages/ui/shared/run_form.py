@@ -13,6 +13,7 @@ import streamlit as st
 from lama_core.api.run_time import Startable
 from lama_core.datasets.library.installed import listing
 from lama_core.errors import Unavailable
+from lama_core.grouping import grouped
 from lama_core.models.sources.catalog import find_model
 from lama_core.probes.kinds import FACT_KINDS
 from lama_core.requests import Request
@@ -242,10 +243,7 @@ def choose_possible(
         help=help,
         placeholder="None works with these data",
     )
-    reasons: dict[str, list[str]] = {}
-    for name in names:
-        if name in impossible:
-            reasons.setdefault(impossible[name].reason, []).append(name)
+    reasons = grouped((impossible[name].reason, name) for name in names if name in impossible)
     if reasons:
         listed = "; ".join(
             f"**{plain(', '.join(which))}** ({plain(reason)})" for reason, which in reasons.items()
