@@ -1,11 +1,11 @@
 """Aliases of objects: a TSV file next to a dataset, with relation, object, alias and origin."""
 
 import csv
-from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
 from lama_core.datasets.dataset import Dataset
+from lama_core.grouping import grouped
 from lama_core.types import Fact
 
 ALIASES_FILE = "aliases.tsv"
@@ -19,10 +19,11 @@ def with_aliases(dataset: Dataset, file: Path) -> Dataset:
     """
     if not file.is_file():
         return dataset
-    known: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     with file.open(encoding="utf-8", newline="") as stream:
-        for row in csv.DictReader(stream, dialect="excel-tab"):
-            known[row["relation"], row["object"]].append(row["alias"])
+        known = grouped(
+            ((row["relation"], row["object"]), row["alias"])
+            for row in csv.DictReader(stream, dialect="excel-tab")
+        )
 
     def named(fact: Fact) -> Fact:
         subject = fact.subject.lower()

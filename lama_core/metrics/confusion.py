@@ -58,8 +58,8 @@ class Confusion:
         """Whether a cell's two labels are the same word, bool [gold, answer]."""
         right = np.zeros(self.counts.shape, dtype=bool)
         for row, gold in enumerate(self.golds):
-            for column, answer in enumerate(self.answers):
-                right[row, column] = gold.lower() == answer.lower()
+            same = [gold.lower() == answer.lower() for answer in self.answers]
+            right[row, : len(same)] = same
         return right
 
     def conclusion(self, title: str) -> str:

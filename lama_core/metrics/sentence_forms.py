@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lama_core.files import write_gzip_lines
+from lama_core.grouping import grouped
 from lama_core.metrics.training_texts import NOT_LOOKED_FOR, label, labels, read_text_file
 from lama_core.metrics.word_counts import read_counts
 
@@ -99,10 +100,11 @@ class SentenceForms:
     @cached_property
     def _sources(self) -> dict[str, tuple[str, ...]]:
         """Key of a form (see `_keys`) -> the sources with this key."""
-        found: defaultdict[str, list[str]] = defaultdict(list)
-        for source, forms in self.by_source.items():
-            for key in {key for form in forms for key in _keys(form)}:
-                found[key].append(source)
+        found = grouped(
+            (key, source)
+            for source, forms in self.by_source.items()
+            for key in {key for form in forms for key in _keys(form)}
+        )
         return {key: tuple(sources) for key, sources in found.items()}
 
     def sources_of(self, form: str) -> tuple[str, ...]:

@@ -225,72 +225,39 @@ class TrainingView(View[TrainingRequest, Found]):
     def figure(self, shown: Shown[TrainingRequest, Found]) -> Figure:
         """Return the measure against training steps, with a line for each group."""
         measure, k = shown.request.measure, shown.request.k
-        names = {"p_at_k": f"P@{k}", "mean_rank": "Mean rank", "log_prob": "Log-probability"}
-        table = shown.frame
-        several = len(shown.found) > 1
-        lines = [
-            ", ".join(
-                filter(
-                    None,
-                    (
-                        series_title(line["series"]) * (several or line["group"] == ALL),
-                        line["group"] and relation_label(line["group"], line["label"]),
-                    ),
-                )
-            )
-            for line in table.to_dict("records")
-        ]
+        names = _line_names(shown.frame, several=len(shown.found) > 1)
+        table = shown.frame.assign(line=names)
         steps = sorted(set(table["step"]))
         places = _places(steps)
-        ends = [log10(places[step]) for step in (steps[0], steps[-1])]
-        room = 0.04 * (ends[1] - ends[0] or 1)
-        axes = {
-            "p_at_k": Axis(column="p_at_k", title=right_title(k), share=True),
-            "mean_rank": Axis(
-                column="mean_rank",
-                title="mean rank (log axis, 1 at the top)",
-                log=True,
-                reversed=True,
-                ticks=_powers(table["mean_rank"]),
-            ),
-            "log_prob": Axis(column="log_prob", title="mean log-probability of the right answer"),
-        }
         # Whiskers of several lines would hide each other; those of the last step are enough.
-        has_whiskers = (table["step"] == steps[-1]) | (len(set(lines)) == 1)
-        whiskers = table.where(has_whiskers)
+        whiskers = table.where((table["step"] == steps[-1]) | (table["line"].nunique() == 1))
         n = sum(len(one.training.facts) for one in shown.found)
         data = ", ".join(dict.fromkeys(info.dataset for info in shown.infos))
         ranking = shown.request.ranking_of(shown.infos[-1])
+        of_measure = {"p_at_k": f"P@{k}", "mean_rank": "Mean rank", "log_prob": "Log-probability"}
         return Figure(
             shape="lines",
             frame=table.assign(
-                line=lines,
                 low=whiskers[f"{measure}_low"],
                 high=whiskers[f"{measure}_high"],
                 place=table["step"].map(places),
                 said=[
                     said(
-                        name,
+                        line["line"],
                         f"step {line['step']:,}: {FORMATS[measure](line[measure])}",
                         _said_ends(measure, line),
                         f"{line['n']:,} facts",
                     )
-                    for name, line in zip(lines, table.to_dict("records"), strict=True)
+                    for line in table.to_dict("records")
                 ],
             ),
-            by=Axis(
-                column="place",
-                title="training steps (log axis)",
-                log=True,
-                ticks={places[step]: f"{step:,}" for step in _spaced(steps, places)},
-                ends=(10 ** (ends[0] - room), 10 ** (ends[1] + room)),
-            ),
-            value=axes[measure],
+            by=_axis_of_steps(steps, places),
+            value=_axis_of_values(measure, k, table["mean_rank"]),
             series="line",
-            names={name: name for name in _best_first(table.assign(line=lines), measure)},
+            names={name: name for name in _best_first(table, measure)},
             low="low",
             high="high",
-            title=f"{names[measure]} over training, "
+            title=f"{of_measure[measure]} over training, "
             + ", ".join(series_title(one.series.name) for one in shown.found),
             caption=f"{data}; {n:,} facts that count at all steps; {ranking} ranking",
         )
@@ -413,6 +380,50 @@ def _short_count(readings: str) -> str:
     """Return the name of a group of readings in figures: `0`, `1`, `2-3`, `64+`."""
     number = {"never": "0", "once": "1"}.get(readings, readings)
     return number.replace(" times or more", "+").removesuffix(" times").replace(" to ", "-")
+
+
+def _line_names(table: pd.DataFrame, *, several: bool) -> list[str]:
+    """Return the name of each row's line: its series if there are several, and its group."""
+    return [
+        ", ".join(
+            filter(
+                None,
+                (
+                    series_title(line["series"]) * (several or line["group"] == ALL),
+                    line["group"] and relation_label(line["group"], line["label"]),
+                ),
+            )
+        )
+        for line in table.to_dict("records")
+    ]
+
+
+def _axis_of_values(measure: Measure, k: int, mean_ranks: "pd.Series[float]") -> Axis:
+    """Return the axis of a measure."""
+    if measure == "p_at_k":
+        return Axis(column="p_at_k", title=right_title(k), share=True)
+    if measure == "log_prob":
+        return Axis(column="log_prob", title="mean log-probability of the right answer")
+    return Axis(
+        column="mean_rank",
+        title="mean rank (log axis, 1 at the top)",
+        log=True,
+        reversed=True,
+        ticks=_powers(mean_ranks),
+    )
+
+
+def _axis_of_steps(steps: Sequence[int], places: dict[int, float]) -> Axis:
+    """Return the log axis of training steps, with a little room at both ends."""
+    low, high = log10(places[steps[0]]), log10(places[steps[-1]])
+    room = 0.04 * (high - low or 1)
+    return Axis(
+        column="place",
+        title="training steps (log axis)",
+        log=True,
+        ticks={places[step]: f"{step:,}" for step in _spaced(steps, places)},
+        ends=(10 ** (low - room), 10 ** (high + room)),
+    )
 
 
 def _places(steps: Sequence[int]) -> dict[int, float]:

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from lama_core.datasets import Dataset
+from lama_core.grouping import grouped
 from lama_core.metrics.consistency import spearman_rows
 from lama_core.models.protocols import BlankFiller
 from lama_core.probes.cloze.spec import ClozeSpec, ClozeWork, SegmentWork, score_segment
@@ -116,10 +117,12 @@ class ContrastWork(ClozeWork):
         columns = np.full(n, -1, np.int32)
         ranks = np.zeros((2, n), np.int32)
         spearman = np.full(n, np.nan, np.float32)
-        by_segment: dict[int, list[tuple[int, int]]] = {}
-        for row, query in enumerate(block.indices.tolist()):
-            if (plain_query := self.plain_queries[segment][query]) is not None:
-                by_segment.setdefault(plain_query[0], []).append((row, plain_query[1]))
+        plain_queries = [self.plain_queries[segment][query] for query in block.indices.tolist()]
+        by_segment = grouped(
+            (plain[0], (row, plain[1]))
+            for row, plain in enumerate(plain_queries)
+            if plain is not None
+        )
         for number in sorted(by_segment):
             rows, queries = map(list, zip(*by_segment[number], strict=True))
             scores = score_segment(model, self.plain[number], queries)

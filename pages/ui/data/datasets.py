@@ -163,38 +163,50 @@ def draw_import() -> None:
     form = st.session_state.get("import forms", 0)
     _draw_pattern()
     file = _choose_file(form)
-    if file is not None:
-        st.session_state.pop(IMPORTED, None)
-    if (name := st.session_state.get(IMPORTED)) in installed.installed_names():
-        with imported, errors_shown():
-            _draw_imported(name)
-    if file is not None:
-        content: Content = "unclear"
-        with errors_shown():
-            content = _choose_content(file)
-            if content == "results":
-                results_import.draw_form(file)
-        if content != "data":
-            return
-    request, readable, given = None, file is None, ""
-    if file is not None:
-        with errors_shown():
-            request = draw_mapping(file, ImportRequest(file.name))
-            given = _type_name(form, file)
-            readable = True
-    # Enabled while the template is missing: the click that ends its typing starts the import.
-    wanted = st.button(
-        "Import",
-        icon=":material/upload:",
-        type="primary",
-        disabled=running or not readable,
-    )
-    if wanted:
-        st.session_state.pop("to replace", None)
-        if file is None:
+    if file is None:
+        if (name := st.session_state.get(IMPORTED)) in installed.installed_names():
+            with imported, errors_shown():
+                _draw_imported(name)
+        if _draw_import_button(disabled=running):
             show_note("Choose a file, or type a path." if visitors.may("paths") else NO_FILE)
-            return
-    if file is None or request is None or running:
+        return
+    st.session_state.pop(IMPORTED, None)
+    if _draw_content(file) == "data":
+        _draw_import_of_data(file, form, running=running)
+
+
+def _draw_import_button(*, disabled: bool) -> bool:
+    """Draw the button; return whether it was clicked, which withdraws an earlier agreement."""
+    clicked = st.button("Import", icon=":material/upload:", type="primary", disabled=disabled)
+    if clicked:
+        st.session_state.pop("to replace", None)
+    return clicked
+
+
+def _draw_content(file: Opened) -> Content:
+    """Draw what the file contains, and the form of a file of results; `unclear` after an error."""
+    with errors_shown():
+        content = _choose_content(file)
+        if content == "results":
+            results_import.draw_form(file)
+        return content
+    return "unclear"
+
+
+def _draw_import_of_data(file: Opened, form: int, *, running: bool) -> None:
+    """Draw the columns, name and button for a file of facts; start the import once it is agreed.
+
+    form: the number of the form, which is part of its widgets' keys.
+    running: whether an import is running.
+    """
+    request, given, is_readable = None, "", False
+    with errors_shown():
+        request = draw_mapping(file, ImportRequest(file.name))
+        given = _type_name(form, file)
+        is_readable = True
+    # Enabled while the template is missing: the click that ends its typing starts the import.
+    wanted = _draw_import_button(disabled=running or not is_readable)
+    if request is None or running:
         return
     name = import_name(Path(file.name), given or None)
     exists = name in installed.installed_names()

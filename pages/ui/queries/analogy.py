@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.errors import UserError
+from lama_core.grouping import grouped
 from lama_core.queries.analogy import (
     AnalogyAsked,
     Solution,
@@ -221,12 +222,11 @@ def _word(word: str, right: bool) -> str:
 
 def _verdict(models: Sequence[Solution], gold: str) -> str:
     """HTML: in how many models the right answer is first, by template and by arithmetic."""
-    ranks: dict[str, list[int | None]] = {"the template": []}
-    for one in models:
-        found = one.answer.blanks[0].gold
-        ranks["the template"].append(found.rank if found else None)
-        for vectors in one.baselines:
-            ranks.setdefault(vectors.method, []).append(vectors.gold_rank)
+    golds = [one.answer.blanks[0].gold for one in models]
+    ranks = {"the template": [gold.rank if gold else None for gold in golds]}
+    ranks |= grouped(
+        (vectors.method, vectors.gold_rank) for one in models for vectors in one.baselines
+    )
     counts = {how: f"<b>{each.count(1)} of {len(each)}</b>" for how, each in ranks.items()}
     by_template = f"{counts.pop('the template')} with the template"
     text = f"Models with <b>{escape(gold)}</b> first: {by_template}"

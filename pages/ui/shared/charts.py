@@ -236,12 +236,8 @@ def step_colours(n: int) -> list[str]:
 
 def with_hover(table: pd.DataFrame, text: Callable[[Any], str], *shares: str) -> pd.DataFrame:
     """Add the column `hover`, made by `text` from each row as HTML; convert `shares` to percent."""
-    hover = [text(row) for row in _records(table)]
+    hover = [text(row) for row in table.itertuples()]
     return table.assign(hover=hover, **{name: 100 * table[name] for name in shares})
-
-
-def _records(table: pd.DataFrame) -> list[Any]:
-    return list(table.itertuples())
 
 
 def add(
