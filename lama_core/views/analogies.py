@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import pandas as pd
 
 from lama_core.errors import UserError, choose
+from lama_core.grouping import grouped
 from lama_core.probes.analogy.accuracy_tables import (
     ALL,
     RANDOM_PROBES,
@@ -135,7 +136,7 @@ class AnalogiesView(View[AnalogiesRequest, Accuracies]):
         """Yield a table for each setting: rows are relations (or kinds) and models."""
         for setting in dict.fromkeys(line.setting for line in shown.found):
             lines = [line for line in shown.found if line.setting == setting]
-            yield _of_setting(setting, lines)
+            yield _table_of_setting(setting, lines)
             yield from dict.fromkeys(line.made_with for line in lines)
             yield from _frequencies(lines)
             yield ""
@@ -211,18 +212,17 @@ def accuracy_figure(
     )
 
 
-def _of_setting(setting: str, lines: Sequence[ProbeAccuracy]) -> Table:
+def _table_of_setting(setting: str, lines: Sequence[ProbeAccuracy]) -> Table:
     """Return the accuracies of one setting, with a column for each probe."""
     probes = probes_in(lines)
-    found = {(line.model, line.name, line.made_with, line.probe): line for line in lines}
+    cells = {(line.model, line.name, line.made_with, line.probe): line for line in lines}
     # `random` has the decisions of random-head and random-tail; n is that of one probe.
     single = [line for line in lines if line.probe != "random"] or lines
-    numbers = {(line.model, line.name, line.made_with): line.n for line in reversed(single)}
-    keys = dict.fromkeys((line.model, line.name, line.made_with) for line in single)
+    counts = grouped(((line.model, line.name, line.made_with), line.n) for line in single)
     rows = []
-    for model, name, how in keys:
-        of_row = [found.get((model, name, how, probe)) for probe in probes]
-        rows.append((name, model, *map(_cell, of_row), numbers[model, name, how]))
+    for (model, name, made_with), (n, *_) in counts.items():
+        of_row = [cells.get((model, name, made_with, probe)) for probe in probes]
+        rows.append((name, model, *map(_cell, of_row), n))
     return table_of(
         ("kind or relation", "model", *probes, "n per probe"),
         rows,

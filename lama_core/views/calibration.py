@@ -1,11 +1,12 @@
 """View: reliability diagram and expected calibration error (Guo et al. 2017)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from lama_core.grouping import grouped
 from lama_core.metrics.calibration import expected_calibration_error
 from lama_core.metrics.intervals import share_intervals
 from lama_core.metrics.score_tables import calibrate, of_run, stacked
@@ -72,13 +73,7 @@ class CalibrationView(View[CalibrationRequest, pd.DataFrame]):
 
     def conclusion(self, shown: Shown[CalibrationRequest, pd.DataFrame]) -> str:
         """Return which runs are over- or underconfident where their first answers are sure."""
-        ways: dict[str, list[str]] = {}
-        for run in shown.frame["run"].unique():
-            if said_way := _way(shown.frame, run):
-                way, right, n = said_way
-                ways.setdefault(way, []).append(
-                    f"{shown.names[run]} ({as_share(right)} of {n:,} right)"
-                )
+        ways = grouped(_ways(shown.frame, shown.names))
         each = ", ".join(
             f"{' and '.join(runs)} {'is' if len(runs) == 1 else 'are'} {way}"
             for way, runs in ways.items()
@@ -140,17 +135,20 @@ class CalibrationView(View[CalibrationRequest, pd.DataFrame]):
         return Facts(line["run"], {"relations": tuple(shown.request.relations), **ends})
 
 
-def _way(frame: pd.DataFrame, run: str) -> tuple[str, float, int] | None:
-    """Return whether a run is over- or underconfident where it is sure; the share of right; n."""
-    bins = frame[(frame["run"] == run) & (frame["n"] > 0) & (frame["low"] >= SURE)]
-    n = int(bins["n"].sum())
-    if not n:
-        return None
-    mean, right = (float((bins[name] * bins["n"]).sum()) / n for name in CALIBRATED)
-    ends = share_intervals(np.array(round(right * n)), np.array(n))
-    if ends.low <= mean <= ends.high:
-        return "calibrated", right, n
-    return ("overconfident" if mean > right else "underconfident"), right, n
+def _ways(frame: pd.DataFrame, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield whether each run is over- or underconfident where it is sure, and how often right.
+
+    names: run -> its name. Runs without sure answers are skipped.
+    """
+    sure = frame[(frame["n"] > 0) & (frame["low"] >= SURE)]
+    for run, bins in sure.groupby("run", sort=False):
+        n = int(bins["n"].sum())
+        mean, right = (float((bins[name] * bins["n"]).sum()) / n for name in CALIBRATED)
+        ends = share_intervals(np.array(round(right * n)), np.array(n))
+        way = "overconfident" if mean > right else "underconfident"
+        if ends.low <= mean <= ends.high:
+            way = "calibrated"
+        yield way, f"{names[str(run)]} ({as_share(right)} of {n:,} right)"
 
 
 def _mostly_low(frame: pd.DataFrame, run: str) -> str:

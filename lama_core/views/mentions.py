@@ -101,23 +101,23 @@ class MentionsView(View[MentionsRequest, pd.DataFrame]):
 
     def conclusion(self, shown: Shown[MentionsRequest, pd.DataFrame]) -> str:
         """Return in how many runs P@k rises or falls, and the ends of the largest change."""
-        ends = {
+        ends = {  # run -> its rows with the fewest and the most mentions
             str(run): part.iloc[[0, -1]].to_dict("records")
             for run, part in shown.frame[shown.frame["n"] >= LEAST_FACTS].groupby("run", sort=False)
             if len(part) > 1
         }
         if not ends:
             return ""
-        changes = {run: last["p_at_k"] - first["p_at_k"] for run, (first, last) in ends.items()}
-        most = max(changes, key=lambda run: abs(changes[run]))
-        first, last = (f"{as_share(line['p_at_k'])} ({line['mentions']})" for line in ends[most])
-        way = "rises" if changes[most] > 0 else "falls"
-        n_alike = sum(change * changes[most] > 0 for change in changes.values())
+        changes = {run: most["p_at_k"] - fewest["p_at_k"] for run, (fewest, most) in ends.items()}
+        clearest = max(changes, key=lambda run: abs(changes[run]))
+        start, end = (f"{as_share(row['p_at_k'])} ({row['mentions']})" for row in ends[clearest])
+        way = "rises" if changes[clearest] > 0 else "falls"
+        n_alike = sum(change * changes[clearest] > 0 for change in changes.values())
         of_all = f" in {n_alike} of {len(changes)} models" * (len(changes) > 1)
         of = NAMES[shown.request.of]
         return (
             f"P@{shown.request.k} {way} with the mentions of the {of}{of_all}: for "
-            f"{shown.names[most]} from {first} to {last}"
+            f"{shown.names[clearest]} from {start} to {end}"
         )
 
     def figure(self, shown: Shown[MentionsRequest, pd.DataFrame]) -> Figure:

@@ -1,7 +1,7 @@
 """View: score tables, by relation, source or type of relation."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any
@@ -26,7 +26,7 @@ from lama_core.metrics.score_tables import (
 from lama_core.published import lama_shares, published_scores
 from lama_core.requests import option
 from lama_core.rounding import counted, percent
-from lama_core.runs.info import Run
+from lama_core.runs.info import Run, RunInfo
 from lama_core.tables import (
     Column,
     Line,
@@ -266,18 +266,14 @@ class ScoresView(View[ScoresRequest, RunScores]):
 
     def notes(self, shown: Shown[ScoresRequest, RunScores]) -> Iterator[str]:
         """Yield each run's facts from training sources; with published scores, partial data."""
-        for info, found in zip(shown.infos, shown.found.origins, strict=True):
-            if found is not None:
-                name, plain = shown.names[info.id], info.prompts == "manual"
-                said = name if plain else info.model
-                text = sentence(found, said, k=shown.request.k, counts=info.counts)
-                yield text if plain else f"{name}: {text}"
-        for info in shown.infos if shown.request.published else ():
-            counts = [(one.source, one.n + one.n_excluded) for one in info.relations]
-            shares = lama_shares(info.dataset, counts) if info.prompts == "manual" else ()
-            for one in shares:
-                if one.lacks:
-                    yield f"{info.id}: partial LAMA, {one}"
+        for info, origins in zip(shown.infos, shown.found.origins, strict=True):
+            if origins is not None:
+                name, is_manual = shown.names[info.id], info.prompts == "manual"
+                subject = name if is_manual else info.model
+                text = sentence(origins, subject, k=shown.request.k, counts=info.counts)
+                yield text if is_manual else f"{name}: {text}"
+        if shown.request.published:
+            yield from _notes_on_partial_data(shown.infos)
 
     def chance_columns(self, shown: Shown[ScoresRequest, RunScores]) -> list[str]:
         """Return the names of the columns of the chance level; [] if no run shows one."""
@@ -437,6 +433,16 @@ def _said(line: Line, measure: ScoreMeasure, shown: Shown[ScoresRequest, RunScor
         if chance >= LEAST_CHANCE
         else "",
     )
+
+
+def _notes_on_partial_data(infos: Iterable[RunInfo]) -> Iterator[str]:
+    """Yield which sources of LAMA the runs have only a part of, unlike the published scores."""
+    for info in infos:
+        if info.prompts == "manual":
+            counts = [(one.source, one.n + one.n_excluded) for one in info.relations]
+            for share_of_source in lama_shares(info.dataset, counts):
+                if share_of_source.lacks:
+                    yield f"{info.id}: partial LAMA, {share_of_source}"
 
 
 def _metric_column(metric: Metric) -> Column:

@@ -26,7 +26,7 @@ from lama_core.runs.importers import importing, results, table
 from lama_core.runs.importers.importing import ImportRunRequest
 from lama_core.runs.importers.matching import match
 from lama_core.runs.importers.results import ImportedResults
-from lama_core.runs.importers.rows import usable
+from lama_core.runs.importers.rows import without_unusable_rows
 from lama_core.runs.info import FACTS_FILE, Run
 from lama_core.runs.manage import list_kept
 from lama_core.views.view import show
@@ -103,7 +103,7 @@ def test_ranks_follow_from_the_scores_of_all_answers_as_in_an_own_run(home: Path
     ).filter(pa.array(counted))
     words = {one.name: run_words(own, one.name) for one in own.info.relations}
     given = ImportedResults("minilm-mlm", "lm-pub-quiz", "0.6", "x", "", rows, words)
-    (matched,) = match([usable(given)], "", lambda _: None)
+    (matched,) = match([without_unusable_rows(given)], "", lambda _: None)
     (run,) = importing.save_opened(
         [importing.as_run(matched, ImportRunRequest("folder"), "folder", "0" * 64)]
     )
@@ -324,7 +324,7 @@ def test_rows_of_any_reader_are_checked() -> None:
             ),
         }
     )
-    found = usable(ImportedResults("m", "", "", "", "", rows, {"r": ("x", "y")}))
+    found = without_unusable_rows(ImportedResults("m", "", "", "", "", rows, {"r": ("x", "y")}))
     assert found.rows["subject"].to_pylist() == ["a"]
     assert sorted(one.reason for one in found.dropped) == [
         "a fact without relation, subject or object",

@@ -32,7 +32,7 @@ from lama_core.runs.importers.results import (
     ReadOptions,
     ResultsFormat,
 )
-from lama_core.runs.importers.rows import describe_relations, make_rows, usable
+from lama_core.runs.importers.rows import describe_relations, make_rows, without_unusable_rows
 from lama_core.runs.importers.spec import ImportedSpec
 from lama_core.runs.importers.table import HEAD, RESULTS, columns_of, guess, table_in
 from lama_core.runs.info import MAX_TITLE, OWN_WORDS, Imported, Run
@@ -204,7 +204,10 @@ def _open(path: Path, given: Path, request: ImportRunRequest) -> list[OpenedResu
     options = ReadOptions(request.model or "", request.dataset or "", request.columns())
     if options.columns and chosen.name != "table":
         raise UserError(f"--column is for tables, and {given.name} is a {chosen.title}.")
-    found = [_named(usable(one), given, request) for one in _read(chosen, path, options, request)]
+    found = [
+        _named(without_unusable_rows(one), given, request)
+        for one in _read(chosen, path, options, request)
+    ]
     if any(not len(one.rows) for one in found):
         raise UserError(f"{given.name} has no usable row: {_first_reason(found)}.")
     if len({one.model for one in found}) < len(found):

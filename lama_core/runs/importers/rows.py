@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
@@ -35,33 +36,32 @@ NO_RANK = "the results have no rank for it"
 Objects = Callable[[pa.Table], list[set[str]]]  # of rows of one relation
 
 
-def usable(results: ImportedResults) -> ImportedResults:
+def without_unusable_rows(results: ImportedResults) -> ImportedResults:
     """Return the results in the columns of `ANSWERS`, without rows that can't be used.
 
     Numbers that a row can't have, facts without a name and repeated queries are dropped, whatever
     reader they come from.
     """
-    rows = results.rows
+    given = results.rows
     columns = {
-        one.name: rows[one.name].cast(one.type)
-        if one.name in rows.column_names
-        else pa.chunked_array([pa.nulls(len(rows), one.type)])
+        one.name: given[one.name].cast(one.type)
+        if one.name in given.column_names
+        else pa.chunked_array([pa.nulls(len(given), one.type)])
         for one in ANSWERS
     }
     table = pa.table(columns, ANSWERS)
     drops = DropList()
     kept = np.ones(len(table), bool)
     for reason, bad in _faults(table, results.options):
-        numbers = np.flatnonzero(kept & bad)
-        drops.add_lines("", (numbers + 1).tolist(), reason)
+        drops.add_lines("", (np.flatnonzero(kept & bad) + 1).tolist(), reason)
         kept &= ~bad
+    rows = np.flatnonzero(kept)
+    queries = pd.Series(_codes(table, "relation", "subject", "object", "query")[rows])
+    repeated = rows[queries.duplicated()]
+    drops.add_lines("", (repeated + 1).tolist(), "the same fact again")
+    kept[repeated] = False
     if not kept.all():  # a filter copies the table
         table = table.filter(pa.array(kept))
-    codes = _codes(table, "relation", "subject", "object", "query")
-    seen = codes <= np.maximum.accumulate(np.concatenate([[-1], codes]))[:-1]
-    drops.add_lines("", (np.flatnonzero(kept)[seen] + 1).tolist(), "the same fact again")
-    if seen.any():
-        table = table.filter(pa.array(~seen))
     table = table.combine_chunks()
     return replace(results, rows=table, dropped=(*results.dropped, *drops.records()))
 

@@ -183,7 +183,7 @@ def _draw_import_button(*, disabled: bool) -> bool:
     return clicked
 
 
-def _draw_content(file: Opened) -> Content:
+def _draw_content(file: ChosenFile) -> Content:
     """Draw what the file contains, and the form of a file of results; `unclear` after an error."""
     with errors_shown():
         content = _choose_content(file)
@@ -193,7 +193,7 @@ def _draw_content(file: Opened) -> Content:
     return "unclear"
 
 
-def _draw_import_of_data(file: Opened, form: int, *, running: bool) -> None:
+def _draw_import_of_data(file: ChosenFile, form: int, *, running: bool) -> None:
     """Draw the columns, name and button for a file of facts; start the import once it is agreed.
 
     form: the number of the form, which is part of its widgets' keys.
@@ -253,7 +253,10 @@ def _draw_pattern() -> None:
 
 
 def _choose_file(form: int) -> ChosenFile | None:
-    """Draw the fields for an upload and for a path on this machine; return the file, or None."""
+    """Draw the fields for an upload and for a path on this machine; return the file.
+
+    None if no file is chosen yet, or two.
+    """
     upload = st.file_uploader(
         "Upload a table or archive", type=UPLOADS, key=f"import file {form}", help=TABLE_HELP
     )
@@ -273,8 +276,11 @@ def _choose_file(form: int) -> ChosenFile | None:
     if upload is not None:
         file = upload
         return ChosenFile(file.name, file.file_id, file.size, lambda: _save_upload(file), True)
-    if not path:
-        return None
+    return _opened_path(path) if path else None
+
+
+def _opened_path(path: str) -> ChosenFile:
+    """Return a file or folder on this machine; its mark changes when the file is edited."""
     given = user_path(path)
     stat = given.stat() if given.is_file() else None
     mark = f"{given} {stat.st_mtime_ns} {stat.st_size}" if stat else path
