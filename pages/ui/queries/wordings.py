@@ -240,24 +240,34 @@ def _draw_agreement(asked: AskedRelation, column: ModelColumn[RelationModelAnswe
         chips.append(f"and {len(others) - len(chips)} more")
     label = "" if others is counts else "Others: "
     line = f"<div>{label}{' '.join(chips)}</div>" if chips else ""
+    predictions.draw_conclusion(text)
+    notes = escape("; ".join(_notes(question, model, word, n)))
+    st.html(f'{line}<div class="lx-muted">{notes}</div>')
+
+
+def _notes(question: RelationQuestion, model: RelationModelAnswers, word: str, n: int) -> list[str]:
+    """Return how many wordings are right, and what is special about some.
+
+    word, n: the most frequent first answer, and its number of wordings.
+    """
     answers = list(zip(question.wordings, model.answers, strict=True))
     rights = [question.is_right(wording, answer.first.token) for wording, answer in answers]
-    # The conclusion says it already if its answer, with ✓, is the only right one.
     n_right = rights.count(True)
-    is_said = 1 < n == n_right and shown[word.lower()].endswith("✓")
-    notes = [f"right: {n_right} of {total}"] if set(rights) - {None} and not is_said else []
-    notes += ["negation not counted"] if total < len(question.wordings) else []
+    # The conclusion says it already if its answer, with ✓, is the only right one.
+    is_right = any(question.is_right(wording, word) for wording in question.wordings)
+    notes = []
+    if set(rights) - {None} and not (1 < n == n_right and is_right):
+        notes.append(f"right: {n_right} of {question.n_agreeing}")
+    if question.n_agreeing < len(question.wordings):
+        notes.append("negation not counted")
     if any(question.misses_not(wording, answer.first.token) for wording, answer in answers):
         notes.append("misses “not”")
-    caveats = [
+    caveats = Counter(
         answer.note for wording, answer in answers if wording.kind != "negated" and answer.note
+    )
+    return notes + [
+        f"in {counted(times, 'wording')} the model {caveat}" for caveat, times in caveats.items()
     ]
-    notes += [
-        f"in {counted(times, 'wording')} the model {caveat}"
-        for caveat, times in Counter(caveats).items()
-    ]
-    predictions.draw_conclusion(text)
-    st.html(f'{line}<div class="lx-muted">{escape("; ".join(notes))}</div>')
 
 
 def _marked_answers(question: RelationQuestion, model: RelationModelAnswers) -> dict[str, str]:

@@ -295,11 +295,12 @@ def _choose_facts(focus: RunInfo, slicing: Mapping[str, Slicing]) -> dict[str, A
     known = known_tags(read_tags(focus))
     unknown = [tag for tag in st.session_state.get("tag", ()) if tag not in known]
     empty = "Any" if known else "No fact has a tag"
-    tags = _choose_any("Tags", [*known, *unknown], "tag", right, help=TAGS_HELP, placeholder=empty)
     return {
         **found,
         "contained": {ANY: None, "yes": True, "no": False}[contained],
-        "tags": tags,
+        "tags": _choose_any(
+            "Tags", [*known, *unknown], "tag", right, help=TAGS_HELP, placeholder=empty
+        ),
     }
 
 
