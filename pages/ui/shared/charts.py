@@ -172,10 +172,19 @@ def _add_footnote(figure: go.Figure, lines: Sequence[str], enlarged: float) -> N
     size = enlarged * FOOT_SIZE
     note = f'<span style="font-size:{size}px">{"<br>".join(map(escape, lines))}</span>'
     if _has_named_rows(figure):  # at the right edge, because the names leave little room
-        place: Style = {"x": 1, "y": 0, "xref": "paper", "yref": "paper"}
-        place |= {"xanchor": "right", "yanchor": "top", "yshift": -58 * enlarged}
-        place |= {"align": "right", "showarrow": False}
-        figure.add_annotation(text=note, font_color=muted_ink(), **place)
+        figure.add_annotation(
+            text=note,
+            font_color=muted_ink(),
+            x=1,
+            y=0,
+            xref="paper",
+            yref="paper",
+            xanchor="right",
+            yanchor="top",
+            yshift=-58 * enlarged,
+            align="right",
+            showarrow=False,
+        )
     else:  # below the axis title, wherever long tick labels put it
         title_text = "<br>".join(filter(None, (figure.layout.xaxis.title.text, note)))
         figure.update_layout(xaxis_title_text=title_text)
@@ -218,11 +227,20 @@ def _add_title(
     size = enlarged * TITLE_SIZE
     lines = [escape(line) for line in _wrapped(title, LINE)]
     room = round(enlarged * TITLE_ROW * max(1, len(lines)))
-    heading: Style = {"text": f"<b>{'<br>'.join(lines)}</b>", "font": {"size": size}}
-    heading |= {"font_color": ink(), "x": 0, "xref": "container", "xanchor": "left"}
     # Plotly aligns a single line by its top, but the first of several lines by its baseline.
     above = 4 if len(lines) < 2 else 4 + ASCENT * size
-    heading |= {"y": 1, "yref": "container", "yanchor": "top", "pad": {"l": 2, "t": above}}
+    heading: Style = {
+        "text": f"<b>{'<br>'.join(lines)}</b>",
+        "font": {"size": size},
+        "font_color": ink(),
+        "x": 0,
+        "xref": "container",
+        "xanchor": "left",
+        "y": 1,
+        "yref": "container",
+        "yanchor": "top",
+        "pad": {"l": 2, "t": above},
+    }
     place = {"x": 0, "xref": "container", "yref": "container", "yanchor": "top"}
     legend = place | {"orientation": "h", "y": 1 - room / (height + room)}
     figure.update_layout(title=heading, showlegend=named, legend=legend)
@@ -307,9 +325,18 @@ def add_band(figure: go.Figure, rows: pd.DataFrame, name: str, colour: str) -> N
     """Add a band of intervals around the line of a series; nothing if no row has an interval."""
     known = rows[np.isfinite(rows["high"])]
     x, y = ([*known[up], *known[down][::-1]] for up, down in (("at", "at"), ("high", "low")))
-    style: Style = {"fill": "toself", "fillcolor": colour, "opacity": 0.18, "mode": "lines"}
-    style |= {"line_width": 0, "hoverinfo": "skip", "showlegend": False, "legendgroup": name}
-    figure.add_scatter(x=x, y=y, **style)
+    figure.add_scatter(
+        x=x,
+        y=y,
+        fill="toself",
+        fillcolor=colour,
+        opacity=0.18,
+        mode="lines",
+        line_width=0,
+        hoverinfo="skip",
+        showlegend=False,
+        legendgroup=name,
+    )
 
 
 def add_whiskers(
@@ -420,8 +447,15 @@ def add_clicks(figure: go.Figure, cells: pd.DataFrame, data: Sequence[str]) -> N
     They take hover and clicks, because cells can't be selected. cells: columns row, column, hover.
     """
     unseen = {"marker": {"opacity": 0}}
-    style: Style = {"marker_symbol": "square", "marker_size": 16, "marker_opacity": 0}
-    style |= {"selected": unseen, "unselected": unseen, "showlegend": False, "mode": "markers"}
+    style: Style = {
+        "marker_symbol": "square",
+        "marker_size": 16,
+        "marker_opacity": 0,
+        "selected": unseen,
+        "unselected": unseen,
+        "showlegend": False,
+        "mode": "markers",
+    }
     add(figure, go.Scatter, cells, "column", "row", data, **style)
 
 
