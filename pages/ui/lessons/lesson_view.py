@@ -127,6 +127,29 @@ def _draw_question(lesson: Lesson, number: int, step: Predict, progress: LessonP
         else:
             st.markdown(f"You predicted **{plain(progress.predicted[number])}**.")
         return
+    prediction, sent, revealed = _draw_form(lesson, number, step)
+    if is_teaching():
+        _draw_poll_entry(lesson, number, step)
+    if revealed and step.answer:
+        st.info(f"The answer is **{plain(step.answer)}**.", icon=":material/compare:")
+    elif revealed:
+        links.go(screens.LESSONS, address_of(lesson, number + 1))
+    if not sent:
+        return
+    if not prediction:
+        st.warning("Make a prediction first; a guess is enough.", icon=":material/psychology_alt:")
+        return
+    progress.predicted[number] = prediction
+    if step.answer:
+        st.rerun()
+    links.go(screens.LESSONS, address_of(lesson, number + 1))
+
+
+def _draw_form(lesson: Lesson, number: int, step: Predict) -> tuple[str, bool, bool]:
+    """Draw the form; return the prediction, and whether Predict and Reveal were clicked.
+
+    Only teachers have Reveal.
+    """
     with st.form(f"predict {lesson.id} {number}", border=False):
         key = f"prediction {lesson.id} {number}"
         if step.options:
@@ -142,26 +165,17 @@ def _draw_question(lesson: Lesson, number: int, step: Predict, progress: LessonP
                 icon=":material/visibility:",
                 help="Shows the answer without a prediction.",
             )
+    return str(given or "").strip(), sent, revealed
+
+
+def _draw_poll_entry(lesson: Lesson, number: int, step: Predict) -> None:
+    """Draw the offer to poll a class, if the next step queries models about the question."""
     after = lesson.steps[number] if number < len(lesson.steps) else None
-    if is_teaching() and isinstance(after, Ask):
+    if isinstance(after, Ask):
         here = visitors.models_here()
         models = tuple(name for name in after.models if name in here)
         request = replace(after.request, models=models)
         draw_entry(fill.kind, request, options=step.choices, key=f"poll {lesson.id} {number}")
-    if revealed and step.answer:
-        st.info(f"The answer is **{plain(step.answer)}**.", icon=":material/compare:")
-    elif revealed:
-        links.go(screens.LESSONS, address_of(lesson, number + 1))
-    if not sent:
-        return
-    prediction = str(given or "").strip()
-    if not prediction:
-        st.warning("Make a prediction first; a guess is enough.", icon=":material/psychology_alt:")
-        return
-    progress.predicted[number] = prediction
-    if step.answer:
-        st.rerun()
-    links.go(screens.LESSONS, address_of(lesson, number + 1))
 
 
 def _draw_judged(step: Predict, number: int, progress: LessonProgress) -> None:
