@@ -125,7 +125,7 @@ def test_an_import_says_what_was_excluded_and_leads_to_whole_answers(
 ) -> None:
     path = tmp_path / "cities.csv"
     path.write_text("subject,object\nPeru,Lima\nUSA,New York\nChile\n")
-    download.import_dataset(path, columns=download.user_table.Columns(templates={"": TEMPLATE}))
+    download.import_dataset(path, columns=download.user_table.ColumnRoles(templates={"": TEMPLATE}))
     job = Job("import data", None)
     job.results.append(Result("data", "cities"))
     job.over.set()
