@@ -53,12 +53,14 @@ def main() -> None:
             st.skeleton(height=160)
             st.skeleton(height=260)
 
+    from pages.ui.shared import garbage_collection
+
+    garbage_collection.collect_rarely()  # also while the modules below are imported
     from pages.ui.router import draw_help_link, draw_pinned, routing
-    from pages.ui.shared import garbage_collection, visitors
+    from pages.ui.shared import visitors
     from pages.ui.shared.login import draw_login
 
     visitors.disable_streamlit_requests()
-    garbage_collection.collect_rarely()
     files = {id(listed): file for file, listed in shown.items()} | {id(poll): screens.POLL}
     file = files.get(id(page), screens.ASK)
     with routing(file, page.url_path, page.title, outline):
