@@ -1,6 +1,6 @@
 """Filters of Wrong answers: widgets, URL parameters and `AnswerFilter`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, cast
 
@@ -59,12 +59,13 @@ TAGS_HELP = (
     "adds tags to an opened fact, or to several rows at once."
 )
 NOT_IN_DATA, NO_TEXTS = "Not in the data", "Training texts unknown"
-# Field of the filter -> slicing whose groups are its values, and why there may be no values.
-SLICED = {
-    "origins": (ORIGIN, NOT_IN_DATA),
-    "domains": (DOMAIN, NOT_IN_DATA),
-    "stated": (PAIR_SEEN, NO_TEXTS),
-    "wording": (WORDING_SEEN, NO_TEXTS),
+# Field of the filter -> slicing whose groups are its values, its meaning, and why there may be no
+# values.
+SLICED: dict[str, tuple[str, Callable[[], str], str]] = {
+    "origins": (ORIGIN, lambda: explain("Origin"), NOT_IN_DATA),
+    "domains": (DOMAIN, lambda: explain("Domain"), NOT_IN_DATA),
+    "stated": (PAIR_SEEN, lambda: explain("Pair seen in training"), NO_TEXTS),
+    "wording": (WORDING_SEEN, lambda: explain("Wording seen in training"), NO_TEXTS),
 }
 
 
@@ -209,11 +210,11 @@ def _choose_kinds(runs: Sequence[RunInfo], slicing: Mapping[str, Slicing]) -> di
         "types": _choose_any("Type of relation", types, "types", left),
         "sources": _choose_any("Source", sources, "sources", right),
     }
-    for field, (by, without) in SLICED.items():
+    for field, (by, meaning, without) in SLICED.items():
         values = [*slicing[by].slices] if by in slicing else []
         empty = "Any" if by in slicing else without
         label = by.capitalize()
-        found[field] = _choose_any(label, values, field, help=explain(label), placeholder=empty)
+        found[field] = _choose_any(label, values, field, help=meaning(), placeholder=empty)
     for field in ("types", "origins", "domains"):
         found[field] = tuple("" if value == NO_TYPE else value for value in found[field])
     return found
