@@ -254,6 +254,10 @@ def asked_terms() -> Iterator[tuple[str, str]]:
                 yield str(path.relative_to(ROOT)), argument.value
 
 
+def test_the_terms_that_the_app_explains_are_literals() -> None:
+    assert len(list(asked_terms())) > 50
+
+
 @pytest.mark.slow
 def test_every_term_that_the_app_explains_is_in_the_glossary(pages: dict[Path, Reader]) -> None:
     terms = read_terms(glossary_text())
