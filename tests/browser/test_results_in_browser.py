@@ -65,10 +65,11 @@ def test_dragging_zooms_a_chart_and_a_double_click_resets_it(page: Page, app_url
     chart.scroll_into_view_if_needed()
     whole, box = chart.evaluate(ends), chart.locator(".nsewdrag").first.bounding_box()
     assert box is not None
-    x, y = box["x"] + box["width"] * 0.3, box["y"] + box["height"] * 0.3
+    # Above the curve, because a click on a mark opens its facts; so the zoomed chart has none.
+    x, y = box["x"] + box["width"] * 0.1, box["y"] + box["height"] * 0.05
     page.mouse.move(x, y)
     page.mouse.down()
-    page.mouse.move(x + 90, y + 90, steps=8)
+    page.mouse.move(x + 60, y + 60, steps=8)
     page.mouse.up()
     wait_until_drawn(page)
     low, high = chart.evaluate(ends)

@@ -194,8 +194,8 @@ def _draw_chart(
         help=f"{counted} **Bold**: means over relations; "
         + "whiskers: 95 % intervals; " * measure.is_p_at_k
         + diamonds * (measure.is_p_at_k and choice.guessable)
-        + "drag to zoom, double-click to reset. Interval for a relation, over its facts: "
-        f"{METHOD}. For a mean: {METHOD_OF_MEANS}.",
+        + "drag to zoom, double-click an empty place to reset. Interval for a relation, over its "
+        f"facts: {METHOD}. For a mean: {METHOD_OF_MEANS}.",
     )
     if mark is not None:
         _open(choice, shown, mark, measure)

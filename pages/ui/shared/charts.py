@@ -116,7 +116,8 @@ def ready(
         footnote: How the chart was made; also part of the picture.
         picture: The file format of the picture, `png` or `svg`.
         enlarged: A factor for the sizes of letters and marks.
-        zooms: Whether dragging zooms into the values, and a double click resets it.
+        zooms: Whether dragging zooms into the values, and a double click on an empty place
+            resets it.
     """
     named = figure.layout.showlegend is not False and (
         bool(figure.layout.showlegend)
