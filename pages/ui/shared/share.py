@@ -20,6 +20,7 @@ QUIET = 4  # light modules around the code (ISO/IEC 18004)
 WIDTH = 320
 EVERYWHERE = ("0.0.0.0", "::")  # addresses of a server that listens on all interfaces
 MAX_BYTES = 2953  # a QR code's capacity
+MASK = 3  # one of eight patterns, which readers find out; comparing all takes four times as long
 
 
 def make_place() -> DeltaGenerator:
@@ -86,7 +87,7 @@ def address_for_others(address: str) -> str:
 def qr_code(text: str) -> str:
     """A QR code as SVG, dark on white; empty for a text of more than `MAX_BYTES`."""
     try:
-        code = segno.make(text, error="l", micro=False, boost_error=False)
+        code = segno.make(text, error="l", micro=False, boost_error=False, mask=MASK)
     except segno.DataOverflowError:
         return ""
     svg = BytesIO()
