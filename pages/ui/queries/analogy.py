@@ -123,7 +123,7 @@ def _line_params(request: SolveRequest) -> dict[str, Any]:
 
 def _layout(draw: DrawField) -> None:
     FIELD.start()
-    line, right, button = st.columns([5.2, 1.9, 1], vertical_alignment="bottom")
+    line, right, button = st.columns([5, 1.9, 1.3], vertical_alignment="bottom")
     with right:
         draw("gold")
     with button:

@@ -45,7 +45,7 @@ def _layout(draw: DrawField) -> None:
     models, more = st.columns([3, 1], vertical_alignment="bottom")
     with models:
         draw("models")
-    with more, st.container(horizontal=True):
+    with more, st.container(horizontal=True, key="more"):
         widgets.draw_examples(
             examples,
             label="More examples",

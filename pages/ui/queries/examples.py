@@ -110,7 +110,8 @@ def _draw_example(example: PublishedExample, request: ClozeRequest) -> None:
         links.draw_link("Edit and inspect", "edit", screens.ASK, params)
     n = max(1, min(4, len(request.models)))
     width = (WIDTH - n * GAP) / (n + 1) + GAP / 2
-    theirs, ours = st.columns([width, WIDTH - width], gap="medium")
+    with st.container(key="published"):
+        theirs, ours = st.columns([width, WIDTH - width], gap="medium")
     with theirs.container(border=True, height="stretch"):
         predictions.draw_head(PAPER_MODEL, "BERT-large", PUBLISHED, "masked · published answers")
         st.html(_list(_published(example), example.gold))
