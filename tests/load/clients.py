@@ -1,6 +1,6 @@
 """Many visitors at once: websocket clients that talk to a running app as browsers do.
 
-    python tests/load/clients.py --visitors 30 --seconds 300
+    python tests/load/clients.py --visitors 30 --seconds 300 [--bare]
 
 A browser opens a websocket and asks for a page by its address (`rerun_script`); the server answers
 with what is to be drawn, message by message, and with `script_finished`. A changed widget is the
@@ -9,7 +9,8 @@ new version of it can't be misread. Not simulated: the files of the page itself,
 again by themselves while a job runs.
 
 Prints how long answers took by page, what went wrong, and the app's memory and CPU time. The exit
-status is 1 if anything went wrong.
+status is 1 if anything went wrong. With `--bare` the same visitors meet the smallest app that gives
+these answers (`bare/app.py`): what this machine can do.
 """
 
 import argparse
@@ -339,8 +340,13 @@ def main() -> int:
     parser.add_argument("--visitors", type=int, default=30)
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--seed", type=int, default=1, help="Draws the same visits again.")
+    parser.add_argument("--bare", action="store_true", help="Visit the smallest such app.")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as place, running_app(Path(place, "home")) as app:
+    root = ROOT / "tests" / "load" / "bare" if given.bare else ROOT
+    with (
+        tempfile.TemporaryDirectory() as place,
+        running_app(Path(place, "home"), root=root, PYTHONPATH=str(ROOT)) as app,
+    ):
         record = visit(app, given.visitors, given.seconds, given.seed)
         found = [one.cpu_times() for one in (app.process, *app.process.children())]
     for page, seconds in sorted(record.seconds.items()):

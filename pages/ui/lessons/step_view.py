@@ -29,7 +29,7 @@ from lama_core.lessons.step_results import StepResult
 from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.queries.analogy import SolveRequest, analogy
-from lama_core.queries.blank_answers import ModelAnswer, Prediction
+from lama_core.queries.blank_answers import Prediction
 from lama_core.queries.cloze import ClozeRequest, fill
 from lama_core.reports.html import grid
 from lama_core.requests import command_line
@@ -76,34 +76,33 @@ def _draw_query(request: ClozeRequest, number: str = "") -> StepResult:
     text, gold = request.text, request.gold or ""
     sentence = predictions.with_blank(parse_query(text).parts)
     st.html(f'<div class="lx-sentence">{sentence}</div>')
-
-    def query_model(name: str, installed: tuple[str, ...]) -> ModelAnswer:
-        return cache.answer(fill.kind, replace(request, models=installed), name)
-
     names = available_models(request.models)
     line = reserve_line(f"{text} {number}")
     found = cache.stored_answers(request, (text,))
     stored = {name: answers[text].judged(gold) for name, answers in found.items()}
-    shown = [name for name in request.models if name in names or name in stored]
     columns = query_models(
-        shown, query_model, predictions.describe, stored=stored, offers=not number
+        [name for name in request.models if name in names or name in stored],
+        lambda name, here: cache.answer(fill.kind, replace(request, models=here), name),
+        predictions.describe,
+        stored=stored,
+        offers=not number,
     )
     with line:
         predictions.draw_first_answers(tuple(column.answer for column in columns.values()), 0)
-    best: dict[str, list[tuple[str, float]]] = {}
-    for name, column in columns.items():
-        answers = column.answer.blanks[0]
-        best[name] = [(item.token, item.prob) for item in answers.predictions]
+    for column in columns.values():
         with column.place.container():
-            predictions.draw_answers(answers, column.colour)
-    notes = [_describe_candidates(request, columns)] if columns else []
-    for name, answer in stored.items():
-        best[name] = _word_probs(answer)
-        notes.append(f"{title_of(name)}: from the stored run {answer.run}.")
-    st.caption(plain(notes[0]) if columns else "")
+            predictions.draw_answers(column.answer.blanks[0], column.colour)
+    ranked = _describe_candidates(request, columns) if columns else ""
+    st.caption(plain(ranked))
     with st.container(horizontal=True, vertical_alignment="center"):
         _draw_link("Open on Ask", "", {"text": text, "gold": gold, "models": names})
         draw_entry(fill.kind, replace(request, models=names), key=f"lesson poll {number}")
+    best = {
+        name: [(item.token, item.prob) for item in column.answer.blanks[0].predictions]
+        for name, column in columns.items()
+    }
+    best |= {name: _word_probs(answer) for name, answer in stored.items()}
+    runs = [f"{title_of(name)}: from the stored run {one.run}." for name, one in stored.items()]
     return StepResult(
         heads=("model", *RANKS),
         rows=tuple(
@@ -111,7 +110,7 @@ def _draw_query(request: ClozeRequest, number: str = "") -> StepResult:
             for name, pairs in best.items()
         ),
         title=text,
-        notes=(*([f"Right answer: {gold}."] if gold else []), *notes),
+        notes=tuple(filter(None, (f"Right answer: {gold}." if gold else "", ranked, *runs))),
         firsts={(text, name): pairs[0][0] for name, pairs in best.items() if pairs},
     )
 

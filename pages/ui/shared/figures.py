@@ -4,7 +4,7 @@ A mark's `customdata` is its row in the figure's frame, so that a click can open
 it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from itertools import cycle
 from typing import Any
@@ -261,45 +261,22 @@ def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
     charts.add_values(drawn, table, ours, MARK, points=not bars)
     drawn.update_traces(cliponaxis=False, selector={"type": "scatter"})  # points at 0 are whole
     if figure.hollow:
-        key: Style = {"size": 10, "line": {"width": 2}, "color": charts.GREY}
-        key["symbol"] = "circle-open"
-        charts.add_key(drawn, figure.hollow_name, **key)
-        if table.duplicated(["label", "name"]).any():  # two marks of each series in a row
-            drawn.update_layout(scattermode="group", scattergap=0.4)
-            drawn.update_traces(
-                offsetgroup=next(iter(ours)), selector=lambda one: one.offsetgroup is None
-            )
-    edge, line = charts.line_inks()
-    for name, symbol in zip(published, cycle(charts.SYMBOLS), strict=False):
-        rows = table[table["name"] == name]
-        look: Style = {"marker_size": 9, "marker_symbol": symbol, "mode": "markers"}
-        look |= {"marker_color": edge, "marker_line": {"width": 1.6, "color": line}}
-        charts.add(drawn, go.Scatter, rows, "value", "label", MARK, name=escape(name), **look)
-    for baseline in figure.baselines:
-        rows = _baseline_rows(figure, table, baseline).drop_duplicates(["at", "line"])
-        if not len(rows):
-            continue
-        size = 8 if baseline.mark == "diamond" else TICK_SIZE["bars" if bars else "points"]
-        style: Style = {
-            "marker_symbol": SYMBOLS[baseline.mark],
-            "marker_size": size,
-            "name": baseline.name,
-        }
-        charts.add_marks(drawn, rows, "line", "label", MARK, **style)
+        _explain_hollow(drawn, figure.hollow_name, table, ours)
+    _add_published(drawn, table, published)
+    _add_baselines(drawn, figure, table, TICK_SIZE["bars" if bars else "points"])
+    axis = _axis(figure.value)
     if figure.text:
         ends = table["high"].fillna(table["value"])
         texts: Style = {"text": "  " + figure.frame[figure.text], "textposition": "middle right"}
         drawn.add_scatter(
             x=ends, y=table["label"], mode="text", hoverinfo="skip", showlegend=False, **texts
         )
+        axis["range"] = [0, 1.5 * ends.max()]  # with room for the texts on a phone
     labels = figure.places
     row = 9 + 13 * max(1, len(ours)) if bars else 22
     if any(len(str(label)) > charts.MOST_LETTERS for label in labels):
         row = max(row, 34)  # room for names of several lines
     bold = table["label"][table["at"].isin(figure.bold)]
-    axis = _axis(figure.value)
-    if figure.text:
-        axis["range"] = [0, 1.5 * ends.max()]  # with room for the texts on a phone
     return drawn.update_layout(
         **charts.row_names(labels, bold),
         # Of a few rows, the title would be longer than the axis.
@@ -309,6 +286,40 @@ def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
         height=120 + max(1, len(labels)) * row,
         **charts.BARS,
     )
+
+
+def _explain_hollow(drawn: go.Figure, name: str, table: pd.DataFrame, ours: Colours) -> None:
+    """Add hollow marks to the legend; separate two marks of each series in a row."""
+    key: Style = {"size": 10, "line": {"width": 2}, "color": charts.GREY}
+    charts.add_key(drawn, name, symbol="circle-open", **key)
+    if table.duplicated(["label", "name"]).any():
+        drawn.update_layout(scattermode="group", scattergap=0.4)
+        drawn.update_traces(
+            offsetgroup=next(iter(ours)), selector=lambda one: one.offsetgroup is None
+        )
+
+
+def _add_published(drawn: go.Figure, table: pd.DataFrame, names: Iterable[str]) -> None:
+    """Add the marks of published values, a symbol for each name."""
+    edge, line = charts.line_inks()
+    for name, symbol in zip(names, cycle(charts.SYMBOLS), strict=False):
+        rows = table[table["name"] == name]
+        look: Style = {"marker_size": 9, "marker_symbol": symbol, "mode": "markers"}
+        look |= {"marker_color": edge, "marker_line": {"width": 1.6, "color": line}}
+        charts.add(drawn, go.Scatter, rows, "value", "label", MARK, name=escape(name), **look)
+
+
+def _add_baselines(drawn: go.Figure, figure: Figure, table: pd.DataFrame, tick: int) -> None:
+    """Add the marks of the baselines that have values. tick: the length of a tick in pixels."""
+    for baseline in figure.baselines:
+        rows = _baseline_rows(figure, table, baseline).drop_duplicates(["at", "line"])
+        if len(rows):
+            style: Style = {
+                "marker_symbol": SYMBOLS[baseline.mark],
+                "marker_size": 8 if baseline.mark == "diamond" else tick,
+                "name": baseline.name,
+            }
+            charts.add_marks(drawn, rows, "line", "label", MARK, **style)
 
 
 def _boxes(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:

@@ -147,28 +147,35 @@ def make_cards(frame: pd.DataFrame, config: Mapping[str, Any], order: Any = None
     titles = [name for name in columns if settings[name].get("pinned")]
     texts = [name for name in columns if pd.api.types.is_string_dtype(frame[name])]
     titles = titles or texts[:1] or columns[:1]
-    # "MiniLM-MLM twin", of which "MiniLM-MLM twin 95 %" is a part, isn't a part of "MiniLM-MLM".
-    continued = {one for one in columns for name in columns if name.startswith(f"{one} ")}
     cards = []
     for row in frame.head(MOST_CARDS).to_dict("records"):
         shown = {name: _text(row[name], settings[name]) for name in columns}
-        lines: dict[str, CardLine] = {}  # by the beginning of the names of columns that continue it
-        for name in columns:
-            label = settings[name].get("label")
-            if name in titles or not shown[name]:
-                continue
-            begun = [one for one in lines if name.startswith(f"{one} ")]
-            first = lines[max(begun, key=len)] if begun else None
-            if first and label and name not in continued and not name.endswith(ANSWER):
-                first.more += f"{', ' if first.more else ''}{label} {shown[name]}"
-            else:
-                line = CardLine(label or name, shown[name], name)
-                lines[name.removesuffix(ANSWER)] = line
-        cards.append(Card(" · ".join(filter(None, map(shown.get, titles))), [*lines.values()]))
+        title = " · ".join(filter(None, map(shown.get, titles)))
+        below = {name: text for name, text in shown.items() if text and name not in titles}
+        cards.append(Card(title, _card_lines(below, settings)))
     wide = {line.column for card in cards for line in card.lines if line.is_long}
     for line in (line for card in cards for line in card.lines):
         line.wide = line.column in wide
     return cards
+
+
+def _card_lines(shown: Mapping[str, str], settings: Mapping[str, dict[str, Any]]) -> list[CardLine]:
+    """A line for each column; values of columns whose names continue its name are added to it.
+
+    Of "MiniLM-MLM twin" and "MiniLM-MLM twin 95 %" the second continues the first, but the first
+    isn't a part of "MiniLM-MLM".
+    """
+    continued = {one for one in settings for name in settings if name.startswith(f"{one} ")}
+    lines: dict[str, CardLine] = {}  # by the beginning of the names of columns that continue it
+    for name, text in shown.items():
+        label = settings[name].get("label")
+        begun = [one for one in lines if name.startswith(f"{one} ")]
+        if begun and label and name not in continued and not name.endswith(ANSWER):
+            first = lines[max(begun, key=len)]
+            first.more += f"{', ' if first.more else ''}{label} {text}"
+        else:
+            lines[name.removesuffix(ANSWER)] = CardLine(label or name, text, name)
+    return [*lines.values()]
 
 
 def _setting(config: Any) -> dict[str, Any]:

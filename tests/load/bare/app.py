@@ -1,0 +1,56 @@
+"""The limit for `clients.py --bare`: an app that only does what no app can avoid.
+
+It answers the same requests: the same models' passes with Streamlit's cache, five words each in a
+table; elsewhere three charts and two tables of Results' size, which are made once. It has no check,
+no link, no export, no other process, and draws no more widgets than the clients use.
+"""
+
+from html import escape
+from urllib.parse import urlsplit
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+import lama_core as lama
+
+N_RUNS, N_RELATIONS, N_WORDS = 6, 41, 5
+
+
+@st.cache_resource
+def drawings() -> tuple[list[go.Figure], list[pd.DataFrame]]:
+    """Three charts and two tables."""
+    draw = np.random.default_rng(0)
+    scores = draw.random((N_RUNS, N_RELATIONS))
+    names = [f"relation {number}" for number in range(N_RELATIONS)]
+    ks, bins = np.arange(1, 101), np.arange(10)
+    figures = [
+        go.Figure([go.Bar(x=row, y=names, orientation="h", hovertext=names) for row in scores]),
+        go.Figure([go.Scatter(x=ks, y=np.sort(draw.random(100))) for _ in range(N_RUNS)]),
+        go.Figure([go.Bar(x=bins, y=draw.random(10)) for _ in range(N_RUNS)]),
+    ]
+    columns = [f"run {number}" for number in range(N_RUNS)]
+    table = pd.DataFrame(scores.T, columns=columns).assign(relation=names)
+    return figures, [table, table.head(8)]
+
+
+@st.cache_data
+def answers(text: str, context: str, models: tuple[str, ...]) -> str:
+    """The models' best words as HTML."""
+    found = lama.fill(text, models=models, context=context or None, top_k=N_WORDS)
+    cells = found.map(lambda value: escape(str(value))).to_numpy()
+    rows = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in cells)
+    return f"<table>{rows}</table>"
+
+
+if urlsplit(st.context.url or "").path.strip("/") or "tab" in st.query_params:
+    figures, tables = drawings()
+    for figure in figures:
+        st.plotly_chart(figure)
+    for table in tables:
+        st.dataframe(table)
+else:
+    text = st.text_input("Sentence", key="text", bind="query-params")
+    models = tuple(st.query_params.get_all("models"))
+    st.html(answers(text, st.query_params.get("context", ""), models))
