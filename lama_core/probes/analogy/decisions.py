@@ -11,7 +11,7 @@ Departure: Supervised analogy probes
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -135,33 +135,38 @@ class RelationPlan:
         for pairs in self._feature_rows():
             if pairs:
                 vectors |= dict(zip(pairs, scorer.features(pairs, tick), strict=True))
-        kept: list[_Row] = []
-        labelled: list[Labelled] = []
-        for instances in (train, self.test):
-            both = [
-                (f"{one.id}/{sign}", one.query, pair, sign == "+")
-                for one in instances
-                for sign, pair in (("+", one.positive), ("-", one.negative))
-                if one.negative and pair
-            ]
-            kept = [row for row in both if not np.isnan(vectors[row[1:3]]).any()]
-            features = [vectors[row[1:3]] for row in kept] or [np.zeros(0, np.float32)]
-            labelled.append((np.stack(features), np.array([row[3] for row in kept], dtype=bool)))
-        decided = {name for name, *_ in kept}  # `kept` has the test rows: the loop's last
+        _, of_train = _labelled(train, vectors)
+        kept, of_test = _labelled(self.test, vectors)
+        decided = {name for name, *_ in kept}
         rows = [
             self._row(one.id, one.query, one.positive) | {"excluded": one.excluded or UNKNOWN}
             for one in self.test
             if one.excluded or not {f"{one.id}/+", f"{one.id}/-"} <= decided
         ]
-        if all(len(set(labels.tolist())) == 2 for _, labels in labelled):
+        if all(len(set(labels.tolist())) == 2 for _, labels in (of_train, of_test)):
             seeds = range(self.options.n_seeds)
-            right = classify(*labelled, seeds=seeds, hidden=self.options.hidden)
+            right = classify(of_train, of_test, seeds=seeds, hidden=self.options.hidden)
             for seed, right_of_seed in zip(seeds, right.tolist(), strict=True):
                 for (name, query, pair, label), is_right in zip(kept, right_of_seed, strict=True):
                     row = self._row(f"{name}/{seed}", query, pair)
                     row["rank_raw"] = row["rank_filtered"] = 1 if is_right else 2
                     rows.append(row | {"label": label, "seed": seed})
         return make_table(rows)
+
+
+def _labelled(
+    instances: Iterable[Instance], vectors: Mapping[tuple[Pair, Pair], NDArray[np.float32]]
+) -> tuple[list[_Row], Labelled]:
+    """Return the candidates of instances that have features, and their features and labels."""
+    both = [
+        (f"{one.id}/{sign}", one.query, pair, sign == "+")
+        for one in instances
+        for sign, pair in (("+", one.positive), ("-", one.negative))
+        if one.negative and pair
+    ]
+    rows = [row for row in both if not np.isnan(vectors[row[1:3]]).any()]
+    features = [vectors[row[1:3]] for row in rows] or [np.zeros(0, np.float32)]
+    return rows, (np.stack(features), np.array([row[3] for row in rows], dtype=bool))
 
 
 def make_plan(
