@@ -141,33 +141,9 @@ def _lines(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
         straight = {"mode": "lines", "line": {"color": charts.GREY, "width": 1, "dash": "dash"}}
         drawn.add_scatter(x=ends, y=ends, name=figure.diagonal, hoverinfo="skip", **straight)
     faint = [name for name, ink in colours.items() if ink == charts.GREY]
-    for name in faint:
-        thin: Style = {"mode": "lines+markers", "marker_size": 3, "line_width": 1, "opacity": 0.25}
-        thin["showlegend"] = name == faint[0]
-        charts.add_runs(drawn, go.Scatter, table, {name: charts.GREY}, "at", "value", MARK, **thin)
-        drawn.data[-1].update(name=f"{len(faint)} others", legendgroup="others")
+    _add_faint(drawn, table, faint)
     colours = {name: ink for name, ink in colours.items() if name not in faint}
-    dense = False
-    style: Style = {"mode": "lines+markers", "line_width": 2}
-    style["showlegend"] = True
-    if figure.size:
-        table["area"] = _areas(figure, figure.frame[figure.size])
-        style["by_row"] = {"marker_size": "area"}
-    elif dense := len(table) > MOST_MARKS * len(colours) and bool(figure.by.ticks):
-        table["mark size"] = 5 * table["at"].isin(figure.by.ticks)  # markers at the ticks only
-        style["by_row"] = {"marker_size": "mark size"}
-    else:
-        style["marker_size"] = 7 if figure.low else 5
-    whiskered = table[np.isfinite(table["high"])]["name"].nunique() <= charts.MOST_WHISKERS
-    for name in colours:
-        rows, one = table[table["name"] == name], {name: colours[name]}
-        if dense:
-            charts.add_band(drawn, rows, name, colours[name])
-        elif whiskered and (error := charts.whiskers(rows, "value", colours[name], 1)):
-            bars: Style = {"error_y": error, "mode": "markers", "marker_opacity": 0}
-            bars |= {"showlegend": False, "hoverinfo": "skip"}
-            charts.add_runs(drawn, go.Scatter, rows, one, "at", "value", **bars)
-        charts.add_runs(drawn, go.Scatter, rows, one, "at", "value", MARK, **style)
+    _add_series(drawn, figure, table, colours)
     for baseline in figure.baselines:
         rows = _baseline_rows(figure, table, baseline)
         same = rows.round({"line": 9}).groupby("at")["line"].nunique().max() == 1
@@ -186,6 +162,39 @@ def _lines(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
     return drawn.update_layout(
         xaxis=_axis(figure.by), yaxis=_axis(figure.value), height=470 if figure.size else 430
     )
+
+
+def _add_faint(drawn: go.Figure, table: pd.DataFrame, names: Sequence[str]) -> None:
+    """Add thin grey lines, all with one entry in the legend."""
+    for name in names:
+        thin: Style = {"mode": "lines+markers", "marker_size": 3, "line_width": 1, "opacity": 0.25}
+        thin["showlegend"] = name == names[0]
+        charts.add_runs(drawn, go.Scatter, table, {name: charts.GREY}, "at", "value", MARK, **thin)
+        drawn.data[-1].update(name=f"{len(names)} others", legendgroup="others")
+
+
+def _add_series(drawn: go.Figure, figure: Figure, table: pd.DataFrame, colours: Colours) -> None:
+    """Add the lines of series with a colour, with bands or whiskers for their intervals."""
+    style: Style = {"mode": "lines+markers", "line_width": 2, "showlegend": True}
+    dense = False
+    if figure.size:
+        table["area"] = _areas(figure, figure.frame[figure.size])
+        style["by_row"] = {"marker_size": "area"}
+    elif dense := len(table) > MOST_MARKS * len(colours) and bool(figure.by.ticks):
+        table["mark size"] = 5 * table["at"].isin(figure.by.ticks)  # markers at the ticks only
+        style["by_row"] = {"marker_size": "mark size"}
+    else:
+        style["marker_size"] = 7 if figure.low else 5
+    whiskered = table[np.isfinite(table["high"])]["name"].nunique() <= charts.MOST_WHISKERS
+    for name, ink in colours.items():
+        rows, one = table[table["name"] == name], {name: ink}
+        if dense:
+            charts.add_band(drawn, rows, name, ink)
+        elif whiskered and (error := charts.whiskers(rows, "value", ink, 1)):
+            bars: Style = {"error_y": error, "mode": "markers", "marker_opacity": 0}
+            bars |= {"showlegend": False, "hoverinfo": "skip"}
+            charts.add_runs(drawn, go.Scatter, rows, one, "at", "value", **bars)
+        charts.add_runs(drawn, go.Scatter, rows, one, "at", "value", MARK, **style)
 
 
 def _areas(figure: Figure, n: Any) -> Any:

@@ -1,11 +1,16 @@
 """The limit for `clients.py --bare`: an app that only does what no app can avoid.
 
-It answers the same requests: the same models' passes with Streamlit's cache, five words each in a
-table; elsewhere three charts and two tables of Results' size, which are made once. It has no check,
-no link, no export, no other process, and draws no more widgets than the clients use.
+It answers the same requests: the same models' passes in a second process, with Streamlit's cache,
+five words each in a table; elsewhere three charts and two tables of Results' size, which are made
+once. It has no check, no link and no export, and draws no more widgets than the clients use.
+Garbage is collected as in the app.
 """
 
-from html import escape
+import json
+import subprocess
+import sys
+from pathlib import Path
+from threading import Lock
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -13,9 +18,18 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-import lama_core as lama
+from pages.ui.shared import garbage_collection
 
-N_RUNS, N_RELATIONS, N_WORDS = 6, 41, 5
+N_RUNS, N_RELATIONS = 6, 41
+garbage_collection.collect_rarely()
+
+
+@st.cache_resource
+def process() -> tuple["subprocess.Popen[str]", Lock]:
+    """The process that has the models, and whose turn it is."""
+    command = [sys.executable, str(Path(__file__).with_name("scoring.py"))]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, encoding="utf-8"), Lock()
 
 
 @st.cache_resource
@@ -38,10 +52,11 @@ def drawings() -> tuple[list[go.Figure], list[pd.DataFrame]]:
 @st.cache_data
 def answers(text: str, context: str, models: tuple[str, ...]) -> str:
     """The models' best words as HTML."""
-    found = lama.fill(text, models=models, context=context or None, top_k=N_WORDS)
-    cells = found.map(lambda value: escape(str(value))).to_numpy()
-    rows = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in cells)
-    return f"<table>{rows}</table>"
+    child, turn = process()
+    assert child.stdin and child.stdout
+    with turn:
+        print(json.dumps((text, context, models)), file=child.stdin, flush=True)
+        return str(json.loads(child.stdout.readline()))
 
 
 if urlsplit(st.context.url or "").path.strip("/") or "tab" in st.query_params:
