@@ -18,7 +18,7 @@ def draw_wrong_answers(choice: RunChoice) -> None:
     joined = cache.joined_answers(choice.runs, choice.ranking)
     open_on_wrong(choice.names)
     filters, active = st.container(), st.container()
-    views_box, *more = st.columns([5, 3, 5], vertical_alignment="bottom")
+    views_box, *more = st.columns([6, 4, 4], vertical_alignment="bottom")
     links.replace_values("view", {"Wrong answers": "Frequent answers"})
     view = pick("View", VIEWS, key="view", place=views_box, label_visibility="collapsed")
     with filters:
