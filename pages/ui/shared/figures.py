@@ -149,7 +149,7 @@ def _lines(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
         same = rows.round({"line": 9}).groupby("at")["line"].nunique().max() == 1
         drawn_for = {next(iter(colours)): charts.GREY} if same else colours
         names = {name: baseline.name if same else f"{name}, {baseline.name}" for name in colours}
-        style = {"mode": "lines", "line_width": 1.5, "line_dash": "dot"}
+        style: Style = {"mode": "lines", "line_width": 1.5, "line_dash": "dot"}
         for name, ink in drawn_for.items():
             part = rows[rows["name"] == name].assign(name=names[name])
             charts.add_runs(
