@@ -21,6 +21,7 @@ from lama_core.requests import Request, StoredRequest, record
 from lama_core.runs.find import runs_dir
 from lama_core.runs.manage import list_kept
 from lama_core.runs.parts import PARTS, REQUEST_FILE
+from pages.ui.data import mapping
 from pages.ui.data.datasets import PATTERN
 from pages.ui.results.new_run import WHOLE_ANSWERS
 from pages.ui.shared import jobs, screens, visitors
@@ -95,6 +96,22 @@ def test_columns_with_other_names_are_guessed_with_a_template(
     request = download.ImportRequest(
         str(path), subject="country", object="capital", template=(TEMPLATE,)
     )
+    assert [one for _, one, _ in started] == [request]
+
+
+def test_a_table_too_large_to_scan_is_imported_with_one_template(
+    tmp_path: Path,
+    started: list[tuple[str, Request, object]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(mapping, "MAX_SCANNED", 10)
+    path = tmp_path / "cities.csv"
+    path.write_text("subject,object\nPeru,Lima\nUSA,Washington\n")
+    app = open_import(path)
+    assert any("checked only during the import" in one.value for one in app.caption)
+    field(app.text_input, "Template for rows without one").set_value(TEMPLATE).run()
+    button(app, "Import").click().run()
+    request = download.ImportRequest(str(path), template=(TEMPLATE,))
     assert [one for _, one, _ in started] == [request]
 
 
