@@ -16,7 +16,7 @@ smallest number of shared words among the ten best of any query whose gold answe
 Departure: Shared facts of runs shown together
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from typing import Any, TypeVar
@@ -24,17 +24,22 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lama_core.grouping import grouped
-from lama_core.runs.facts_table import ANSWERED, FIRSTS, FLAGS
+from lama_core.runs.facts_table import FIRSTS, FLAGS
 from lama_core.runs.info import RelationInfo, Run, RunInfo
 from lama_core.scoring.queries import SQUAD
 from lama_core.scoring.top_answers import TOP_K
 
 NOT_SHARED = "object is not among the shared candidates"
 Bools = NDArray[np.bool_]
-Words = Mapping[str, frozenset[str]]
+Words = Mapping[str, pa.Array]
+NO_WORDS = pa.array([], pa.string())
+# The columns that alignment reads, except the question of SQuAD's facts.
+COLUMNS = ("excluded", "relation", "source", "subject", "object", "rank_raw", "rank_filtered")
+IDENTITY = ("fact_id", "prompt")  # of a row
 Counted = TypeVar("Counted", RunInfo, RelationInfo)
 
 
@@ -151,21 +156,25 @@ def _shared_words(runs: Sequence[Run]) -> Words | None:
     layouts = {(run.info.fold_case, "" in (run.words or ())) for run in runs}
     if len(known) < len(runs) or len(layouts) > 1:
         return None
-    no_words: frozenset[str] = frozenset()
     return {
-        name: reduce(frozenset.intersection, [words.get(name, no_words) for words in known])
+        name: reduce(_in_both, [words.get(name, NO_WORDS) for words in known])
         for name in {name for words in known for name in words}
     }
 
 
+def _in_both(words: pa.Array, others: pa.Array) -> pa.Array:
+    return words.filter(pc.is_in(words, value_set=others))
+
+
 def _rank_among(run: Run, shared: Words) -> Run:
     """Rank a run among the shared words; exclude rows whose gold answer is not shared."""
-    run.table(["excluded", "relation", "subject", "object", *ANSWERED])  # reads all at once
-    counted, top = run.counted, run.top
+    run.table([*COLUMNS, *IDENTITY])  # reads all at once
+    counted = run.counted
+    codes, _ = run.stored_top_words
     top_shared, gold_shared = _find_shared(run, shared, counted)
     ranks = run.column("rank_raw").to_numpy()
     above_gold = np.arange(TOP_K) < np.nan_to_num(ranks - 1, nan=0)[:, None]
-    dropped = above_gold & ~top_shared & (top.codes >= 0)
+    dropped = above_gold & ~top_shared & (codes >= 0)
     rows = np.flatnonzero(dropped.any(axis=1))
     valid = np.zeros(dropped.shape, bool)
     valid[rows] = _other_valid(run, rows)
@@ -176,15 +185,15 @@ def _rank_among(run: Run, shared: Words) -> Run:
     # Valid objects that no fact of the run has are subtracted like wrong words, although the stored
     # filtered rank doesn't count them.
     filtered = run.column("rank_filtered").to_numpy() - (dropped & ~valid).sum(axis=1)
-    changed = {
-        "rank_raw": _numbers(ranks - dropped.sum(axis=1)),
-        "rank_filtered": _numbers(np.maximum(filtered, 1)),
-    }
-    changed |= _choose_firsts(run, top_shared[rows], valid[rows], rows)
     ranked = replace(
         run,
         info=info,
-        changed={**run.changed, **changed},
+        changed={
+            **run.changed,
+            "rank_raw": _numbers(ranks - dropped.sum(axis=1)),
+            "rank_filtered": _numbers(np.maximum(filtered, 1)),
+        },
+        choose_firsts=partial(_choose_firsts, run, top_shared[rows], valid[rows], rows),
         top_kept=top_shared,
         changed_words=shared,
     )
@@ -198,36 +207,35 @@ def _numbers(values: NDArray[Any]) -> pa.ChunkedArray:
 
 def _find_shared(run: Run, shared: Words, counted: Bools) -> tuple[Bools, Bools]:
     """Return whether the ten best, bool [row, 10], and gold answers, bool [row], are shared."""
-    top, top_words, own = run.top.codes, run.top.known, run.words or {}
+    (top, top_words), own = run.stored_top_words, run.words or {}
     golds, relation = run.codes("object"), run.codes("relation")
-    gold_words = run.words_of("object")
+    gold_words, lower = _objects(run)
     numbers = {name: at for at, name in enumerate(run.words_of("relation"))}
     top_shared, gold_shared = np.zeros(top.shape, bool), np.zeros(len(golds), bool)
     for name, words in shared.items():
         in_relation = relation == numbers.get(name, len(numbers)) if name else True
         rows = np.flatnonzero(counted & in_relation)
-        spelled = partial(_as_ranked, own.get(name, frozenset()))
-        top_shared[rows] = _looked_up(top[rows], top_words, words, str)
-        gold_shared[rows] = _looked_up(golds[rows], gold_words, words, spelled)
+        # A run ranked a gold answer unchanged, or in lower case.
+        unchanged = pc.is_in(gold_words, value_set=own.get(name, NO_WORDS))
+        top_shared[rows] = _looked_up(top[rows], top_words, words)
+        spelled = pc.if_else(unchanged, gold_words, lower)
+        gold_shared[rows] = _looked_up(golds[rows], spelled, words)
     return top_shared, gold_shared
 
 
-def _as_ranked(ranked: frozenset[str], word: str) -> str:
-    """Return a word as a run ranked it: unchanged, or in lower case."""
-    return word if word in ranked else word.lower()
+def _objects(run: Run) -> tuple[pa.Array, pa.Array]:
+    """Return the distinct gold answers of a run, by their codes, and the same in lower case."""
+    words = run.words_of("object")
+    return pa.array(words, pa.string()), pa.array([word.lower() for word in words], pa.string())
 
 
-def _looked_up(
-    codes: NDArray[np.integer[Any]],
-    words: Sequence[str] | NDArray[np.object_],
-    known: frozenset[str],
-    spell: Callable[[str], str],
-) -> Bools:
+def _looked_up(codes: NDArray[np.integer[Any]], words: pa.Array, known: pa.Array) -> Bools:
     """Return whether the word of each code is known; looks up each word once. -1 is no word."""
     used = np.bincount(codes.ravel() + 1, minlength=1).nonzero()[0] - 1
-    found = np.zeros(len(words) + 1, bool)
-    found[used + 1] = [code >= 0 and spell(words[code]) in known for code in used.tolist()]
-    return found[codes + 1]
+    used = used[used >= 0]
+    found = np.zeros(len(words) + 1, bool)  # the last one is for the code -1
+    found[used] = pc.is_in(words.take(pa.array(used)), value_set=known)
+    return found[codes]
 
 
 def _other_valid(run: Run, rows: NDArray[np.int64]) -> Bools:
@@ -246,16 +254,17 @@ def _other_valid(run: Run, rows: NDArray[np.int64]) -> Bools:
     several = np.flatnonzero(n_facts[keys[rows]] > 1)
     if not len(several):
         return found
-    golds, codes = run.words_of("object"), run.codes("object")
-    words, top = run.top.known, run.top.codes
-    objects: dict[int, set[str]] = {}
-    for row in np.flatnonzero(np.isin(keys, keys[rows[several]])).tolist():
-        gold = golds[codes[row]]
-        objects.setdefault(keys[row], set()).update((gold, gold.lower()))
-    for at in several.tolist():
-        row, gold = rows[at], golds[codes[rows[at]]]
-        if others := objects[keys[row]] - {gold, gold.lower()}:
-            found[at] = [word in others for word in words[top[row]]]
+    codes, top_words = run.stored_top_words
+    # The gold answers as codes of the ten best words, as in the data and in lower case; -1: no
+    # such word.
+    places = [pc.index_in(some, value_set=top_words).fill_null(-1) for some in _objects(run)]
+    golds = np.stack(places)[:, run.codes("object")].astype(np.int64)
+    pairs = keys * len(top_words) + golds
+    top, own = codes[rows[several]], golds[:, rows[several], None]
+    here = keys[rows[several], None] * len(top_words) + top
+    found[several] = (
+        (top >= 0) & (top != own[0]) & (top != own[1]) & np.isin(here, pairs[golds >= 0])
+    )
     return found
 
 

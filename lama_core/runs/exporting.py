@@ -30,6 +30,7 @@ from lama_core.runs.facts_table import (
     UNRANKED,
     column_names,
     encode_top,
+    known_words,
     place_top,
     read_batches,
     read_candidates,
@@ -141,7 +142,8 @@ def _write_table(run: Run, folder: Path) -> int:
 def _table_rows(run: Run, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     rank = "rank_filtered" if run.info.ranking == "filtered" else "rank_raw"
     names = ("relation", "subject", "object", "query", rank, "log_prob")
-    codes, known = encode_top([batch["top_words"]])
+    codes, top_words = encode_top([batch["top_words"]])
+    known = known_words(top_words)
     n_words = (codes >= 0).sum(axis=1)
     scores = place_top(batch["top_log_probs"]).astype(float)
     are_known = (np.isfinite(scores) | (codes < 0)).all(axis=1)

@@ -183,11 +183,20 @@ def read_candidates(path: Path) -> dict[str, tuple[str, ...]]:
     Raises:
         UserError: If the file is missing or damaged.
     """
+    return {name: tuple(words.to_pylist()) for name, words in read_word_lists(path).items()}
+
+
+def read_word_lists(path: Path) -> dict[str, pa.Array]:
+    """Return the words that `write_candidates` wrote, in their order, as Arrow's texts.
+
+    Raises:
+        UserError: If the file is missing or damaged.
+    """
     table = read_columns(path, ["relation", "word"])
-    relation = table["relation"].combine_chunks().dictionary_encode()
-    codes, words = relation.indices.to_numpy(zero_copy_only=False), table["word"].to_numpy()
+    relation, words = whole(table["relation"]).dictionary_encode(), whole(table["word"])
+    codes = relation.indices.to_numpy(zero_copy_only=False)
     names = enumerate(relation.dictionary.to_pylist())
-    return {name: tuple(words[codes == code].tolist()) for code, name in names}
+    return {name: words.filter(pa.array(codes == code)) for code, name in names}
 
 
 def read_scores(path: Path, row: int) -> NDArray[np.float32] | None:
@@ -231,7 +240,7 @@ def to_series(column: pa.ChunkedArray, name: str) -> "pd.Series[Any]":
         return pd.Series(pd.Categorical.from_codes(codes, dtype=kind), name=name)
     if name in FLAGS:
         column = column.fill_null(False)
-    return pa.table({name: column}).to_pandas(split_blocks=True)[name]
+    return column.to_pandas().rename(name)
 
 
 def whole(column: pa.ChunkedArray) -> pa.Array:
@@ -239,7 +248,7 @@ def whole(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def read_top_codes(path: Path) -> tuple[NDArray[np.int32], NDArray[np.object_]]:
+def read_top_words(path: Path) -> tuple[NDArray[np.int32], pa.Array]:
     """Return the ten best words of a file as `encode_top` does.
 
     Raises:
@@ -258,11 +267,10 @@ def read_top_log_probs(path: Path) -> NDArray[np.float32]:
     return np.concatenate([place_top(batch.column(0)) for batch in batches])
 
 
-def encode_top(parts: Iterable[pa.Array]) -> tuple[NDArray[np.int32], NDArray[np.object_]]:
-    """Return lists of ten words as codes, int32 [row, 10], and the words, object [code].
+def encode_top(parts: Iterable[pa.Array]) -> tuple[NDArray[np.int32], pa.Array]:
+    """Return lists of ten words as codes, int32 [row, 10], and the words, texts [code].
 
-    The code -1 marks excluded rows, and places after the last prediction; the last word, None, is
-    for this code.
+    The code -1 marks excluded rows, and places after the last prediction.
     """
     encoded, valid = [], []
     for part in parts:
@@ -273,9 +281,12 @@ def encode_top(parts: Iterable[pa.Array]) -> tuple[NDArray[np.int32], NDArray[np
     codes = np.full((len(is_valid), TOP_K), -1, np.int32)
     filled = [chunk.indices.fill_null(-1).to_numpy() for chunk in unified.chunks]
     codes[is_valid] = np.concatenate([codes[:0].ravel(), *filled]).reshape(-1, TOP_K)
-    # One Python string per distinct word, not per cell.
-    words = whole(unified).dictionary.to_pylist()
-    return codes, np.array([*words, None], dtype=object)
+    return codes, whole(unified).dictionary
+
+
+def known_words(words: pa.Array) -> NDArray[np.object_]:
+    """Return the words of `encode_top`, object [code]; None, the last one, is for the code -1."""
+    return np.array([*words.to_pylist(), None], dtype=object)
 
 
 def place_top(lists: pa.Array) -> NDArray[np.float32]:

@@ -16,7 +16,7 @@ A run is written into `<id>.part`, which is renamed when the run is finished; se
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache, cached_property, lru_cache
@@ -180,7 +180,7 @@ class RunInfo:
     beside: tuple["RunInfo", ...] = ()
     exact_to: int | None = None
 
-    @property
+    @cached_property
     def counts(self) -> Literal["facts", "queries"]:
         """Unit of the run's counts: queries if a fact has several, else facts.
 
@@ -354,6 +354,8 @@ class Run:
         info: The description.
         changed: Columns that replace those in the file. A row that a changed column `excluded`
             excludes has no answers, whatever the file contains.
+        choose_firsts: Returns the columns `FIRSTS` and `FLAGS` that replace those in the file, if
+            any do; it is called when one of them is read, because most views need none.
         top_kept: Which of the ten best predictions to keep, bool [row, 10]; None is all.
         changed_words: The ranked words, if they replace those in the file.
         kept: Columns of the file that have been read.
@@ -361,10 +363,11 @@ class Run:
 
     info: RunInfo
     changed: "dict[str, pa.ChunkedArray]" = field(default_factory=dict, compare=False, repr=False)
-    top_kept: NDArray[np.bool_] | None = field(default=None, compare=False, repr=False)
-    changed_words: Mapping[str, frozenset[str]] | None = field(
+    choose_firsts: "Callable[[], dict[str, pa.ChunkedArray]] | None" = field(
         default=None, compare=False, repr=False
     )
+    top_kept: NDArray[np.bool_] | None = field(default=None, compare=False, repr=False)
+    changed_words: "Mapping[str, pa.Array] | None" = field(default=None, compare=False, repr=False)
     kept: "dict[str, pa.ChunkedArray]" = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
@@ -380,13 +383,16 @@ class Run:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        from lama_core.runs.facts_table import ANSWERED, read_columns
+        from lama_core.runs.facts_table import ANSWERED, FIRSTS, FLAGS, read_columns
 
-        lacking = [name for name in names if name not in self.changed and name not in self.kept]
+        changed = self.changed
+        if self.choose_firsts is not None and not {*FIRSTS, *FLAGS}.isdisjoint(names):
+            changed = {**changed, **self._firsts}
+        lacking = [name for name in names if name not in changed and name not in self.kept]
         if lacking:
             found = read_columns(self.info.path(FACTS_FILE), lacking)
             self.kept.update(zip(lacking, found.columns, strict=True))
-        every = {**self.kept, **self.changed}
+        every = {**self.kept, **changed}
         columns = {name: every[name] for name in names}
         if "excluded" in self.changed:
             counts = pc.is_null(self.changed["excluded"])
@@ -394,6 +400,10 @@ class Run:
                 none = pa.scalar(None, columns[name].type)
                 columns[name] = pc.if_else(counts, columns[name], none)
         return pa.table(columns)
+
+    @cached_property
+    def _firsts(self) -> "dict[str, pa.ChunkedArray]":
+        return self.choose_firsts() if self.choose_firsts is not None else {}
 
     @cached_property
     def facts(self) -> "pd.DataFrame":
@@ -439,23 +449,30 @@ class Run:
     @cached_property
     def top(self) -> TopPredictions:
         """The ten best predictions, in the same row order as `facts`."""
-        from lama_core.runs.facts_table import read_top_codes, read_top_log_probs
+        from lama_core.runs.facts_table import known_words, read_top_log_probs
 
-        path = self.info.path(FACTS_FILE)
-        top = TopPredictions(*read_top_codes(path), read_top_log_probs(path))
+        codes, words = self.stored_top_words
+        log_probs = read_top_log_probs(self.info.path(FACTS_FILE))
+        top = TopPredictions(codes, known_words(words), log_probs)
         return top if self.top_kept is None else top.only(self.top_kept)
 
     @cached_property
-    def words(self) -> Mapping[str, frozenset[str]] | None:
+    def stored_top_words(self) -> "tuple[NDArray[np.int32], pa.Array]":
+        """The ten best words in the file as codes and words; see `facts_table.encode_top`."""
+        from lama_core.runs.facts_table import read_top_words
+
+        return read_top_words(self.info.path(FACTS_FILE))
+
+    @cached_property
+    def words(self) -> "Mapping[str, pa.Array] | None":
         """The ranked words, by relation, or under "" for one common list; None if not stored."""
-        from lama_core.runs.facts_table import read_candidates
+        from lama_core.runs.facts_table import read_word_lists
 
         if self.changed_words is not None:
             return self.changed_words
         if not self.info.has(CANDIDATES_FILE):
             return None
-        known = read_candidates(self.info.path(CANDIDATES_FILE))
-        return {name: frozenset(words) for name, words in known.items()}
+        return read_word_lists(self.info.path(CANDIDATES_FILE))
 
     @cached_property
     def n_words(self) -> Mapping[str, int]:

@@ -5,6 +5,7 @@ from math import exp, isnan
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from statement_fakes import SCORES, make_statement_run
 from test_hand_worked import ANSWERS, make_run
@@ -176,7 +177,7 @@ def test_ranks_and_chance_on_fewer_answers_are_of_the_shared_ones(run: Run) -> N
 def replace_words(run: Run, words: dict[str, set[str]]) -> Run:
     """The run as if it had ranked other words of each relation."""
     info = replace(run.info, n_candidates=2, id=f"{run.info.id}-fewer")
-    kept = {name: frozenset(known) for name, known in words.items()}
+    kept = {name: pa.array(sorted(known)) for name, known in words.items()}
     return Run(info, changed_words=kept)
 
 
