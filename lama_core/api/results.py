@@ -12,11 +12,9 @@ import numpy as np
 
 from lama_core.errors import UserError, did_you_mean
 from lama_core.metrics.training import Grouping
-from lama_core.probes.kinds import FACT_KINDS
-from lama_core.reports.table_files import csv_of as csv_of
-from lama_core.reports.table_files import json_of_table as json_of_table
 from lama_core.requests import Function, option
 from lama_core.runs.find import list_runs, load_run
+from lama_core.runs.info import FACT_KINDS
 from lama_core.views.choice import model_names as model_names
 from lama_core.views.scores import ScoresRequest, scores
 from lama_core.views.slices import slices

@@ -1,7 +1,7 @@
 """The kinds of probe: their specifications and requests, and the plans that lead to them.
 
 To add a kind, add a folder here with a request, a subclass of `RunSpec` and a plan, and a row to
-`KINDS`.
+`KINDS`. If its rows are facts, add its name to `runs.info.FACT_KINDS`, too.
 """
 
 from collections.abc import Callable, Mapping
@@ -45,14 +45,12 @@ class ProbeKind:
     Attributes:
         spec: The class of its run specifications.
         title: Its name for users.
-        rows_are_facts: Whether its rows are facts, so that Results and Facts can show them.
         plans: Class of the requests for its runs -> the plan; requests whose runs are of several
             kinds are with the first of these.
     """
 
     spec: type[RunSpec]
     title: str
-    rows_are_facts: bool
     plans: Mapping[type[Request], Plan] = field(default_factory=dict)
 
     @property
@@ -70,18 +68,17 @@ STUDIES: dict[type[Request], Plan] = {StudyRequest: prompts.plan, SelectRequest:
 KINDS: dict[str, ProbeKind] = {
     kind.name: kind
     for kind in (
-        ProbeKind(ClozeSpec, "cloze queries", True, CLOZE),
-        ProbeKind(ContrastSpec, "negated or misprimed", True),
-        ProbeKind(EnsembleSpec, "an ensemble of prompts", True),
-        ProbeKind(StatementSpec, "whole answers", True, {StatementsRequest: statements.plan}),
-        ProbeKind(GenerationSpec, "generated answers", True, {GenerateRequest: generation.plan}),
-        ProbeKind(ImportedSpec, "imported results", True),
-        ProbeKind(TraceSpec, "causal traces", False, {TraceRequest: tracing.plan}),
-        ProbeKind(AnalogySpec, "analogies", False, {AnalogyRequest: analogy.plan}),
-        ProbeKind(StudySpec, "a study of prompts", False, STUDIES),
+        ProbeKind(ClozeSpec, "cloze queries", CLOZE),
+        ProbeKind(ContrastSpec, "negated or misprimed"),
+        ProbeKind(EnsembleSpec, "an ensemble of prompts"),
+        ProbeKind(StatementSpec, "whole answers", {StatementsRequest: statements.plan}),
+        ProbeKind(GenerationSpec, "generated answers", {GenerateRequest: generation.plan}),
+        ProbeKind(ImportedSpec, "imported results"),
+        ProbeKind(TraceSpec, "causal traces", {TraceRequest: tracing.plan}),
+        ProbeKind(AnalogySpec, "analogies", {AnalogyRequest: analogy.plan}),
+        ProbeKind(StudySpec, "a study of prompts", STUDIES),
     )
 }
-FACT_KINDS = tuple(name for name, kind in KINDS.items() if kind.rows_are_facts)
 PLANS: dict[type[Request], Plan] = {
     request: made for kind in KINDS.values() for request, made in kind.plans.items()
 }

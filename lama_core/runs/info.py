@@ -60,6 +60,8 @@ STATEMENTS = "statements"  # the kind of probe that ranks whole answers
 GENERATION = "generation"  # the kind of probe that generates answers
 ENSEMBLE = "ensemble"  # the kind of run whose prompts answer together
 IMPORTED = "imported"  # the kind of run that another tool made
+# The kinds of run whose rows are facts, so that Results and Wrong answers can show them.
+FACT_KINDS = ("cloze", "contrast", ENSEMBLE, STATEMENTS, GENERATION, IMPORTED)
 OWN_WORDS = "relation"  # name of the candidates if they are the objects of the fact's relation
 
 

@@ -18,11 +18,10 @@ from lama_core.metrics.comparison import (
 from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.intervals import METHOD_OF_DIFFERENCES, Interval
 from lama_core.metrics.slices import Slicing, slice_differences, slicings
-from lama_core.probes.kinds import FACT_KINDS
 from lama_core.rounding import fixed, percent
 from lama_core.runs.alignment import align, differing_candidates
 from lama_core.runs.find import load_run
-from lama_core.runs.info import Run
+from lama_core.runs.info import FACT_KINDS, Run
 from lama_core.tables import (
     Column,
     Line,

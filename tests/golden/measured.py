@@ -21,11 +21,11 @@ import numpy as np
 from lama_core import metrics
 from lama_core.probes.analogy.accuracy_tables import probe_accuracies
 from lama_core.probes.analogy.spec import list_probe_runs
-from lama_core.probes.kinds import FACT_KINDS, KINDS
+from lama_core.probes.kinds import KINDS
 from lama_core.probes.prompts.shortlist import shortlist_answers
 from lama_core.probes.prompts.spec import list_studies
 from lama_core.runs.find import bundled_dir, list_runs
-from lama_core.runs.info import Run
+from lama_core.runs.info import FACT_KINDS, Run
 
 ROOT = Path(__file__).resolve().parents[2]
 FROZEN = Path(__file__).with_name("frozen.json")

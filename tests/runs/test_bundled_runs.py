@@ -6,11 +6,11 @@ import pytest
 from lama_core import metrics
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
-from lama_core.probes.kinds import FACT_KINDS, plan_runs, request_of
+from lama_core.probes.kinds import plan_runs, request_of
 from lama_core.requests import Request, command_line
 from lama_core.runs.facts_table import UNRANKED
 from lama_core.runs.find import bundled_dir, list_runs, load_run
-from lama_core.runs.info import RunInfo
+from lama_core.runs.info import FACT_KINDS, RunInfo
 
 LIMIT_BYTES = 25_000_000  # 5 of these are the runs of the training history
 

@@ -34,7 +34,6 @@ from lama_core.files import (
     replace_folder,
     work_folder,
 )
-from lama_core.models.conversion.convert import convert_into
 from lama_core.models.conversion.expand_gguf import ALONE, STEPS, TENSOR
 from lama_core.models.conversion.tensors import check_h5py
 from lama_core.models.model_folder import (
@@ -396,6 +395,7 @@ def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
     An interrupted download resumes; files that the user put into the download folder are used.
     """
     from lama_core.downloads.transfer import fetched  # imports requests: only for downloads
+    from lama_core.models.conversion.convert import convert_into  # imports the old formats
 
     source = entry.source
     downloads = cache_dir() / "downloads" / "models" / source.place

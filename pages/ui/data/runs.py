@@ -10,11 +10,11 @@ from lama_core.datasets.prompt_sets import TITLES
 from lama_core.errors import UserError
 from lama_core.files import format_bytes
 from lama_core.models.devices import settings_text
-from lama_core.probes.kinds import FACT_KINDS, KINDS
+from lama_core.probes.kinds import KINDS
 from lama_core.probes.prompts.spec import Study, StudySpec
 from lama_core.requests import Request
 from lama_core.rounding import percent, percentage
-from lama_core.runs.info import ENSEMBLE, Run, RunInfo
+from lama_core.runs.info import ENSEMBLE, FACT_KINDS, Run, RunInfo
 from lama_core.runs.manage import KeptRun, ListRunsRequest, delete_run, list_kept, rename_run
 from lama_core.scoring.shared_fields import RunSettings
 from lama_core.views.figure import relation_label

@@ -16,11 +16,12 @@ from lama_core.datasets.passages import STARTER
 from lama_core.glossary import explain
 from lama_core.paths import corpus_files
 from lama_core.probes.cloze.request import ProbeRequest
-from lama_core.probes.kinds import FACT_KINDS, KINDS
+from lama_core.probes.kinds import KINDS
 from lama_core.probes.statements.plan import most_templates
 from lama_core.queries.question import can_generate
 from lama_core.requests import field_values
 from lama_core.rounding import percent
+from lama_core.runs.info import FACT_KINDS
 from lama_core.scoring.answer_spaces import RELATION
 from lama_core.scoring.prompt_choice import LPAQA_SETS, PROMPT_SETS
 from lama_core.scoring.shared_fields import RunSettings

@@ -42,7 +42,6 @@ from pages.ui.results.draw_view import (
     open_facts,
     open_line,
 )
-from pages.ui.results.leaderboard import draw_leaderboard
 from pages.ui.results.origins import draw_origins
 from pages.ui.results.weakest import draw_weakest
 from pages.ui.shared import links, screens
@@ -104,7 +103,9 @@ def draw_overview(choice: RunChoice) -> None:
     with chart:
         _draw_chart(choice, shown, measure, opened, is_best_first, counted)
     _draw_totals(choice, shown, measure)
-    if measure.is_p_at_k and choice.k == 1:
+    if measure.is_p_at_k and choice.k == 1 and any(run.ranks_statements for run in choice.runs):
+        from pages.ui.results.leaderboard import draw_leaderboard  # imports how such runs are made
+
         draw_leaderboard(choice, shown)
     st.markdown(f"### {_heading(choice, measure)} by relation")
     _draw_relations(choice, shown, measure, is_best_first)

@@ -35,12 +35,11 @@ from lama_core.datasets.passages import load_corpus
 from lama_core.errors import Unavailable, UserError
 from lama_core.models.sources.catalog import known_models
 from lama_core.models.sources.locations import locate
-from lama_core.probes.kinds import FACT_KINDS
 from lama_core.progress import Pace, Progress, describe, ignore
 from lama_core.queries.kind import NO_CANDIDATES, QueryKind
 from lama_core.queue import nothing
 from lama_core.requests import Request
-from lama_core.runs.info import Run, RunInfo
+from lama_core.runs.info import FACT_KINDS, Run, RunInfo
 from lama_core.scoring.limits import load_page_limits
 from lama_core.scoring.model_info import AboutModel
 from lama_core.scoring.queries import unavailable_prompts

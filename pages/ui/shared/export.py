@@ -12,8 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from lama_core import __version__
-from lama_core.api.results import csv_of, json_of_table
-from lama_core.probes.kinds import request_of as stored_request
+from lama_core.api.table_files import csv_of, json_of_table
 from lama_core.requests import Request, command_line, field_values, python_call
 from lama_core.runs.info import RunInfo
 from lama_core.service import queries
@@ -132,9 +131,11 @@ def request_of(info: RunInfo) -> Request | None:
 
     It can contain paths on this machine.
     """
-    if info.bundled or visitors.may("paths"):
-        return stored_request(info)
-    return None
+    if info.request is None or not (info.bundled or visitors.may("paths")):
+        return None
+    from lama_core.probes.kinds import request_of as stored_request  # imports every kind of probe
+
+    return stored_request(info)
 
 
 def draw_command(how: Request | tuple[Request, ...] | str | None, *, key: str) -> None:

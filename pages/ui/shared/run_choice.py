@@ -15,11 +15,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.glossary import explain
-from lama_core.probes.kinds import FACT_KINDS
 from lama_core.requests import Request
 from lama_core.runs.alignment import differing_candidates
 from lama_core.runs.find import RunListing, list_runs
-from lama_core.runs.info import OWN_WORDS, RunInfo
+from lama_core.runs.info import FACT_KINDS, OWN_WORDS, RunInfo
 from lama_core.scoring.prompt_choice import PROMPT_SETS
 from lama_core.scoring.ranking import Ranking
 from lama_core.views.choice import TopRequest, earlier_checkpoints, find_series

@@ -15,10 +15,9 @@ from lama_core.datasets.library.installed import listing
 from lama_core.errors import Unavailable
 from lama_core.grouping import grouped
 from lama_core.models.sources.catalog import find_model
-from lama_core.probes.kinds import FACT_KINDS
 from lama_core.requests import Request
 from lama_core.runs.find import load_run
-from lama_core.runs.info import RunInfo
+from lama_core.runs.info import FACT_KINDS, RunInfo
 from lama_core.scoring.shared_fields import DEFAULT_MODEL
 from pages.ui.shared import fetching, jobs, links, run_time, screens, visitors
 from pages.ui.shared.export import draw_command
