@@ -27,11 +27,23 @@ from lama_core.views.margins import margins
 from lama_core.views.ranks import ranks
 from lama_core.views.view import Shown, show_runs
 from pages.ui.shared import charts, figures
+from pages.ui.shared.plotly_chart import PlotlyChart
 from pages.ui.shared.run_choice import pick_runs, run_names, run_titles
 from pages.ui.shared.url_state import title_of
 from tools.bench.made_up import make_runs
 
 COLOURS = {"a": "#2c86c7", "b": "#e0913a"}
+
+
+def chart(*traces: dict[str, Any], **layout: Any) -> PlotlyChart:
+    """A chart with these traces."""
+    made = PlotlyChart()
+    for trace in traces:
+        made.add(**trace)
+    return made.update(**layout)
+
+
+BAR = {"kind": "bar", "x": [1]}
 
 
 def by_relation(names: tuple[str, ...]) -> pd.DataFrame:
@@ -47,6 +59,10 @@ def by_relation(names: tuple[str, ...]) -> pd.DataFrame:
 
 def bars(table: pd.DataFrame, colours: dict[str, str], **more: Any) -> go.Figure:
     """The drawn chart of such a table, with both baselines."""
+    return chart_of(table, colours, **more).figure
+
+
+def chart_of(table: pd.DataFrame, colours: dict[str, str], **more: Any) -> PlotlyChart:
     lines = [
         said(
             f"{line['name']}, {line['label']}",
@@ -108,7 +124,7 @@ def test_long_names_take_three_lines_and_longer_ones_are_cut_but_stay_apart() ->
 def test_correlations_are_written_as_papers_round_them_and_none_is_no_text() -> None:
     names = ["SM", "OM", "P@1"]
     matrix = pd.DataFrame([[1, 0, 0], [0.125, 1, 0], [np.nan, -0.125, 1]], names, names)
-    cells, marks = figures.plot(triangle(matrix, title="r", caption="8 facts"), {}).data
+    cells, marks = figures.plot(triangle(matrix, title="r", caption="8 facts"), {}).figure.data
     assert [list(line) for line in cells.text] == [["0.13", ""], ["", "-0.13"]]
     assert list(marks.hovertext)[1] == "<b>right answer with subject mentions: unknown</b>"
 
@@ -116,7 +132,7 @@ def test_correlations_are_written_as_papers_round_them_and_none_is_no_text() -> 
 def test_every_cell_of_golds_by_answers_says_its_words_and_facts() -> None:
     pairs = pd.DataFrame({"gold": ["<b>", "<b>"], "answer": ["x", "y"], "n": [3, 1]})
     found = Confusion(pairs, ("<b>",), ("x",), 2, 3, np.array([[3, 1], [0, 8]]))
-    cells, right, others, marks = charts.confusion(found).data
+    cells, right, others, marks = charts.confusion(found).figure.data
     assert not np.isfinite(right.z.astype(float)).any(), "<b> is no answer"
     assert [[bool(np.isfinite(z)) for z in line] for line in others.z] == [
         [False, True],
@@ -145,7 +161,7 @@ def test_rows_whose_first_name_is_a_number_are_all_drawn() -> None:
             hollow="unsure", hollow_name="open", title="differences",
         ),
         {"a": "#2c86c7", "b": "#1aa179"},
-    )  # fmt: skip
+    ).figure  # fmt: skip
     assert [list(trace.y) for trace in figure.data[:4:2]] == [["1"], ["2 to 5"]]
     keys = {one.name: one.marker.symbol for one in figure.data if one.showlegend is not False}
     assert keys == {"b ahead": None, "a ahead": None, "open": "circle-open"}
@@ -155,7 +171,7 @@ def test_rows_whose_first_name_is_a_number_are_all_drawn() -> None:
 def test_a_narrow_confusion_matrix_has_short_names() -> None:
     pairs = pd.DataFrame({"gold": ["x"], "answer": ["y"], "n": [3]})
     found = Confusion(pairs, ("x",), ("y",), 2, 3, np.array([[3, 1], [0, 8]]))
-    figure = charts.confusion(found, narrow=True)
+    figure = charts.confusion(found, narrow=True).figure
     assert figure.layout.xaxis.ticktext == ("y", "others") and not figure.data[0].showscale
 
 
@@ -195,7 +211,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[go.Figure]:
 
 def test_a_title_of_several_lines_begins_where_a_single_one_does(drawn: list[go.Figure]) -> None:
     for title in ("Short", "Long enough to take two lines" + " of at most ninety letters each" * 3):
-        charts.draw_chart(go.Figure(go.Bar(x=[1], y=["a"])), "key", title=title)
+        charts.draw_chart(chart(BAR), "key", title=title)
     one, two = (figure.layout for figure in drawn)
     assert (one.title.text.count("<br>"), two.title.text.count("<br>")) == (0, 1)
     # Plotly writes a single line 0.7 of its 14 pixels below the place, several from the place on.
@@ -207,17 +223,17 @@ def test_a_title_of_several_lines_begins_where_a_single_one_does(drawn: list[go.
 def test_a_chart_of_one_model_has_its_title_once(drawn: list[go.Figure]) -> None:
     """Bars with intervals are two traces, and two traces have a legend unless it is forbidden."""
     table = by_relation(("a",)).assign(freq=np.nan, chance=np.nan)
-    figure = bars(table, {"a": "#2c86c7"})
-    assert len(figure.data) > 1
-    charts.draw_chart(figure, "key", title="P@1 of a")
+    made = chart_of(table, {"a": "#2c86c7"})
+    assert len(made.data) > 1
+    charts.draw_chart(made, "key", title="P@1 of a")
     (layout,) = (figure.layout for figure in drawn)
     assert layout.title.text == "<b>P@1 of a</b>"
     assert layout.showlegend is False
 
 
 def test_large_letters_are_large_in_a_chart_too(drawn: list[go.Figure]) -> None:
-    for figure in (go.Figure(go.Bar(x=[1])), go.Figure([go.Bar(x=[1]), go.Bar(x=[2])])):
-        charts.draw_chart(figure, "key", title="P@1", footnote="a run", enlarged=1.5)
+    for made in (chart(BAR), chart(BAR, BAR)):
+        charts.draw_chart(made, "key", title="P@1", footnote="a run", enlarged=1.5)
     one, two = (figure.layout for figure in drawn)
     assert one.title.font.size == two.title.font.size == 1.5 * 14
     assert one.xaxis.tickfont.size == two.yaxis.title.font.size == two.legend.font.size == 1.5 * 12
@@ -227,15 +243,28 @@ def test_large_letters_are_large_in_a_chart_too(drawn: list[go.Figure]) -> None:
 def test_a_long_footnote_takes_lines_that_a_picture_has_room_for(drawn: list[go.Figure]) -> None:
     run = "starter-a_model-manual-982bb2ed6d-" + 60 * "a"
     for orientation, footnote in (("h", run), ("h", f"{run}, {run}"), ("v", f"{run}, {run}")):
-        figure = go.Figure(go.Bar(x=[1], orientation=orientation), {"xaxis_title": "facts"})
-        charts.draw_chart(figure, "key", title="P@1", footnote=footnote)
+        made = chart({**BAR, "orientation": orientation}, xaxis_title="facts")
+        charts.draw_chart(made, "key", title="P@1", footnote=footnote)
     one, two, three = (figure.layout for figure in drawn)
     first, second = (layout.annotations[0].text for layout in (one, two))
     assert f">{run}</span>" in first and f">{run},<br>{run}</span>" in second
     assert two.margin.b - one.margin.b == two.height - one.height == 15
-    assert three.xaxis.title.text.startswith("facts<br>") and f"{run},<br>{run}" in (
-        three.xaxis.title.text
-    )
+    text = three.xaxis.title.text
+    assert text.startswith("facts<br>") and f"{run},<br>{run}" in text
+
+
+def test_properties_are_nested_and_others_kept() -> None:
+    made = chart({**BAR, "marker_line_width": 2, "error_x": {"array": [1]}}, xaxis_title="facts")
+    made.update(xaxis={"title": {"font_size": 9}, "range": [0, 1]}, plot_bgcolor="#fff")
+    assert made.data == [
+        {"type": "bar", "x": [1], "marker": {"line": {"width": 2}}, "error_x": {"array": [1]}}
+    ]
+    axis = {"title": {"text": "facts", "font": {"size": 9}}, "range": [0, 1]}
+    assert made.layout == {"xaxis": axis, "plot_bgcolor": "#fff"}
+    without_title = made.update(yaxis_title=None, xaxis_title_text=None)
+    assert without_title.figure.layout.xaxis.title.text is None
+    with pytest.raises(ValueError, match="Invalid property"):
+        _ = chart({**BAR, "marker_size": 3}).figure
 
 
 def test_a_clicked_mark_is_a_row_of_plain_numbers() -> None:
@@ -249,9 +278,9 @@ def test_a_clicked_mark_is_a_row_of_plain_numbers() -> None:
 def test_a_title_of_data_is_shown_as_text(drawn: list[go.Figure]) -> None:
     table = by_relation(("a", "b")).assign(label="<b>P19</b>")
     for colours in (COLOURS, {"a": COLOURS["a"]}):
-        figure = bars(table, colours)
-        figure.data = figure.data[: 3 * len(colours)]
-        assert charts.draw_chart(figure, "key", title="P@1 of <i>x</i>") == []
+        made = chart_of(table, colours)
+        made.data = made.data[: 3 * len(colours)]
+        assert charts.draw_chart(made, "key", title="P@1 of <i>x</i>") == []
     alone, both = drawn[1].layout, drawn[0].layout
     assert both.title.text == alone.title.text == "<b>P@1 of &lt;i&gt;x&lt;/i&gt;</b>"
     assert set(alone.yaxis.ticktext) == {"&lt;b&gt;P19&lt;/b&gt;"}
@@ -273,7 +302,7 @@ def contrast(one: str, other: str) -> float:
 def drawn_with(frame: pd.DataFrame, **more: Any) -> go.Figure:
     """A figure of the run `a` with its marks."""
     figure = Figure(frame=frame.assign(run="a", said="a"), names={"a": "a"}, title="", **more)
-    return figures.plot(figure, COLOURS)
+    return figures.plot(figure, COLOURS).figure
 
 
 def test_the_sizes_of_a_reliability_diagram_stand_in_its_legend() -> None:
@@ -292,7 +321,7 @@ def test_the_sizes_of_a_reliability_diagram_stand_in_its_legend() -> None:
 def test_histogram_bins_say_their_ranks(tmp_path_factory: pytest.TempPathFactory) -> None:
     run = make_runs(tmp_path_factory.mktemp("runs"), n_relations=2, n_facts=50)[0]
     shown = show_runs(ranks.view, [run], ranks.request())
-    drawn = figures.plot(shown.figure, {})
+    drawn = figures.plot(shown.figure, {}).figure
     assert [mark[0] for mark in drawn.data[0].customdata[:3]] == [0, 1, 2]
     assert drawn.data[0].x[2] == "3–5"
     mark = figures.mark_of(shown.figure, [{"customdata": [2]}])
@@ -316,8 +345,8 @@ def test_the_texts_of_axes_can_be_read(
     drawn: list[go.Figure], monkeypatch: pytest.MonkeyPatch, theme: str, page: str
 ) -> None:
     monkeypatch.setattr(charts, "theme", lambda: theme)
-    cells = go.Heatmap(z=[[1]], colorbar={"title": {"text": "n"}})
-    charts.draw_chart(go.Figure([go.Bar(x=[1]), go.Bar(x=[2]), cells]), "key", title="P@1")
+    cells = {"kind": "heatmap", "z": [[1]], "colorbar": {"title": "n"}}
+    charts.draw_chart(chart(BAR, BAR, cells), "key", title="P@1")
     (layout,), scale = [figure.layout for figure in drawn], drawn[0].data[2].colorbar
     for part in (layout.xaxis, layout.yaxis, scale):
         assert contrast(part.tickfont.color, page) >= 4.5
@@ -385,7 +414,7 @@ def test_margins_of_wrong_answers_are_striped(
     )
     info = make_runs(tmp_path_factory.mktemp("runs"), n_relations=2, n_facts=50)[0].info
     shown = Shown(margins.view, margins.request(), (info,), table, {"a": "a"})
-    bars, key = figures.plot(shown.figure, COLOURS).data
+    bars, key = figures.plot(shown.figure, COLOURS).figure.data
     assert list(bars.x) == ["0 to 2", "> 2", "≤ 0"]
     assert list(bars.y) == [100 * 3 / 8, 100 * 1 / 8, 100 * 4 / 8]
     assert list(bars.marker.pattern.shape) == ["", "", "/"] and "wrong" in key.name
@@ -400,7 +429,7 @@ def test_bars_of_answers_end_at_their_scores_and_the_gold_is_marked() -> None:
             "mark": ["", "gold", "also right"],
         }
     )
-    figure = charts.answer_scores(table, COLOURS["a"])
+    figure = charts.answer_scores(table, COLOURS["a"]).figure
     ends = {
         trace.name: [trace.base + length for length in trace.x] for trace in figure.data
     }  # fmt: skip

@@ -63,7 +63,7 @@ def test_all_relations_are_averaged_together(home: Path) -> None:
 
 def test_every_role_has_a_line_and_a_band() -> None:
     effects = read_traces(RUN).effects
-    figure = traces.effect_lines(effects)
+    figure = traces.effect_lines(effects).figure
     lines = [one for one in figure.data if one.mode == "lines+markers"]
     assert [one.name for one in lines] == [
         role for role in traces.ROLES if role in set(effects["role"])

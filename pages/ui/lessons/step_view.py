@@ -306,7 +306,7 @@ def draw_run(step: ShowRun, key: str) -> StepResult:
 def _draw_chart(figure: Figure, step: ShowRun, key: str) -> None:
     chart = figures.plot(figure, model_colours(step.models))
     if is_teaching():  # so that text and chart fit on the screen together
-        chart.update_layout(height=min(chart.layout.height or HEIGHT, HEIGHT / enlarged()))
+        chart.update(height=min(chart.layout["height"], HEIGHT / enlarged()))
     charts.draw_chart(
         chart,
         f"lesson chart {key}",

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -30,6 +29,7 @@ from pages.ui.prompts.study_choice import PromptsChoice, load_relations
 from pages.ui.shared import charts, links
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, plain
+from pages.ui.shared.plotly_chart import PlotlyChart
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import pick, title_of
 
@@ -108,12 +108,13 @@ def _answer(found: Divergence, distance: Distance) -> str:
 
 def _divergence_chart(
     pairs: Sequence[PromptPair], found: Divergence, distance: Distance, colour: str
-) -> go.Figure:
+) -> PlotlyChart:
     """Return a chart with a box for the divergence of the pairs in each bin of distance."""
-    figure = go.Figure()
+    figure = PlotlyChart()
     for number, bin_ in enumerate(found.bins):
         values = [100 * pair.divergence for pair in pairs if pair.bin_number == number]
-        figure.add_box(
+        figure.add(
+            "box",
             y=values,
             name=f"{bin_.low:.1f} – {bin_.high:.1f}<br>{counted(len(values), 'pair')}",
             **charts.box_colours(colour),
@@ -121,11 +122,14 @@ def _divergence_chart(
             showlegend=False,
             boxpoints=False,
         )
-    figure.update_xaxes(title=f"edit distance of two prompts, {SCALES[distance]}", type="category")
-    figure.update_yaxes(
-        title="divergence: % of test facts that only one gets right", rangemode="tozero"
+    return figure.update(
+        xaxis={"title": f"edit distance of two prompts, {SCALES[distance]}", "type": "category"},
+        yaxis={
+            "title": "divergence: % of test facts that only one gets right",
+            "rangemode": "tozero",
+        },
+        height=340,
     )
-    return figure.update_layout(height=340)
 
 
 def _share_of(share: float, n: int) -> str:

@@ -5,7 +5,6 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 
 from lama_core.datasets.prompt_sets import TITLES
@@ -22,6 +21,7 @@ from pages.ui.prompts.weights import draw_weights
 from pages.ui.shared import charts, links, screens
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import draw_headline, errors_shown, show_note
+from pages.ui.shared.plotly_chart import PlotlyChart, Style
 from pages.ui.shared.url_state import pick, title_of
 
 METHOD_TITLES = {
@@ -238,8 +238,10 @@ def _mean_said(averaging: Averaging, n_relations: int) -> str:
     return f"{over} {kind}".strip()
 
 
-def _bars(rows: pd.DataFrame, model: str, colour: str, paper_name: str, y_title: str) -> go.Figure:
-    figure = go.Figure()
+def _bars(
+    rows: pd.DataFrame, model: str, colour: str, paper_name: str, y_title: str
+) -> PlotlyChart:
+    figure = PlotlyChart()
     hovers = {"value": ": {} %<br>{:,} test facts", "published": ", published: {} %"}
     looks = {
         "value": (model, colour, 1.0),
@@ -253,14 +255,14 @@ def _bars(rows: pd.DataFrame, model: str, colour: str, paper_name: str, y_title:
                 f"<b>{title}</b>" + hovers[column].format(value, n)
                 for title, value, n in zip(known["title"], labels, known["facts"], strict=True)
             ]
-            style: charts.Style = {"offsetgroup": column}
+            style: Style = {"offsetgroup": column}
             if column == "published":  # the others are under the axis, as whiskers would cross them
                 style |= {"text": labels, "textposition": "outside", "cliponaxis": False}
             style |= {"name": name, "marker_color": fill, "opacity": opacity}
-            charts.add(figure, go.Bar, known.assign(hover=texts), "title", column, **style)
-    charts.add_whiskers(figure, go.Bar, rows, "title", "value", offsetgroup="value")
+            charts.add(figure, "bar", known.assign(hover=texts), "title", column, **style)
+    charts.add_whiskers(figure, "bar", rows, "title", "value", offsetgroup="value")
     top = max(rows[["value", "published", "high"]].fillna(0).max().max(), 5)
-    return figure.update_layout(
+    return figure.update(
         xaxis={
             "title": "method of combining prompts",
             "tickvals": rows["title"].tolist(),
@@ -296,7 +298,7 @@ def _draw_curve(choice: PromptsChoice) -> None:
         help=explain("Log-linear and linear"),
         key="headline curve",
     )
-    figure = go.Figure()
+    figure = PlotlyChart()
     hits = np.round(np.array(log_linear or linear) * len(choice.study.test)).astype(np.int64)
     ends = share_intervals(hits, np.full_like(hits, len(choice.study.test)))
     band = pd.DataFrame(
@@ -305,7 +307,8 @@ def _draw_curve(choice: PromptsChoice) -> None:
     charts.add_band(figure, band, mean, choice.colour)
     for kind, dash in (("log-linear", "solid"), ("linear", "dot")):
         values = curves.get(kind, ())  # type: ignore[call-overload]
-        figure.add_scatter(
+        figure.add(
+            "scatter",
             name=f"{kind}: mean of {MEANS[kind]}",
             x=list(range(1, len(values) + 1)),
             y=[100 * value for value in values],
@@ -316,13 +319,16 @@ def _draw_curve(choice: PromptsChoice) -> None:
             hovertemplate=f"K = %{{x}}, {kind}: %{{hovertext}} %"
             f"<br>{len(choice.study.test):,} test facts<extra></extra>",
         )
-    figure.update_xaxes(
-        title="K: number of prompts, the best on training facts first",
-        dtick=1 if len(values) < 16 else 5,
+    figure.update(
+        xaxis={
+            "title": "K: number of prompts, the best on training facts first",
+            "dtick": 1 if len(values) < 16 else 5,
+        },
+        yaxis={"title": "P@1, % of test facts", "rangemode": "tozero"},
+        height=300,
     )
-    figure.update_yaxes(title="P@1, % of test facts", rangemode="tozero")
     charts.draw_chart(
-        figure.update_layout(height=300),
+        figure,
         "curve chart",
         title=f"P@1 by number of prompts, {choice.study.relation.name}",
         footnote=choice.footnote,

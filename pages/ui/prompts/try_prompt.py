@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 import streamlit as st
 
 from lama_core.datasets.prompt_sets import check_templates
@@ -24,6 +23,7 @@ from pages.ui.prompts.table import LEAST_FACTS, draw_facts, draw_leaderboard, ke
 from pages.ui.shared import cache, charts, links
 from pages.ui.shared.fetching import draw_offer
 from pages.ui.shared.messages import counted, errors_shown, plain
+from pages.ui.shared.plotly_chart import PlotlyChart
 from pages.ui.shared.url_state import BOUND, title_of
 
 BATCH = 8
@@ -271,8 +271,9 @@ def _draw_flips(
 def _draw_curve(choice: PromptsChoice, growth: PromptTrial) -> None:
     curve = growth.curve()
     x = list(range(1, len(curve) + 1))
-    figure = go.Figure()
-    figure.add_scatter(
+    figure = PlotlyChart()
+    figure.add(
+        "scatter",
         x=x + x[::-1],
         y=[100 * point.high for point in curve] + [100 * point.low for point in reversed(curve)],
         fill="toself",
@@ -281,7 +282,8 @@ def _draw_curve(choice: PromptsChoice, growth: PromptTrial) -> None:
         hoverinfo="skip",
         name="95 % interval",
     )
-    figure.add_scatter(
+    figure.add(
+        "scatter",
         x=x,
         y=[100 * point.value for point in curve],
         mode="lines",
@@ -292,10 +294,13 @@ def _draw_curve(choice: PromptsChoice, growth: PromptTrial) -> None:
         hovertemplate="after %{x:,} facts: %{hovertext} %<br>95 % interval: %{customdata[0]} to "
         "%{customdata[1]}<extra></extra>",
     )
-    figure.update_yaxes(title="P@1, % of the facts queried", range=[0, 100])
-    figure.update_xaxes(title="facts queried, in random order", range=[0, growth.total])
+    figure.update(
+        yaxis={"title": "P@1, % of the facts queried", "range": [0, 100]},
+        xaxis={"title": "facts queried, in random order", "range": [0, growth.total]},
+        height=320,
+    )
     charts.draw_chart(
-        figure.update_layout(height=320),
+        figure,
         "growth",
         title=f"Accuracy of {growth.template}",
         footnote=choice.footnote,

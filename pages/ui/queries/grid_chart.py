@@ -96,14 +96,17 @@ def draw_heat_map(found: ModelGrid, names: list[str], look: HeatMapLook) -> Grid
         for number in range(len(names))
     ]
     charts.add_clicks(figure, pd.DataFrame(cells), ("row", "column"))
-    figure.update_layout(hoverdistance=60)
-    figure.update_yaxes(range=charts.rows_down(rows))
-    figure.update_xaxes(side="top", range=[-0.5, len(names) - 0.5], autotickangles=[30, 90])
+    ends = [-0.5, len(names) - 0.5]
+    figure.update(
+        hoverdistance=60,
+        yaxis_range=charts.rows_down(rows),
+        xaxis={"side": "top", "range": ends, "autotickangles": [30, 90]},
+        height=60 + 22 * len(rows),
+    )
     if len(names) <= MOST_LARGE:
         lines = [textwrap.wrap(charts.short_label(name), LINE) for name in names]
-        figure.update_xaxes(ticktext=["<br>".join(map(escape, each)) for each in lines])
-        figure.update_xaxes(tickangle=0)
-    figure.update_layout(height=60 + 22 * len(rows))
+        shown = ["<br>".join(map(escape, each)) for each in lines]
+        figure.update(xaxis={"ticktext": shown, "tickangle": 0})
     title = f"{short_title(found.name)}: {'ranks' if by_rank else 'probabilities'}"
     clicked = charts.draw_chart(figure, f"grid {found.name}", title=title)
     if not clicked:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 
 from lama_core.queries.lenses.layers import FollowedWord, ModelLayers
@@ -18,6 +17,7 @@ from lama_core.views.colours import PALETTE
 from pages.ui.shared import charts, predictions
 from pages.ui.shared.charts import MOST_LETTERS
 from pages.ui.shared.messages import plain
+from pages.ui.shared.plotly_chart import PlotlyChart, Style
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.token_strips import colour_scale
 
@@ -76,7 +76,7 @@ def layers_table(found: ModelLayers) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def layer_ranks(found: ModelLayers) -> go.Figure:
+def layer_ranks(found: ModelLayers) -> PlotlyChart:
     """Heat map of word ranks, layer by word, coloured by rank on a log scale."""
     ranks = np.array([word.ranks for word in found.words]).T
     words = _titles_of_words(found)
@@ -100,16 +100,16 @@ def layer_ranks(found: ModelLayers) -> go.Figure:
         zmax=0,
         showscale=False,  # every cell shows its rank
     )
-    return figure.update_layout(height=180 + 20 * len(rows))
+    return figure.update(height=180 + 20 * len(rows))
 
 
 def _layer_hover(row: Any) -> str:
     return f"{row.word} after layer {row.layer}: {fixed(row.value, 2)}, rank {row.rank:,}"
 
 
-def layer_lines(found: ModelLayers) -> go.Figure:
+def layer_lines(found: ModelLayers) -> PlotlyChart:
     """Line chart of the words' log-probabilities after each layer, a line per word."""
-    figure = go.Figure()
+    figure = PlotlyChart()
     titles = [layer.title for layer in found.layers]
     lines = zip(found.words, _titles_of_words(found), cycle(PALETTE), cycle(SYMBOLS), strict=False)
     for word, title, colour, symbol in lines:
@@ -117,13 +117,13 @@ def layer_lines(found: ModelLayers) -> go.Figure:
         rows = {"layer": titles, "rank": word.ranks, "value": word.log_probs}
         table = pd.DataFrame(rows | {"at": range(len(titles)), "word": name})
         table = charts.with_hover(table, _layer_hover)
-        style: charts.Style = {"marker_symbol": symbol, "marker_size": 7, "marker_color": colour}
+        style: Style = {"marker_symbol": symbol, "marker_size": 7, "marker_color": colour}
         style |= {"line_width": 3 if word.is_gold else 1.5, "name": name}
-        charts.add(figure, go.Scatter, table, "at", "value", mode="lines+markers", **style)
+        charts.add(figure, "scatter", table, "at", "value", mode="lines+markers", **style)
     step = 1 + len(titles) // 12  # at most 12 tick labels
     ticks = list(range(len(titles) - 1, -1, -step))[::-1]
     axis = {"title": "layer", "tickvals": ticks, "ticktext": [titles[at] for at in ticks]}
-    return figure.update_layout(xaxis=axis, yaxis_title="log-probability", height=320)
+    return figure.update(xaxis=axis, yaxis_title="log-probability", height=320)
 
 
 def _titles_of_words(found: ModelLayers) -> list[str]:

@@ -7,7 +7,6 @@ from html import escape
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 
 from lama_core.queries.lenses.logit import ModelLogit
@@ -16,6 +15,7 @@ from lama_core.rounding import fixed
 from lama_core.views.colours import PUBLISHED
 from pages.ui.shared import charts, predictions
 from pages.ui.shared.messages import counted, plain
+from pages.ui.shared.plotly_chart import PlotlyChart, Style
 from pages.ui.shared.tables import draw_table
 
 MAX_TEXTS = 8  # layers; with more, the cells have no numbers
@@ -66,7 +66,7 @@ def _token_titles(found: ModelTrace) -> list[str]:
     return [f"{token} *" if inside else token for token, inside in marked]
 
 
-def trace_map(found: ModelTrace) -> go.Figure:
+def trace_map(found: ModelTrace) -> PlotlyChart:
     """Heat map of effects: a row per token, the first at the top, and a column per layer."""
     probs = np.array(found.restored, dtype=float).T  # [token, layer]; NaN where unknown
     effects = probs - found.corrupted
@@ -95,12 +95,12 @@ def trace_map(found: ModelTrace) -> go.Figure:
         showscale=not shows,
         colorbar={"thickness": 10, "title": {"text": "effect"}},
     )
-    figure.update_yaxes(autorange="reversed")
+    figure.update(yaxis_autorange="reversed")
     if not shows:
         step = 1 + len(layers) // 10
         at = list(range(0, len(layers), step))
-        figure.update_xaxes(tickvals=at, ticktext=[layers[number] for number in at])
-    return figure.update_layout(height=110 + 24 * len(tokens))
+        figure.update(xaxis={"tickvals": at, "ticktext": [layers[number] for number in at]})
+    return figure.update(height=110 + 24 * len(tokens))
 
 
 def _cell(effect: float) -> str:
@@ -155,9 +155,9 @@ def draw_logit(found: ModelLogit, title: str) -> None:
         )
 
 
-def part_bars(found: ModelLogit) -> go.Figure:
+def part_bars(found: ModelLogit) -> PlotlyChart:
     """Bars of the parts: attention and MLP side by side in each layer, then the others."""
-    figure = go.Figure()
+    figure = PlotlyChart()
     names = dict.fromkeys(str(one.layer) if one.layer else one.part for one in found.parts)
     at = {name: number for number, name in enumerate(names)}
     table = pd.DataFrame(
@@ -180,10 +180,10 @@ def part_bars(found: ModelLogit) -> go.Figure:
     colours = {"attention": ATTENTION, "mlp": MLP}
     for part, colour in colours.items():
         rows = table[table["part"] == part]
-        charts.add(figure, go.Bar, rows, "at", "value", name=PART_TITLES[part], marker_color=colour)
+        charts.add(figure, "bar", rows, "at", "value", name=PART_TITLES[part], marker_color=colour)
     rows = table[~table["part"].isin(list(colours))]
-    middle: charts.Style = {"width": 0.4, "offset": -0.2, "marker_color": PUBLISHED}
-    charts.add(figure, go.Bar, rows, "at", "value", name="other", **middle)
+    middle: Style = {"width": 0.4, "offset": -0.2, "marker_color": PUBLISHED}
+    charts.add(figure, "bar", rows, "at", "value", name="other", **middle)
     step = 1 + len(names) // 14
     shown = [
         (number, name)
@@ -196,4 +196,4 @@ def part_bars(found: ModelLogit) -> go.Figure:
         "ticktext": [SHORT.get(name, name) for _, name in shown],
         "tickangle": 0,
     }
-    return figure.update_layout(xaxis=axis, yaxis_title="adds to the logit", height=300)
+    return figure.update(xaxis=axis, yaxis_title="adds to the logit", height=300)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 
 from lama_core.api.traces import (
@@ -23,6 +22,7 @@ from lama_core.views.figure import relation_label
 from pages.ui.shared import cache, charts, links, screens
 from pages.ui.shared.export import draw_export, request_of
 from pages.ui.shared.messages import counted, draw_headline, plain, show_note
+from pages.ui.shared.plotly_chart import PlotlyChart, Style
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import choose, title_of
@@ -151,7 +151,7 @@ def _draw_chart(choice: RunChoice, info: RunInfo, relation: str, found: Traces) 
     return found.largest.layer, found.largest.role
 
 
-def effect_lines(effects: pd.DataFrame) -> go.Figure:
+def effect_lines(effects: pd.DataFrame) -> PlotlyChart:
     """Line chart of average effects by layer, with a band for each interval.
 
     Args:
@@ -160,7 +160,7 @@ def effect_lines(effects: pd.DataFrame) -> go.Figure:
     Returns:
         The chart; customdata is [layer, role].
     """
-    figure = go.Figure()
+    figure = PlotlyChart()
     table = charts.with_hover(effects, _hover)
     for role in (role for role in ROLES if (table["role"] == role).any()):
         rows, colour = table[table["role"] == role], INKS[role]
@@ -168,13 +168,13 @@ def effect_lines(effects: pd.DataFrame) -> go.Figure:
             # If all facts have the same effect, there is no interval: the band has no width.
             ends = {end: rows[end].fillna(rows["effect"]).astype(float) for end in ("low", "high")}
             charts.add_band(figure, rows.assign(at=rows["layer"], **ends), role, colour)
-        style: charts.Style = {"mode": "lines+markers", "name": role, "legendgroup": role}
+        style: Style = {"mode": "lines+markers", "name": role, "legendgroup": role}
         style |= {"marker_color": colour, "marker_symbol": MARKS[role], "marker_size": 8}
-        charts.add(figure, go.Scatter, rows, "layer", "effect", ("layer", "role"), **style)
+        charts.add(figure, "scatter", rows, "layer", "effect", ("layer", "role"), **style)
     last = int(table["layer"].max())
     step = 1 + last // 16
     axis = {"title": "layer", "tickvals": list(range(1, last + 1, step)), "zeroline": False}
-    return figure.update_layout(
+    return figure.update(
         xaxis=axis, yaxis={"title": "mean effect on the answer's probability"}, height=430
     )
 

@@ -11,21 +11,22 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
-from plotly.colors import sample_colorscale
 
 from lama_core.metrics.confusion import Confusion
 from lama_core.rounding import fixed, percent
+from pages.ui.shared.plotly_chart import PlotlyChart, Style, merged
 from pages.ui.shared.style import theme
 from pages.ui.shared.text import short
 
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
 Colours = Mapping[str, str]
-Style = dict[str, Any]  # keyword arguments of Plotly traces and layouts
 CLEAR = "rgba(0,0,0,0)"
 FAINT = "rgba(128,128,128,0.25)"
 GREY = "#808080"  # visible on dark and on white pages
@@ -67,16 +68,16 @@ class TitledChart:
         config: Plotly's settings of buttons and pictures.
     """
 
-    figure: go.Figure
+    figure: "go.Figure"
     title: str
     above: str
     below: str
     config: Mapping[str, Any]
 
 
-def draw_chart(figure: go.Figure, key: str, *, title: str, **options: Any) -> list[dict[str, Any]]:
+def draw_chart(chart: PlotlyChart, key: str, *, title: str, **options: Any) -> list[dict[str, Any]]:
     """Draw a chart and return the clicked marks; options: as for `ready`."""
-    return draw_ready(ready(figure, title=title, **options), key)
+    return draw_ready(ready(chart, title=title, **options), key)
 
 
 def draw_ready(chart: TitledChart, key: str) -> list[dict[str, Any]]:
@@ -100,7 +101,7 @@ def draw_ready(chart: TitledChart, key: str) -> list[dict[str, Any]]:
 
 
 def ready(
-    figure: go.Figure,
+    chart: PlotlyChart,
     *,
     title: str,
     footnote: str = "",
@@ -108,32 +109,35 @@ def ready(
     enlarged: float = 1.0,
     zooms: bool = False,
 ) -> TitledChart:
-    """Return a chart with its title and footnote; the figure is changed.
+    """Return a chart with its title and footnote; the chart is changed.
 
     Args:
-        figure: The chart.
+        chart: The chart.
         title: The title, which is also the alternative text and the file name of the picture.
         footnote: How the chart was made; also part of the picture.
         picture: The file format of the picture, `png` or `svg`.
         enlarged: A factor for the sizes of letters and marks.
         zooms: Whether dragging zooms into the values, and a double click on an empty place
             resets it.
+
+    Raises:
+        ValueError: If Plotly doesn't know a property of the chart.
     """
-    named = figure.layout.showlegend is not False and (
-        bool(figure.layout.showlegend)
-        or sum(trace.showlegend is not False for trace in figure.data) > 1
-    )
+    layout, axis = chart.layout, chart.layout.get("xaxis", {})
+    named = layout.get("showlegend")
+    if named is None:
+        named = sum(trace.get("showlegend") is not False for trace in chart.data) > 1
     footlines = _wrapped(footnote, FOOT)
     below = round(enlarged * (22 + 1.3 * FOOT_SIZE * len(footlines))) if footlines else 0
-    height = enlarged * (figure.layout.height or 400) + below
-    room = _add_title(figure, title, height, enlarged, named=named)
+    height = enlarged * (layout.get("height") or 400) + below
+    room = _add_title(chart, title, height, enlarged, named=named)
     top, bottom = room + (40 if named else 8), round(40 * enlarged) + below
-    on_top = figure.layout.xaxis.side == "top"  # with the footnote
+    on_top = axis.get("side") == "top"  # with the footnote
     if on_top:
         bottom = 8
-        if text := figure.layout.xaxis.title.text:  # below the chart's title and its buttons
-            figure.update_layout(xaxis_title_text=f"\u00a0<br>{text}")
-    figure.update_layout(
+        if text := _text_of(axis):  # below the chart's title and its buttons
+            chart.update(xaxis_title=f"\u00a0<br>{text}")
+    chart.update(
         paper_bgcolor=CLEAR,
         plot_bgcolor=CLEAR,
         modebar={"bgcolor": CLEAR, "color": GREY, "activecolor": ink()},
@@ -143,52 +147,60 @@ def ready(
         hoverlabel={"align": "left"},
         dragmode="zoom" if zooms else False,
     )
-    _set_fonts(figure, enlarged)
+    _set_fonts(chart, enlarged)
     if footlines:
-        _add_footnote(figure, footlines, enlarged)
+        _add_footnote(chart, footlines, enlarged)
     style = f"font-size:{enlarged * TITLE_SIZE}px;margin-bottom:-{room}px"
     style += ";padding-right:7.2rem" * zooms  # a button more than `style.css` leaves room for
     above = f'<div class="lx-title" style="{style}" aria-hidden="true">{escape(title)}</div>'
     foot_style = f"font-size:{enlarged * FOOT_SIZE}px;margin-top:-{0 if on_top else below - 12}px"
     foot = f'<div class="lx-foot" style="{foot_style}">{escape(footnote)}</div>'
     return TitledChart(
-        figure, title, above, foot * bool(footlines), _settings(title, picture, zooms)
+        chart.figure, title, above, foot * bool(footlines), _settings(title, picture, zooms)
     )
 
 
-def _set_fonts(figure: go.Figure, enlarged: float) -> None:
+def _text_of(axis: Style) -> str:
+    """The title of an axis."""
+    title = axis.get("title") or {}
+    return title.get("text") or ""
+
+
+def _set_fonts(chart: PlotlyChart, enlarged: float) -> None:
     """Set the fonts of axes, scales and the legend, and the lines of the axes."""
     font: Style = {"size": enlarged * TEXT_SIZE, "color": muted_ink()}
     scale: Style = {"tickfont": font, "title": {"font": font}}
     axis: Style = {"zeroline": False, "gridcolor": FAINT, "automargin": True} | scale
-    figure.update_xaxes(**axis).update_yaxes(**axis)
-    figure.update_traces(colorbar=scale, selector={"type": "heatmap"})
-    figure.update_layout(legend={"font": font | {"color": ink()}})
+    chart.update(xaxis=axis, yaxis=axis, legend={"font": font | {"color": ink()}})
+    for trace in chart.data:
+        if trace["type"] == "heatmap":
+            merged(trace, {"colorbar": scale})
     if enlarged != 1:
-        figure.update_layout(hoverlabel={"font": {"size": enlarged * TEXT_SIZE}})
+        chart.update(hoverlabel={"font": {"size": enlarged * TEXT_SIZE}})
 
 
-def _add_footnote(figure: go.Figure, lines: Sequence[str], enlarged: float) -> None:
+def _add_footnote(chart: PlotlyChart, lines: Sequence[str], enlarged: float) -> None:
     """Add the footnote to pictures; the page hides it (`style.css`) and has it as a text."""
     size = enlarged * FOOT_SIZE
     note = f'<span style="font-size:{size}px">{"<br>".join(map(escape, lines))}</span>'
-    if _has_named_rows(figure):  # at the right edge, because the names leave little room
-        figure.add_annotation(
-            text=note,
-            font_color=muted_ink(),
-            x=1,
-            y=0,
-            xref="paper",
-            yref="paper",
-            xanchor="right",
-            yanchor="top",
-            yshift=-58 * enlarged,
-            align="right",
-            showarrow=False,
-        )
+    if _has_named_rows(chart):  # at the right edge, because the names leave little room
+        annotation: Style = {
+            "text": note,
+            "font": {"color": muted_ink()},
+            "x": 1,
+            "y": 0,
+            "xref": "paper",
+            "yref": "paper",
+            "xanchor": "right",
+            "yanchor": "top",
+            "yshift": -58 * enlarged,
+            "align": "right",
+            "showarrow": False,
+        }
+        chart.layout.setdefault("annotations", []).append(annotation)
     else:  # below the axis title, wherever long tick labels put it
-        title_text = "<br>".join(filter(None, (figure.layout.xaxis.title.text, note)))
-        figure.update_layout(xaxis_title_text=title_text)
+        texts = (_text_of(chart.layout["xaxis"]), note)
+        chart.update(xaxis_title="<br>".join(filter(None, texts)))
 
 
 def _settings(title: str, picture: str, zooms: bool) -> dict[str, Any]:
@@ -206,11 +218,11 @@ def _settings(title: str, picture: str, zooms: bool) -> dict[str, Any]:
     }
 
 
-def _has_named_rows(figure: go.Figure) -> bool:
+def _has_named_rows(chart: PlotlyChart) -> bool:
     """Whether the vertical axis has names instead of numbers."""
-    axis = figure.layout.yaxis
-    named = axis.type == "category" or axis.categoryarray is not None
-    return named or any(trace.orientation == "h" for trace in figure.data if "orientation" in trace)
+    axis = chart.layout["yaxis"]
+    named = axis.get("type") == "category" or "categoryarray" in axis
+    return named or any(trace.get("orientation") == "h" for trace in chart.data)
 
 
 def _wrapped(text: str, letters: int) -> list[str]:
@@ -218,7 +230,7 @@ def _wrapped(text: str, letters: int) -> list[str]:
 
 
 def _add_title(
-    figure: go.Figure, title: str, height: float, enlarged: float, *, named: bool
+    chart: PlotlyChart, title: str, height: float, enlarged: float, *, named: bool
 ) -> int:
     """Put the title at the top left, above a legend; return the title's height in pixels.
 
@@ -232,8 +244,7 @@ def _add_title(
     above = 4 if len(lines) < 2 else 4 + ASCENT * size
     heading: Style = {
         "text": f"<b>{'<br>'.join(lines)}</b>",
-        "font": {"size": size},
-        "font_color": ink(),
+        "font": {"size": size, "color": ink()},
         "x": 0,
         "xref": "container",
         "xanchor": "left",
@@ -244,12 +255,14 @@ def _add_title(
     }
     place = {"x": 0, "xref": "container", "yref": "container", "yanchor": "top"}
     legend = place | {"orientation": "h", "y": 1 - room / (height + room)}
-    figure.update_layout(title=heading, showlegend=named, legend=legend)
+    chart.update(title=heading, showlegend=named, legend=legend)
     return room
 
 
 def step_colours(n: int) -> list[str]:
     """Colours of `n` training steps, from early to late."""
+    from plotly.colors import sample_colorscale
+
     return list(sample_colorscale(STEPS, np.linspace(0.0, 1.0, n) if n > 1 else [1.0]))
 
 
@@ -260,35 +273,35 @@ def with_hover(table: pd.DataFrame, text: Callable[[Any], str], *shares: str) ->
 
 
 def add(
-    figure: go.Figure,
-    kind: Callable[..., Any],
+    chart: PlotlyChart,
+    kind: str,
     rows: pd.DataFrame,
     x: str,
     y: str,
     data: Sequence[str] = (),
     **style: Any,
 ) -> None:
-    """Add a trace of Plotly's class `kind` with one mark per row.
+    """Add a trace with one mark per row.
 
     Args:
-        figure: The chart.
-        kind: The class, such as `go.Bar`.
+        chart: The chart.
+        kind: The trace's type, such as `bar`.
         rows: A table with the column `hover`, unless `hoverinfo` is `skip`.
         x: The column of the horizontal position.
         y: The column of the vertical position.
         data: The columns of `customdata`.
-        style: Further arguments of the class.
+        style: Further properties of the trace.
     """
     if style.get("hoverinfo") != "skip":
         style |= {"hovertext": rows["hover"], "hovertemplate": "%{hovertext}<extra></extra>"}
     if data:
         style["customdata"] = rows[list(data)].astype(object).to_numpy()
-    figure.add_trace(kind(x=rows[x], y=rows[y], **style))
+    chart.add(kind, x=rows[x], y=rows[y], **style)
 
 
 def add_runs(
-    figure: go.Figure,
-    kind: Callable[..., Any],
+    chart: PlotlyChart,
+    kind: str,
     table: pd.DataFrame,
     colours: Colours,
     x: str,
@@ -310,7 +323,7 @@ def add_runs(
             each = {key: rows[column] for key, column in (by_row or {}).items()}
             groups = dict.fromkeys(("offsetgroup", "legendgroup"), rows[group].iloc[0])
             ink = {"name": escape(name), "marker_color": colour}
-            add(figure, kind, rows, x, y, data, **ink, **groups, **each, **style)
+            add(chart, kind, rows, x, y, data, **ink, **groups, **each, **style)
 
 
 def whiskers(rows: pd.DataFrame, axis: str, colour: str, thickness: float) -> dict[str, Any]:
@@ -322,11 +335,12 @@ def whiskers(rows: pd.DataFrame, axis: str, colour: str, thickness: float) -> di
     return ends | {"thickness": thickness, "width": 3, "color": colour}
 
 
-def add_band(figure: go.Figure, rows: pd.DataFrame, name: str, colour: str) -> None:
+def add_band(chart: PlotlyChart, rows: pd.DataFrame, name: str, colour: str) -> None:
     """Add a band of intervals around the line of a series; nothing if no row has an interval."""
     known = rows[np.isfinite(rows["high"])]
     x, y = ([*known[up], *known[down][::-1]] for up, down in (("at", "at"), ("high", "low")))
-    figure.add_scatter(
+    chart.add(
+        "scatter",
         x=x,
         y=y,
         fill="toself",
@@ -341,7 +355,7 @@ def add_band(figure: go.Figure, rows: pd.DataFrame, name: str, colour: str) -> N
 
 
 def add_whiskers(
-    figure: go.Figure, kind: Callable[..., Any], rows: pd.DataFrame, x: str, y: str, **style: Any
+    chart: PlotlyChart, kind: str, rows: pd.DataFrame, x: str, y: str, **style: Any
 ) -> None:
     """Add whiskers with an edge, so that they are visible on bars; give the bars' `orientation`."""
     horizontal = style.get("orientation") == "h"
@@ -350,11 +364,11 @@ def add_whiskers(
         if error := whiskers(rows, x if horizontal else y, line, thickness):
             style |= {"hoverinfo": "skip", "showlegend": False, "marker": marker}
             style["error_x" if horizontal else "error_y"] = error
-            add(figure, kind, rows, x, y, **style)
+            add(chart, kind, rows, x, y, **style)
 
 
 def add_values(
-    figure: go.Figure, table: pd.DataFrame, colours: Colours, data: Sequence[str], *, points: bool
+    chart: PlotlyChart, table: pd.DataFrame, colours: Colours, data: Sequence[str], *, points: bool
 ) -> None:
     """Add runs' values as bars or points.
 
@@ -371,18 +385,18 @@ def add_values(
                 style |= {"orientation": "h"}
                 style |= {"marker_line": {"width": 2}, "showlegend": False}
                 style |= {"error_x": whiskers(rows, "value", GREY, 1.3)}
-            add_runs(figure, go.Scatter, rows, {name: colour}, "value", "label", data, **style)
+            add_runs(chart, "scatter", rows, {name: colour}, "value", "label", data, **style)
             if "symbol" in rows and len(rows):
-                add_key(figure, escape(name), name, size=10, color=colour)
+                add_key(chart, escape(name), name, size=10, color=colour)
         elif len(rows):
             bars: Style = {"orientation": "h", "showlegend": True}
-            add_runs(figure, go.Bar, rows, {name: colour}, "value", "label", data, **bars)
+            add_runs(chart, "bar", rows, {name: colour}, "value", "label", data, **bars)
             bars |= {"offsetgroup": name, "legendgroup": name}
-            add_whiskers(figure, go.Bar, rows, "value", "label", **bars)
+            add_whiskers(chart, "bar", rows, "value", "label", **bars)
 
 
 def add_marks(
-    figure: go.Figure, rows: pd.DataFrame, x: str, y: str, data: Sequence[str], **style: Any
+    chart: PlotlyChart, rows: pd.DataFrame, x: str, y: str, data: Sequence[str], **style: Any
 ) -> None:
     """Add open marks that are visible on bars and on pages; arguments as for `add`.
 
@@ -394,8 +408,8 @@ def add_marks(
         style |= {"marker_color": ink, "marker_line_width": width, "legendgroup": style["name"]}
         style |= {"hoverinfo": "skip" if ink == edge else None, "mode": "markers"}
         add(
-            figure,
-            go.Scatter,
+            chart,
+            "scatter",
             rows,
             x,
             y,
@@ -410,11 +424,11 @@ def line_inks() -> tuple[str, str]:
     return (DARK, EDGE) if theme() == "dark" else (EDGE, DARK)
 
 
-def add_key(figure: go.Figure, name: str, group: str = "", **marker: Any) -> None:
+def add_key(chart: PlotlyChart, name: str, group: str = "", **marker: Any) -> None:
     """Add a mark that is only in the legend; a click on it hides the traces of its group."""
     style: Style = {"mode": "markers", "marker": marker, "hoverinfo": "skip"}
     style |= {"legendgroup": group} if group else {}
-    figure.add_scatter(x=[None], y=[None], name=name, **style)
+    chart.add("scatter", x=[None], y=[None], name=name, **style)
 
 
 def heat_map(
@@ -423,7 +437,7 @@ def heat_map(
     rows: tuple[str, Sequence[str]],
     columns: tuple[str, Sequence[str]],
     **style: Any,
-) -> go.Figure:
+) -> PlotlyChart:
     """Make a heat map with texts in the cells.
 
     Args:
@@ -431,18 +445,20 @@ def heat_map(
         texts: The texts, [row, column].
         rows: The title of the vertical axis, and the names of the rows.
         columns: The title of the horizontal axis, and the names of the columns.
-        style: Arguments of `go.Heatmap`. Texts are white, unless these include `diverging()`.
+        style: Properties of Plotly's heat map. Texts are white, unless these include `diverging()`.
     """
     style = {"texttemplate": "%{text}", "textfont_color": "white", "xgap": 2, "ygap": 1} | style
-    figure = go.Figure(go.Heatmap(z=tone, text=texts, hoverongaps=False, **style))
-    for update, (title, names) in ((figure.update_yaxes, rows), (figure.update_xaxes, columns)):
+    chart = PlotlyChart()
+    chart.add("heatmap", z=tone, text=texts, hoverongaps=False, **style)
+    for axis, (title, names) in (("yaxis", rows), ("xaxis", columns)):
         shown = [escape(short_label(name)) for name in names]
-        update(title=title, tickvals=list(range(len(names))), ticktext=shown, showgrid=False)
+        ticks = {"tickvals": list(range(len(names))), "ticktext": shown}
+        chart.update(**{axis: {"title": title, "showgrid": False} | ticks})
     # Tilted to the left, the last name stays inside the chart on a phone.
-    return figure.update_xaxes(autotickangles=[0, -30, -90])
+    return chart.update(xaxis_autotickangles=[0, -30, -90])
 
 
-def add_clicks(figure: go.Figure, cells: pd.DataFrame, data: Sequence[str]) -> None:
+def add_clicks(chart: PlotlyChart, cells: pd.DataFrame, data: Sequence[str]) -> None:
     """Add invisible marks in the centres of a heat map's cells; data: as for `add`.
 
     They take hover and clicks, because cells can't be selected. cells: columns row, column, hover.
@@ -457,7 +473,7 @@ def add_clicks(figure: go.Figure, cells: pd.DataFrame, data: Sequence[str]) -> N
         "showlegend": False,
         "mode": "markers",
     }
-    add(figure, go.Scatter, cells, "column", "row", data, **style)
+    add(chart, "scatter", cells, "column", "row", data, **style)
 
 
 def diverging() -> Style:
@@ -470,7 +486,7 @@ def diverging() -> Style:
     return {"colorscale": scale, "textfont_color": None}
 
 
-def words(table: pd.DataFrame, colour: str, most: int) -> go.Figure:
+def words(table: pd.DataFrame, colour: str, most: int) -> PlotlyChart:
     """Draw a run's most frequent wrong answers.
 
     Args:
@@ -481,7 +497,7 @@ def words(table: pd.DataFrame, colour: str, most: int) -> go.Figure:
     Returns:
         The chart; customdata is [answer].
     """
-    figure = go.Figure()
+    chart = PlotlyChart()
     table = with_hover(
         table.assign(word=table["answer"].map(str).map(escape)),
         lambda row: (
@@ -492,9 +508,9 @@ def words(table: pd.DataFrame, colour: str, most: int) -> go.Figure:
     )
     shown = [f"{n:,}" for n in table["n"]]
     style: Style = {"orientation": "h", "marker_color": colour, "text": shown, "cliponaxis": False}
-    add(figure, go.Bar, table, "n", "word", ("answer",), textposition="outside", **style)
+    add(chart, "bar", table, "n", "word", ("answer",), textposition="outside", **style)
     axis = {"type": "category", "range": rows_down(table), "showgrid": False, "ticksuffix": "  "}
-    return figure.update_layout(
+    return chart.update(
         xaxis={
             "title": "facts with this answer",
             "range": [0, 1.2 * most],  # with room for the numbers
@@ -504,12 +520,12 @@ def words(table: pd.DataFrame, colour: str, most: int) -> go.Figure:
     )
 
 
-def answer_scores(table: pd.DataFrame, colour: str) -> go.Figure:
+def answer_scores(table: pd.DataFrame, colour: str) -> PlotlyChart:
     """Draw all answers to one fact, best first, as bars that begin at the worst answer.
 
     table: columns word, score, prob, mark (`gold`, `also right` or empty), best first.
     """
-    figure = go.Figure()
+    chart = PlotlyChart()
     scores = table["score"].astype(float)
     base = float(scores.min()) - 0.03 * (float(scores.max() - scores.min()) or 1.0)
     rows = [f"{at:,}" for at in range(1, len(table) + 1)]
@@ -530,8 +546,8 @@ def answer_scores(table: pd.DataFrame, colour: str) -> go.Figure:
     style: Style = {"base": base, "orientation": "h", "marker_line_color": ink()}
     style["by_row"] = {"marker_opacity": "opacity", "marker_line_width": "edge"}
     inks = dict.fromkeys(titles.values(), colour)
-    add_runs(figure, go.Bar, table, inks, "length", "row", **style)
-    return figure.update_layout(
+    add_runs(chart, "bar", table, inks, "length", "row", **style)
+    return chart.update(
         **row_names(rows) | {"yaxis_ticktext": shown, "yaxis_type": "category"},
         yaxis_title="answer",
         yaxis_showgrid=False,
@@ -542,7 +558,7 @@ def answer_scores(table: pd.DataFrame, colour: str) -> go.Figure:
     )
 
 
-def confusion(found: Confusion, *, narrow: bool = False) -> go.Figure:
+def confusion(found: Confusion, *, narrow: bool = False) -> PlotlyChart:
     """Draw right answers by first answers, coloured by the number of facts on a log scale.
 
     Cells on the diagonal, where the first answer is right, have another colour scale. The row and
@@ -573,13 +589,13 @@ def confusion(found: Confusion, *, narrow: bool = False) -> go.Figure:
     }
     style |= {"textfont_size": TEXT_SIZE - 1} if narrow else {}
     bar = _scale_of_counts(int(counts[~others].max(initial=1)))
-    figure = heat_map(
+    chart = heat_map(
         tone, texts, *axes, colorscale=COUNTED, colorbar=bar, showscale=not narrow, **style
     )
     for which, scale in ((found.is_right, RIGHT), (others, TOTALS)):
         cells = np.where(which, tone, np.nan)
         parts = heat_map(cells, texts, *axes, colorscale=scale, showscale=False, **style)
-        figure.add_traces(parts.data)
+        chart.data += parts.data
     marks = pd.DataFrame(np.argwhere(counts), columns=["row", "column"])
     marks = with_hover(
         marks.assign(
@@ -594,8 +610,8 @@ def confusion(found: Confusion, *, narrow: bool = False) -> go.Figure:
             f"{percent(row.share)} % of this right answer's"
         ),
     )
-    add_clicks(figure, marks, ("gold", "answer"))
-    return figure.update_layout(
+    add_clicks(chart, marks, ("gold", "answer"))
+    return chart.update(
         xaxis={"side": "top", "tickangle": -45, "range": [-0.5, len(answers) - 0.5]},
         yaxis_range=rows_down(golds),
         height=230 + 24 * len(golds),

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from lama_core.views.figure import MOST_BARS, Axis, Baseline, Figure
 from pages.ui.shared import charts
 from pages.ui.shared.cache import cached
-from pages.ui.shared.charts import Colours, Style
+from pages.ui.shared.charts import Colours
+from pages.ui.shared.plotly_chart import PlotlyChart, Style
 from pages.ui.shared.style import theme
 
 # What other modules may use: `plot` draws a figure, `specification` is the same as JSON, `mark_of`
@@ -29,7 +29,7 @@ MOST_MARKS = 30  # of a line with a marker at each value
 SYMBOLS = {"tick": "line-ns-open", "diamond": "diamond-open"}  # of baselines
 
 
-def plot(figure: Figure, inks: Colours) -> go.Figure:
+def plot(figure: Figure, inks: Colours) -> PlotlyChart:
     """Draw a figure; inks: series -> colour. Series without a colour are grey."""
     frame = figure.frame
     table = frame.assign(
@@ -50,9 +50,9 @@ def plot(figure: Figure, inks: Colours) -> go.Figure:
     }
     drawn = SHAPES[figure.shape](figure, table, colours)
     if figure.zero is not None:
-        drawn.add_vline(x=scale * figure.zero, line={"color": charts.GREY, "width": 1})
+        drawn.add_line(scale * figure.zero, color=charts.GREY, width=1)
     if figure.guide is not None:
-        drawn.add_vline(x=figure.guide, line={"color": charts.GREY, "width": 1, "dash": "dot"})
+        drawn.add_line(figure.guide, color=charts.GREY, width=1, dash="dot")
     return drawn
 
 
@@ -85,11 +85,11 @@ def _ready(
 ) -> charts.TitledChart:
     """Make the chart of `ready`; theme: that of the page, which the chart's inks depend on."""
     drawn = plot(figure, inks)
-    drawn.layout.showlegend = legend
-    if drawn.layout.height < least_height:  # the gaps become wider, not the bars
-        gap = drawn.layout.bargap or 0
-        drawn.layout.bargap = 1 - (1 - gap) * drawn.layout.height / least_height
-        drawn.layout.height = least_height
+    layout = drawn.layout
+    layout["showlegend"] = legend
+    if layout["height"] < least_height:  # the gaps become wider, not the bars
+        layout["bargap"] = 1 - (1 - layout.get("bargap", 0)) * layout["height"] / least_height
+        layout["height"] = least_height
     return charts.ready(
         drawn, title=figure.title, footnote=figure.caption, picture=picture, zooms=zooms
     )
@@ -97,8 +97,8 @@ def _ready(
 
 def specification(figure: Figure, inks: Colours) -> str:
     """A figure with its title as JSON, for people who restyle it with Plotly."""
-    drawn = plot(figure, inks).update_layout(title={"text": escape(figure.title)})
-    return str(drawn.update_layout(meta={"caption": figure.caption}).to_json())
+    drawn = plot(figure, inks).update(title=escape(figure.title))
+    return str(drawn.update(meta={"caption": figure.caption}).figure.to_json())
 
 
 def _hover(text: str) -> str:
@@ -133,13 +133,13 @@ def _axis(axis: Axis) -> Style:
     return style
 
 
-def _lines(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
+def _lines(figure: Figure, table: pd.DataFrame, colours: Colours) -> PlotlyChart:
     """A line for each series; lines of series without a colour are thin."""
-    drawn = go.Figure()
+    drawn = PlotlyChart()
     if figure.diagonal:
         ends = [0, 100 if figure.value.share else 1]
         straight = {"mode": "lines", "line": {"color": charts.GREY, "width": 1, "dash": "dash"}}
-        drawn.add_scatter(x=ends, y=ends, name=figure.diagonal, hoverinfo="skip", **straight)
+        drawn.add("scatter", x=ends, y=ends, name=figure.diagonal, hoverinfo="skip", **straight)
     faint = [name for name, ink in colours.items() if ink == charts.GREY]
     _add_faint(drawn, table, faint)
     colours = {name: ink for name, ink in colours.items() if name not in faint}
@@ -152,28 +152,26 @@ def _lines(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
         style: Style = {"mode": "lines", "line_width": 1.5, "line_dash": "dot"}
         for name, ink in drawn_for.items():
             part = rows[rows["name"] == name].assign(name=names[name])
-            charts.add_runs(
-                drawn, go.Scatter, part, {names[name]: ink}, "at", "line", MARK, **style
-            )
+            charts.add_runs(drawn, "scatter", part, {names[name]: ink}, "at", "line", MARK, **style)
     for n in figure.sizes:
         key: Style = {"size": float(_areas(figure, n)), "color": charts.CLEAR}
         key["line"] = {"width": 1.5, "color": charts.GREY}
         charts.add_key(drawn, figure.size_label(n), **key)
-    return drawn.update_layout(
+    return drawn.update(
         xaxis=_axis(figure.by), yaxis=_axis(figure.value), height=470 if figure.size else 430
     )
 
 
-def _add_faint(drawn: go.Figure, table: pd.DataFrame, names: Sequence[str]) -> None:
+def _add_faint(drawn: PlotlyChart, table: pd.DataFrame, names: Sequence[str]) -> None:
     """Add thin grey lines, all with one entry in the legend."""
     for name in names:
         thin: Style = {"mode": "lines+markers", "marker_size": 3, "line_width": 1, "opacity": 0.25}
         thin["showlegend"] = name == names[0]
-        charts.add_runs(drawn, go.Scatter, table, {name: charts.GREY}, "at", "value", MARK, **thin)
-        drawn.data[-1].update(name=f"{len(names)} others", legendgroup="others")
+        charts.add_runs(drawn, "scatter", table, {name: charts.GREY}, "at", "value", MARK, **thin)
+        drawn.data[-1] |= {"name": f"{len(names)} others", "legendgroup": "others"}
 
 
-def _add_series(drawn: go.Figure, figure: Figure, table: pd.DataFrame, colours: Colours) -> None:
+def _add_series(drawn: PlotlyChart, figure: Figure, table: pd.DataFrame, colours: Colours) -> None:
     """Add the lines of series with a colour, with bands or whiskers for their intervals."""
     style: Style = {"mode": "lines+markers", "line_width": 2, "showlegend": True}
     dense = False
@@ -193,8 +191,8 @@ def _add_series(drawn: go.Figure, figure: Figure, table: pd.DataFrame, colours: 
         elif whiskered and (error := charts.whiskers(rows, "value", ink, 1)):
             bars: Style = {"error_y": error, "mode": "markers", "marker_opacity": 0}
             bars |= {"showlegend": False, "hoverinfo": "skip"}
-            charts.add_runs(drawn, go.Scatter, rows, one, "at", "value", **bars)
-        charts.add_runs(drawn, go.Scatter, rows, one, "at", "value", MARK, **style)
+            charts.add_runs(drawn, "scatter", rows, one, "at", "value", **bars)
+        charts.add_runs(drawn, "scatter", rows, one, "at", "value", MARK, **style)
 
 
 def _areas(figure: Figure, n: Any) -> Any:
@@ -202,9 +200,9 @@ def _areas(figure: Figure, n: Any) -> Any:
     return 4 + 12 * np.sqrt(n / max(1.0, float(figure.frame[figure.size].max())))
 
 
-def _columns(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
+def _columns(figure: Figure, table: pd.DataFrame, colours: Colours) -> PlotlyChart:
     """Vertical bars at each value of `by`, side by side for several series; dots lie on them."""
-    drawn = go.Figure()
+    drawn = PlotlyChart()
     is_dot = figure.frame[figure.dots] if figure.dots else pd.Series(data=False, index=table.index)
     shade: Style = {"marker_opacity": 0.45} if figure.dots else {}
     bars, dots = table[~is_dot], table[is_dot]
@@ -213,10 +211,10 @@ def _columns(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure
         bars = bars.sort_values("stripes", kind="stable")  # the legend shows the first mark
         shade["by_row"] = {"marker_pattern_shape": "stripes"}
     for name, ink in colours.items():
-        charts.add_runs(drawn, go.Bar, bars, {name: ink}, "at", "value", MARK, **shade)
+        charts.add_runs(drawn, "bar", bars, {name: ink}, "at", "value", MARK, **shade)
         style: Style = {"mode": "markers", "marker_size": 8, "showlegend": False}
         style["marker_line"] = charts.OUTLINE
-        charts.add_runs(drawn, go.Scatter, dots, {name: ink}, "at", "value", MARK, **style)
+        charts.add_runs(drawn, "scatter", dots, {name: ink}, "at", "value", MARK, **style)
         for baseline in figure.baselines:
             rows = _baseline_rows(figure, table, baseline)
             rows = rows[rows["name"] == name]
@@ -227,12 +225,12 @@ def _columns(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure
         # Plotly draws scatter traces above all bars, so the whiskers are a scatter trace, too.
         place: Style = {"offsetgroup": name, "legendgroup": name, "mode": "markers"}
         ours = bars[bars["name"] == name]
-        charts.add_whiskers(drawn, go.Scatter, ours, "at", "value", **place)
+        charts.add_whiskers(drawn, "scatter", ours, "at", "value", **place)
     if figure.hollow_name:
         striped = {"color": charts.GREY, "pattern": {"shape": "/"}}
-        drawn.add_bar(x=[None], y=[None], name=figure.hollow_name, marker=striped)
+        drawn.add("bar", x=[None], y=[None], name=figure.hollow_name, marker=striped)
     places = figure.places
-    return drawn.update_layout(
+    return drawn.update(
         xaxis={
             "title": figure.by.title,
             "type": "category",
@@ -258,9 +256,9 @@ def _baseline_rows(figure: Figure, table: pd.DataFrame, baseline: Baseline) -> p
     return rows if baseline.each else rows.drop_duplicates(["at", "line"])
 
 
-def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
+def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> PlotlyChart:
     """A row for each value of `by`, with horizontal bars, or points for many series."""
-    drawn = go.Figure()
+    drawn = PlotlyChart()
     published = [figure.names[key] for key in figure.names if key in figure.published]
     ours = {name: ink for name, ink in colours.items() if name not in published}
     bars = figure.shape == "bars" and len(ours) <= MOST_BARS
@@ -268,7 +266,9 @@ def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
     if figure.hollow:
         table["symbol"] = np.where(figure.frame[figure.hollow], "circle-open", "circle")
     charts.add_values(drawn, table, ours, MARK, points=not bars)
-    drawn.update_traces(cliponaxis=False, selector={"type": "scatter"})  # points at 0 are whole
+    for trace in drawn.data:
+        if trace["type"] == "scatter":
+            trace["cliponaxis"] = False  # points at 0 are whole
     if figure.hollow:
         _explain_hollow(drawn, figure.hollow_name, table, ours)
     _add_published(drawn, table, published)
@@ -277,16 +277,15 @@ def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
     if figure.text:
         ends = table["high"].fillna(table["value"])
         texts: Style = {"text": "  " + figure.frame[figure.text], "textposition": "middle right"}
-        drawn.add_scatter(
-            x=ends, y=table["label"], mode="text", hoverinfo="skip", showlegend=False, **texts
-        )
+        texts |= {"mode": "text", "hoverinfo": "skip", "showlegend": False}
+        drawn.add("scatter", x=ends, y=table["label"], **texts)
         axis["range"] = [0, 1.5 * ends.max()]  # with room for the texts on a phone
     labels = figure.places
     row = 9 + 13 * max(1, len(ours)) if bars else 22
     if any(len(str(label)) > charts.MOST_LETTERS for label in labels):
         row = max(row, 34)  # room for names of several lines
     bold = table["label"][table["at"].isin(figure.bold)]
-    return drawn.update_layout(
+    return drawn.update(
         **charts.row_names(labels, bold),
         # Of a few rows, the title would be longer than the axis.
         yaxis_title=figure.by.title if len(labels) * row > LETTER * len(figure.by.title) else None,
@@ -297,28 +296,27 @@ def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
     )
 
 
-def _explain_hollow(drawn: go.Figure, name: str, table: pd.DataFrame, ours: Colours) -> None:
+def _explain_hollow(drawn: PlotlyChart, name: str, table: pd.DataFrame, ours: Colours) -> None:
     """Add hollow marks to the legend; separate two marks of each series in a row."""
     key: Style = {"size": 10, "line": {"width": 2}, "color": charts.GREY}
     charts.add_key(drawn, name, symbol="circle-open", **key)
     if table.duplicated(["label", "name"]).any():
-        drawn.update_layout(scattermode="group", scattergap=0.4)
-        drawn.update_traces(
-            offsetgroup=next(iter(ours)), selector=lambda one: one.offsetgroup is None
-        )
+        drawn.update(scattermode="group", scattergap=0.4)
+        for trace in drawn.data:
+            trace.setdefault("offsetgroup", next(iter(ours)))
 
 
-def _add_published(drawn: go.Figure, table: pd.DataFrame, names: Iterable[str]) -> None:
+def _add_published(drawn: PlotlyChart, table: pd.DataFrame, names: Iterable[str]) -> None:
     """Add the marks of published values, a symbol for each name."""
     edge, line = charts.line_inks()
     for name, symbol in zip(names, cycle(charts.SYMBOLS), strict=False):
         rows = table[table["name"] == name]
         look: Style = {"marker_size": 9, "marker_symbol": symbol, "mode": "markers"}
         look |= {"marker_color": edge, "marker_line": {"width": 1.6, "color": line}}
-        charts.add(drawn, go.Scatter, rows, "value", "label", MARK, name=escape(name), **look)
+        charts.add(drawn, "scatter", rows, "value", "label", MARK, name=escape(name), **look)
 
 
-def _add_baselines(drawn: go.Figure, figure: Figure, table: pd.DataFrame, tick: int) -> None:
+def _add_baselines(drawn: PlotlyChart, figure: Figure, table: pd.DataFrame, tick: int) -> None:
     """Add the marks of the baselines that have values. tick: the length of a tick in pixels."""
     for baseline in figure.baselines:
         rows = _baseline_rows(figure, table, baseline).drop_duplicates(["at", "line"])
@@ -331,20 +329,20 @@ def _add_baselines(drawn: go.Figure, figure: Figure, table: pd.DataFrame, tick: 
             charts.add_marks(drawn, rows, "line", "label", MARK, **style)
 
 
-def _boxes(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
+def _boxes(figure: Figure, table: pd.DataFrame, colours: Colours) -> PlotlyChart:
     """A horizontal box for each row, with a diamond at the value."""
-    drawn = go.Figure()
+    drawn = PlotlyChart()
     table = table.assign(label=table["at"].map(escape))
     for row in table.to_dict("records"):
         box: Style = {name: [row[name]] for name in ("q1", "median", "q3")}
         box |= {"lowerfence": [row["low"]], "upperfence": [row["high"]], "y": [row["label"]]}
         box |= {"name": row["label"], "orientation": "h", "showlegend": False, "hoverinfo": "skip"}
-        drawn.add_box(**box, **charts.box_colours(colours[row["name"]]))
+        drawn.add("box", **box, **charts.box_colours(colours[row["name"]]))
     style: Style = {"mode": "markers", "marker_symbol": "diamond", "marker_size": 11}
     style |= {"marker_line": {"width": 1.4, "color": charts.ink()}, "showlegend": False}
-    charts.add_runs(drawn, go.Scatter, table, colours, "value", "label", MARK, **style)
+    charts.add_runs(drawn, "scatter", table, colours, "value", "label", MARK, **style)
     rows = {"range": charts.rows_down(table), "showgrid": False, "ticksuffix": "  "}
-    return drawn.update_layout(
+    return drawn.update(
         xaxis=_axis(figure.value)
         | ({"dtick": 1, "tickformat": ",", "showgrid": True} if figure.value.log else {}),
         yaxis={"title": figure.by.title} | rows,
@@ -352,7 +350,7 @@ def _boxes(figure: Figure, table: pd.DataFrame, colours: Colours) -> go.Figure:
     )
 
 
-def _heat_map(figure: Figure, table: pd.DataFrame, _: Colours) -> go.Figure:
+def _heat_map(figure: Figure, table: pd.DataFrame, _: Colours) -> PlotlyChart:
     """Cells with a colour scale whose middle is the colour of the page."""
     places, names = figure.places, list(figure.names.values())
     table = table.assign(
@@ -383,8 +381,8 @@ def _heat_map(figure: Figure, table: pd.DataFrame, _: Colours) -> go.Figure:
     )
     charts.add_clicks(drawn, table, MARK)
     if figure.text:  # level names would run into each other
-        drawn.update_xaxes(tickangle=-30)
-    return drawn.update_layout(
+        drawn.update(xaxis_tickangle=-30)
+    return drawn.update(
         yaxis_range=charts.rows_down(names),
         xaxis_range=[-0.5, len(places) - 0.5],
         height=160 + 40 * len(names),
@@ -392,7 +390,7 @@ def _heat_map(figure: Figure, table: pd.DataFrame, _: Colours) -> go.Figure:
     )
 
 
-SHAPES: Mapping[str, Callable[[Figure, pd.DataFrame, Colours], go.Figure]] = {
+SHAPES: Mapping[str, Callable[[Figure, pd.DataFrame, Colours], PlotlyChart]] = {
     "bars": _rows,
     "points": _rows,
     "lines": _lines,

@@ -55,7 +55,7 @@ def draw_scores_of_answers(
         return
     table, n_unknown = found
     figure = charts.answer_scores(table, colour)
-    with st.container(height=min(MAX_HEIGHT, figure.layout.height + 60), border=False):
+    with st.container(height=min(MAX_HEIGHT, figure.layout["height"] + 60), border=False):
         charts.draw_chart(
             figure,
             f"answer scores {name}",
