@@ -16,7 +16,7 @@ tens of milliseconds.
 Departure: ConceptNet's total
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -100,16 +100,11 @@ def score_table(
         of p_at_k), chance (P@k of a random order; NaN if unknown), n_answers (ranked words; by
         relation only; NaN if unknown). P@k is from 0 to 1.
     """
-    return stacked(
-        summarise(
-            relation_figures(run, ranking, mrr_depth=mrr_depth),
-            relation_precision(run, k, ranking),
-            by=by,
-            relations=relations,
-            conceptnet=conceptnet,
-        )
+    scored = [
+        (relation_figures(run, ranking, mrr_depth=mrr_depth), relation_precision(run, k, ranking))
         for run in runs
-    )
+    ]
+    return summarise(scored, by=by, relations=relations, conceptnet=conceptnet)
 
 
 def relation_figures(
@@ -149,93 +144,109 @@ def relation_precision(run: Run, k: int, ranking: Ranking = "filtered") -> Relat
 
 
 def summarise(
-    figures: pd.DataFrame,
-    precision: RelationPrecision,
+    scored: Sequence[tuple[pd.DataFrame, RelationPrecision]],
     *,
     by: By = "relation",
     relations: Sequence[str] = (),
     conceptnet: Average = "relations",
 ) -> pd.DataFrame:
-    """Return one row per relation, source, or source and type, with the columns of `score_table`.
+    """Return one row per run and relation, source, or source and type, as in `score_table`.
 
     Args:
-        figures: `relation_figures` of a run.
-        precision: `relation_precision` of the same run.
+        scored: `relation_figures` and `relation_precision` of each run.
         by: What a row is.
         relations: Names of the relations to include; () is all.
         conceptnet: Whether ConceptNet's row is the mean over relations or facts. Over facts, each
             relation's score is weighted by its facts, also for metrics such as macro P@1 that
             aren't means over facts.
     """
-    chosen = np.arange(len(figures))
-    if len(relations):
-        chosen = np.flatnonzero(figures["relation"].isin(relations))
     if by == "relation":
-        ends = precision.ends
-        table = figures.assign(
-            p_at_k=precision.p_at_k, low=ends.low, high=ends.high, chance=precision.chance
-        )
-        return table.iloc[chosen].reset_index(drop=True)
-    scores = {
-        name: figures[name].to_numpy(dtype=float)
-        for name in (*METRICS, *TEXT_METRICS)
-        if name in figures
-    }
-    scores |= {"p_at_k": precision.p_at_k, "chance": precision.chance}
-    sources = figures["source"].tolist()
-    types = [
-        kind if by == "type" and isinstance(kind, str) else None
-        for kind in figures["type"].astype(object)
-    ]
-    groups = grouped(((sources[at], types[at]), at) for at in chosen.tolist())
-    of_run = figures.iloc[0][["run", "model", "dataset"]].to_dict()
+        return stacked(_of_relations(*one, relations) for one in scored)
     return pd.DataFrame(
-        {
+        [
+            row
+            for figures, precision in scored
+            for row in _of_groups(figures, precision, by, relations, conceptnet)
+        ]
+    )
+
+
+def _of_relations(
+    figures: pd.DataFrame, precision: RelationPrecision, relations: Sequence[str]
+) -> pd.DataFrame:
+    """Return the rows of a run's relations, or of the chosen ones."""
+    ends = precision.ends
+    table = figures.assign(
+        p_at_k=precision.p_at_k, low=ends.low, high=ends.high, chance=precision.chance
+    )
+    return table[table["relation"].isin(relations)] if len(relations) else table
+
+
+def _of_groups(
+    figures: pd.DataFrame,
+    precision: RelationPrecision,
+    by: Literal["source", "type"],
+    relations: Sequence[str],
+    conceptnet: Average,
+) -> Iterator[dict[str, object]]:
+    """Yield the rows of a run's sources, or sources and types."""
+    chosen = figures["relation"].isin(relations) if len(relations) else [True] * len(figures)
+    names = [name for name in (*METRICS, *TEXT_METRICS) if name in figures]
+    columns = [*figures[names].to_numpy(dtype=float).T, precision.p_at_k, precision.chance]
+    scores = dict(zip((*names, "p_at_k", "chance"), columns, strict=True))
+    types = figures["type"].astype(object) if by == "type" else [None] * len(figures)
+    rows = enumerate(zip(figures["source"], types, chosen, strict=True))
+    groups = grouped(
+        ((source, kind if isinstance(kind, str) else None), at)
+        for at, (source, kind, is_chosen) in rows
+        if is_chosen
+    )
+    counts, excluded = figures["n"].to_numpy(), figures["n_excluded"].to_numpy()
+    of_run = {name: figures[name].iloc[0] for name in ("run", "model", "dataset")}
+    for (source, kind), members in groups.items():
+        mean_over = conceptnet if source == CONCEPTNET else "relations"
+        yield {
             **of_run,
             "source": source,
             "label": "",
             "type": kind,
-            **_mean_of_group(
-                figures, scores, members, conceptnet if source == CONCEPTNET else "relations"
-            ),
+            "n_relations": int((counts[members] > 0).sum()),
+            "of_relations": len(members),
+            "mean_over": mean_over,
+            "n": int(counts[members].sum()),
+            "n_excluded": int(excluded[members].sum()),
+            **_means_of_group(counts, scores, members, mean_over),
         }
-        for (source, kind), members in groups.items()
-    )
 
 
-def _mean_of_group(
-    figures: pd.DataFrame,
+def _means_of_group(
+    counts: NDArray[np.int64],
     scores: Mapping[str, Floats],
     members: Sequence[int],
     mean_over: Average,
-) -> dict[str, object]:
-    """Return the numbers of relations and facts of a group, and the means of its scores.
+) -> dict[str, float]:
+    """Return the means of a group's scores, and the interval `low` to `high` of its P@k.
 
-    scores: the score of each relation, [relation]. members: indexes of the group's relations.
+    NaN for a group without facts that count.
+
+    Args:
+        counts: Facts of each relation, int64 [relation].
+        scores: The score of each relation, float64 [relation].
+        members: Indexes of the group's relations.
+        mean_over: What the means are over.
     """
-    counts = figures["n"].to_numpy()
     known = [member for member in members if counts[member] > 0]
+    if not known:
+        return dict.fromkeys((*scores, "low", "high"), np.nan)
     n = counts[known]
-    weights = n if mean_over == "facts" else np.ones(len(known))
     hits = np.rint(scores["p_at_k"][known] * n).astype(np.int64)
-    interval = Intervals(np.array(np.nan), np.array(np.nan))
-    if known and mean_over == "facts":
-        interval = share_intervals(hits.sum(), n.sum())
-    elif known:
-        interval = mean_share_intervals(hits, n)
-    return {
-        "n_relations": len(known),
-        "of_relations": len(members),
-        "mean_over": mean_over,
-        "n": int(n.sum()),
-        "n_excluded": int(figures["n_excluded"].to_numpy()[members].sum()),
-        **{
-            name: float(np.average(column[known], weights=weights)) if known else np.nan
-            for name, column in scores.items()
-        },
-        "low": float(interval.low),
-        "high": float(interval.high),
-    }
+    weights, ends = np.ones(len(known)), mean_share_intervals(hits, n)
+    if mean_over == "facts":
+        weights, ends = n.astype(float), share_intervals(hits.sum(), n.sum())
+    values = np.array([column[known] for column in scores.values()])
+    means = np.average(values, axis=1, weights=weights).tolist()
+    found: dict[str, float] = dict(zip(scores, means, strict=True))
+    return found | {"low": float(ends.low), "high": float(ends.high)}
 
 
 def relations_counted(n_relations: int, of_relations: int) -> str:

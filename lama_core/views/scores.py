@@ -118,9 +118,8 @@ class RunScores:
         """Return the score table with one of the groupings; see `metrics.score_table`."""
         key = (by, conceptnet)
         if key not in self._summed:
-            self._summed[key] = stacked(
-                summarise(*one, by=by, relations=self.relations, conceptnet=conceptnet)
-                for one in self.runs
+            self._summed[key] = summarise(
+                self.runs, by=by, relations=self.relations, conceptnet=conceptnet
             )
         return self._summed[key]
 

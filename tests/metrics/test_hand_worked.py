@@ -178,12 +178,12 @@ def test_conceptnets_total_is_over_its_relations_or_over_its_facts(run: Run) -> 
     shares = np.array([2 / 3, 0 / 1])
     ends = share_intervals(np.array([2, 0]), np.array([3, 1]))
     precision = RelationPrecision(shares, ends, np.full(len(shares), np.nan))
-    over_relations = metrics.summarise(figures, precision, by="source").iloc[0]
+    over_relations = metrics.summarise([(figures, precision)], by="source").iloc[0]
     assert over_relations["p_at_1"] == over_relations["p_at_k"] == (2 / 3 + 0) / 2
     assert over_relations["mean_over"] == "relations"
     for by in ("source", "type"):
         over_facts = metrics.summarise(
-            figures.assign(type=None), precision, by=by, conceptnet="facts"
+            [(figures.assign(type=None), precision)], by=by, conceptnet="facts"
         ).iloc[0]
         assert over_facts["p_at_1"] == over_facts["p_at_k"] == pytest.approx(2 / 4)
         assert over_facts["mrr"] == pytest.approx((1 + 1 + 1 / 2 + 1 / 2) / 4)
@@ -196,7 +196,7 @@ def test_conceptnets_total_is_over_its_relations_or_over_its_facts(run: Run) -> 
         )
     # The other sources have one total, whatever is asked of ConceptNet.
     other = metrics.summarise(
-        figures.assign(source="TREx"), precision, by="source", conceptnet="facts"
+        [(figures.assign(source="TREx"), precision)], by="source", conceptnet="facts"
     ).iloc[0]
     assert (other["p_at_1"], other["mean_over"]) == ((2 / 3 + 0) / 2, "relations")
 

@@ -18,7 +18,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, ...]:
 @pytest.mark.parametrize("by", BYS)
 @pytest.mark.parametrize("k", [1, 10])
 def test_the_steps_give_the_score_table(runs: tuple[Run, ...], by: metrics.By, k: int) -> None:
-    parts = [summarise(relation_figures(run), relation_precision(run, k), by=by) for run in runs]
+    parts = [
+        summarise([(relation_figures(run), relation_precision(run, k))], by=by) for run in runs
+    ]
     whole = metrics.score_table(runs, by=by, k=k)
     together = pd.concat(parts, ignore_index=True)[list(whole.columns)]
     pd.testing.assert_frame_equal(together, whole, check_dtype=False)

@@ -67,8 +67,7 @@ def clicks(n_facts: int, repetitions: int) -> list[BenchRow]:
 
         def tables(precision: Sequence[RelationPrecision], relations: Sequence[str] = ()) -> None:
             for by in BYS:
-                for figure, shares in zip(figures, precision, strict=True):
-                    summarise(figure, shares, by=by, relations=relations)
+                summarise(list(zip(figures, precision, strict=True)), by=by, relations=relations)
 
         on_click: dict[str, Way] = {
             "Results: tables, another k": lambda: tables([relation_precision(r, 10) for r in runs]),
