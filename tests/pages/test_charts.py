@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
+from plotly import io
 
 from lama_core.metrics.confusion import Confusion
 from lama_core.rounding import percent
@@ -27,7 +28,7 @@ from lama_core.views.margins import margins
 from lama_core.views.ranks import ranks
 from lama_core.views.view import Shown, show_runs
 from pages.ui.shared import charts, figures
-from pages.ui.shared.plotly_chart import PlotlyChart
+from pages.ui.shared.plotly_chart import PlotlyChart, UncheckedFigure
 from pages.ui.shared.run_choice import pick_runs, run_names, run_titles
 from pages.ui.shared.url_state import title_of
 from tools.bench.made_up import make_runs
@@ -43,6 +44,7 @@ def chart(*traces: dict[str, Any], **layout: Any) -> PlotlyChart:
     return made.update(**layout)
 
 
+PLAIN = PlotlyChart.unchecked.fget  # as users have it; see `conftest.charts_are_checked`
 BAR = {"kind": "bar", "x": [1]}
 
 
@@ -201,8 +203,8 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[go.Figure]:
         class selection:
             points: tuple[dict[str, str], ...] = ()
 
-    def draw(figure: go.Figure, **_: object) -> type[Event]:
-        found.append(figure)
+    def draw(figure: UncheckedFigure, **_: object) -> type[Event]:
+        found.append(go.Figure(figure.to_dict()))
         return Event
 
     monkeypatch.setattr(charts.st, "plotly_chart", draw)
@@ -265,6 +267,15 @@ def test_properties_are_nested_and_others_kept() -> None:
     assert without_title.figure.layout.xaxis.title.text is None
     with pytest.raises(ValueError, match="Invalid property"):
         _ = chart({**BAR, "marker_size": 3}).figure
+
+
+def test_a_chart_is_sent_as_plotly_would_send_it() -> None:
+    made = chart_of(by_relation(("a", "b")), COLOURS)
+    sent, checked = io.from_json(io.to_json(PLAIN(made).to_dict(), validate=False)), made.figure
+    assert sent.layout == checked.layout and sent.layout.template == checked.layout.template
+    for one, other in zip(sent.data, checked.data, strict=True):
+        assert [list(one[name]) for name in "xy"] == [list(other[name]) for name in "xy"]
+        assert (one.marker, one.type, one.name) == (other.marker, other.type, other.name)
 
 
 def test_a_clicked_mark_is_a_row_of_plain_numbers() -> None:

@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,12 +19,9 @@ import streamlit as st
 
 from lama_core.metrics.confusion import Confusion
 from lama_core.rounding import fixed, percent
-from pages.ui.shared.plotly_chart import PlotlyChart, Style, merged
+from pages.ui.shared.plotly_chart import PlotlyChart, Style, UncheckedFigure, merged
 from pages.ui.shared.style import theme
 from pages.ui.shared.text import short
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 Colours = Mapping[str, str]
 CLEAR = "rgba(0,0,0,0)"
@@ -68,7 +65,7 @@ class TitledChart:
         config: Plotly's settings of buttons and pictures.
     """
 
-    figure: "go.Figure"
+    figure: UncheckedFigure
     title: str
     above: str
     below: str
@@ -119,9 +116,6 @@ def ready(
         enlarged: A factor for the sizes of letters and marks.
         zooms: Whether dragging zooms into the values, and a double click on an empty place
             resets it.
-
-    Raises:
-        ValueError: If Plotly doesn't know a property of the chart.
     """
     layout, axis = chart.layout, chart.layout.get("xaxis", {})
     named = layout.get("showlegend")
@@ -156,7 +150,7 @@ def ready(
     foot_style = f"font-size:{enlarged * FOOT_SIZE}px;margin-top:-{0 if on_top else below - 12}px"
     foot = f'<div class="lx-foot" style="{foot_style}">{escape(footnote)}</div>'
     return TitledChart(
-        chart.figure, title, above, foot * bool(footlines), _settings(title, picture, zooms)
+        chart.unchecked, title, above, foot * bool(footlines), _settings(title, picture, zooms)
     )
 
 
