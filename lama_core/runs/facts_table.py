@@ -254,7 +254,12 @@ def read_top_words(path: Path) -> tuple[NDArray[np.int32], pa.Array]:
     Raises:
         UserError: If the file is missing or damaged.
     """
-    return encode_top(batch.column(0) for batch in read_batches(path, ["top_words"]))
+    codes, words = encode_top(
+        batch.column(0) for batch in read_batches(path, ["top_words"], full=False)
+    )
+    with _reading(path):
+        words.validate(full=True)  # each word once, not in every list
+    return codes, words
 
 
 def read_top_log_probs(path: Path) -> NDArray[np.float32]:
@@ -342,16 +347,18 @@ def read_columns(path: Path, names: Sequence[str] | None = None) -> pa.Table:
 
 
 def read_batches(
-    path: Path, names: Sequence[str], n_rows: int = ROW_GROUP
+    path: Path, names: Sequence[str], n_rows: int = ROW_GROUP, *, full: bool = True
 ) -> Iterator[pa.RecordBatch]:
     """Yield the named columns of a run's rows in order, at most `n_rows` rows at a time.
+
+    full: whether every value is checked; else the caller does it.
 
     Raises:
         UserError: If the file is missing or damaged.
     """
     with _opened(path, names) as (file, present):
         for batch in file.iter_batches(n_rows, columns=present):
-            batch.validate(full=True)
+            batch.validate(full=full)
             yield batch
 
 

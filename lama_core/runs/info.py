@@ -543,9 +543,8 @@ def _stored_info(path: Path, _size: int, _changed: int) -> RunInfo:
     """Return the description in a file, read once until its size or time of change is different."""
     raw, folder = _read_json(path), path.parent
     try:
-        if raw.get(CHECKSUM, checksum(raw)) != checksum(raw):
+        if CHECKSUM in raw and raw.pop(CHECKSUM) != checksum(raw):
             raise ValueError("its checksum differs")
-        raw.pop(CHECKSUM, None)
         if raw.pop("form", 1) < FORM:
             raw |= {"kind": "cloze", "version": 1}
         if unknown := raw.keys() - STORED:

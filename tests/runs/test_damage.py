@@ -6,6 +6,9 @@ import random
 import shutil
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from calling import call
 from probe_fakes import hash_model, write_dataset
@@ -16,6 +19,7 @@ from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.plan import plan
 from lama_core.progress import ignore
 from lama_core.runs.execute import execute
+from lama_core.runs.facts_table import read_top_words
 from lama_core.runs.find import bundled_dir, list_runs, runs_dir
 from lama_core.runs.info import (
     CHECKSUM,
@@ -82,8 +86,6 @@ def test_no_flipped_bit_changes_a_run_silently(made: Path, n_flips: int) -> None
 
 
 def test_no_flipped_bit_changes_a_finished_part_silently(tmp_path: Path) -> None:
-    import pyarrow as pa
-
     rows = pa.table({"rank": list(range(50)), "word": [f"w{number}" for number in range(50)]})
     Parts(Folder(tmp_path), "run").write("00000", rows, 1.5)
     (path,) = (tmp_path / "parts").iterdir()
@@ -102,6 +104,22 @@ def test_a_run_without_digests_is_read(made: Path) -> None:
     (made / RUN_FILE).write_text(json.dumps(about))
     assert read_info(made).files == ()
     Run(read_info(made)).check()
+
+
+def test_words_that_arent_utf_8_are_damage(made: Path) -> None:
+    """A digest doesn't tell: whoever wrote the file can have computed it."""
+    path = made / FACTS_FILE
+    table, broken = pq.read_table(path), b"\xff"
+    assert len(table)
+    word = pa.Array.from_buffers(
+        pa.string(), 1, [None, pa.py_buffer(np.array([0, 1], np.int32)), pa.py_buffer(broken)]
+    )
+    words = pa.DictionaryArray.from_arrays(pa.array([0] * 10 * len(table), pa.int32()), word)
+    lists = pa.FixedSizeListArray.from_arrays(words, 10)
+    at = table.column_names.index("top_words")
+    pq.write_table(table.set_column(at, "top_words", lists), path)
+    with pytest.raises(UserError, match="the run's rows are damaged"):
+        read_top_words(path)
 
 
 def damage_rows(folder: Path) -> None:
