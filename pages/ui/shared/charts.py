@@ -287,10 +287,13 @@ def add(
         style: Further properties of the trace.
     """
     if style.get("hoverinfo") != "skip":
-        style |= {"hovertext": rows["hover"], "hovertemplate": "%{hovertext}<extra></extra>"}
+        style |= {
+            "hovertext": rows["hover"].tolist(),
+            "hovertemplate": "%{hovertext}<extra></extra>",
+        }
     if data:
-        style["customdata"] = rows[list(data)].astype(object).to_numpy()
-    chart.add(kind, x=rows[x], y=rows[y], **style)
+        style["customdata"] = list(zip(*(rows[name].tolist() for name in data), strict=True))
+    chart.add(kind, x=rows[x].tolist(), y=rows[y].tolist(), **style)
 
 
 def add_runs(
@@ -314,7 +317,7 @@ def add_runs(
     for name, colour in colours.items():
         rows = table[table["name"] == name]
         if len(rows):
-            each = {key: rows[column] for key, column in (by_row or {}).items()}
+            each = {key: rows[column].tolist() for key, column in (by_row or {}).items()}
             groups = dict.fromkeys(("offsetgroup", "legendgroup"), rows[group].iloc[0])
             ink = {"name": escape(name), "marker_color": colour}
             add(chart, kind, rows, x, y, data, **ink, **groups, **each, **style)

@@ -31,19 +31,22 @@ SYMBOLS = {"tick": "line-ns-open", "diamond": "diamond-open"}  # of baselines
 
 def plot(figure: Figure, inks: Colours) -> PlotlyChart:
     """Draw a figure; inks: series -> colour. Series without a colour are grey."""
-    frame = figure.frame
-    table = frame.assign(
-        mark=range(len(frame)),
-        key=frame[figure.series],
-        name=frame[figure.series].map(figure.names),
-        hover=[_hover(text) for text in frame["said"]],
-        at=_values(frame, figure.by),
-        value=_values(frame, figure.value),
-    )
-    scale = 100 if figure.value.share else 1
+    frame, scale = figure.frame, 100 if figure.value.share else 1
+    columns: dict[str, Any] = {
+        "mark": range(len(frame)),
+        "key": frame[figure.series],
+        "name": frame[figure.series].map(figure.names),
+        "hover": [_hover(text) for text in frame["said"]],
+        "at": _values(frame, figure.by),
+        "value": _values(frame, figure.value),
+    }
     for end in ("low", "high"):
         column = getattr(figure, end)
-        table[end] = scale * frame[column] if column else np.nan
+        columns[end] = scale * frame[column] if column else np.nan
+    table = pd.DataFrame(columns)
+    # The rows of a series are taken from columns of objects in a tenth of the time of texts.
+    texts: list[str] = table.select_dtypes("string").columns.tolist()
+    table = table.astype(dict.fromkeys(texts, object))
     shown = set(table["key"])
     colours = {
         name: inks.get(key, charts.GREY) for key, name in figure.names.items() if key in shown
@@ -332,9 +335,10 @@ def _add_baselines(drawn: PlotlyChart, figure: Figure, table: pd.DataFrame, tick
 def _boxes(figure: Figure, table: pd.DataFrame, colours: Colours) -> PlotlyChart:
     """A horizontal box for each row, with a diamond at the value."""
     drawn = PlotlyChart()
-    table = table.assign(label=table["at"].map(escape))
+    quartiles = {name: figure.frame[name] for name in ("q1", "median", "q3")}
+    table = table.assign(label=table["at"].map(escape), **quartiles)
     for row in table.to_dict("records"):
-        box: Style = {name: [row[name]] for name in ("q1", "median", "q3")}
+        box: Style = {name: [row[name]] for name in quartiles}
         box |= {"lowerfence": [row["low"]], "upperfence": [row["high"]], "y": [row["label"]]}
         box |= {"name": row["label"], "orientation": "h", "showlegend": False, "hoverinfo": "skip"}
         drawn.add("box", **box, **charts.box_colours(colours[row["name"]]))
