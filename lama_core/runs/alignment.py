@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lama_core.grouping import grouped
-from lama_core.runs.facts_table import FIRSTS, FLAGS
+from lama_core.runs.facts_table import FIRSTS, FLAGS, Content
 from lama_core.runs.info import RelationInfo, Run, RunInfo
 from lama_core.scoring.queries import SQUAD
 from lama_core.scoring.top_answers import TOP_K
@@ -71,6 +71,7 @@ def align(runs: Sequence[Run]) -> tuple[Run, ...]:
 def _align(runs: Sequence[Run]) -> Sequence[Run]:
     """Restrict runs of the same data and prompts to their shared queries and candidates."""
     own = runs
+    _read_together(runs)
     shared = _shared_words(runs)
     if shared is not None:
         runs = [_rank_among(run, shared) for run in runs]
@@ -90,6 +91,15 @@ def _align(runs: Sequence[Run]) -> Sequence[Run]:
         rest = _exclude(run, lost, f"not counted for {' or '.join(others)}")
         aligned.append(replace(rest, info=replace(rest.info, beside=infos)))
     return aligned
+
+
+def _read_together(runs: Sequence[Run]) -> None:
+    """Read the columns that alignment needs, those that are the same in several runs once."""
+    known: dict[Content, pa.ChunkedArray] = {}
+    for run in runs:
+        run.table([*COLUMNS, *IDENTITY], known)
+        if SQUAD in run.words_of("source"):
+            run.table(["query"], known)
 
 
 def _exclude(run: Run, lost: Bools, reason: str) -> Run:
@@ -168,7 +178,6 @@ def _in_both(words: pa.Array, others: pa.Array) -> pa.Array:
 
 def _rank_among(run: Run, shared: Words) -> Run:
     """Rank a run among the shared words; exclude rows whose gold answer is not shared."""
-    run.table([*COLUMNS, *IDENTITY])  # reads all at once
     counted = run.counted
     codes, _ = run.stored_top_words
     top_shared, gold_shared = _find_shared(run, shared, counted)

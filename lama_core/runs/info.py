@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from lama_core.runs.facts_table import Content
+
 RUN_FILE = "run.json"
 DETAILS_FILE = "details.json"
 FACTS_FILE = "facts.parquet"
@@ -380,8 +382,13 @@ class Run:
         stored = column_names(self.info.path(FACTS_FILE), lists=False)
         return tuple(dict.fromkeys([*stored, *self.changed, *["origin"] * ("type" in stored)]))
 
-    def table(self, names: Sequence[str]) -> "pa.Table":
-        """Return columns of the rows (see `facts_table`), words dictionary-encoded."""
+    def table(
+        self, names: Sequence[str], known: "dict[Content, pa.ChunkedArray] | None" = None
+    ) -> "pa.Table":
+        """Return columns of the rows (see `facts_table`), words dictionary-encoded.
+
+        known: columns of other runs; see `facts_table.read_columns`.
+        """
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -392,7 +399,7 @@ class Run:
             changed = {**changed, **self._firsts}
         lacking = [name for name in names if name not in changed and name not in self.kept]
         if lacking:
-            found = read_columns(self.info.path(FACTS_FILE), lacking)
+            found = read_columns(self.info.path(FACTS_FILE), lacking, known)
             self.kept.update(zip(lacking, found.columns, strict=True))
         every = {**self.kept, **changed}
         columns = {name: every[name] for name in names}

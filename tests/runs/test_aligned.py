@@ -5,6 +5,7 @@ from functools import reduce
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from probe_fakes import CITIES, HashFiller, with_facts, write_dataset
 
@@ -185,3 +186,36 @@ def test_rows_in_several_groups_are_read_as_in_one(
     assert several.facts.equals(one.facts)
     assert (several.top.words == one.top.words).all()
     assert np.array_equal(several.top.log_probs, one.top.log_probs, equal_nan=True)
+
+
+def test_columns_that_are_the_same_in_both_files_are_in_memory_once(tmp_path: Path) -> None:
+    two = make_runs(tmp_path, n_relations=6, n_facts=600)[:2]
+    runs = [Run(read_info(run.info.folder)) for run in two]
+    one, other = align(runs)
+    names = ("fact_id", "subject", "rank_raw", "excluded")
+    places = [
+        [run.table([name])[name].chunk(0).buffers()[-1].address for name in names]
+        for run in (one, other)
+    ]
+    is_shared = [first == second for first, second in zip(*places, strict=True)]
+    assert is_shared == [True, True, False, False]
+    for run, alone in zip(runs, two, strict=True):
+        assert run.facts.equals(Run(read_info(alone.info.folder)).facts)
+
+
+def test_columns_of_other_facts_are_read(tmp_path: Path) -> None:
+    """Of the same size, but with another subject in one row."""
+    made = make_runs(tmp_path, n_relations=2, n_facts=50)[0].info.folder / "facts.parquet"
+    other = tmp_path / "other.parquet"
+    table = facts_table.read_columns(made)
+    subjects = table["subject"].to_pylist()
+    subjects[7] = subjects[8]
+    columns = {name: table[name].combine_chunks() for name in table.column_names}
+    columns["subject"] = subjects
+    facts_table.write_facts(facts_table.make_facts_table(columns, len(table)), other)
+    known: dict[facts_table.Content, pa.ChunkedArray] = {}
+    for path, of_it in ((made, table["subject"].to_pylist()), (other, subjects)):
+        found = facts_table.read_columns(path, ["subject", "fact_id"], known)
+        assert found["subject"].to_pylist() == of_it
+        assert found["fact_id"].equals(table["fact_id"])
+    assert len(known) == 3
