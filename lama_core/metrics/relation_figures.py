@@ -13,7 +13,7 @@ Departure: Reciprocal ranks beyond 10,000
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -80,9 +80,34 @@ def scored_rows(
     mrr_depth: int | None = None,
 ) -> Scored:
     """Return the rows of a run that count, for these relations (all by default)."""
-    wanted = None if relations is None else set(relations)
-    chosen = tuple(r for r in run.info.relations if wanted is None or r.name in wanted)
-    number = {relation.name: at for at, relation in enumerate(chosen)}
+    every = run.derived.get(("scored rows", ranking))
+    if every is None:
+        every = run.derived["scored rows", ranking] = _all_scored_rows(run, ranking)
+    if relations is None:
+        return every if mrr_depth is None else replace(every, mrr_depth=mrr_depth)
+    wanted = set(relations)
+    chosen = [at for at, one in enumerate(every.relations) if one.name in wanted]
+    numbers = np.full(len(every.relations), -1)
+    numbers[chosen] = np.arange(len(chosen))
+    rows = np.flatnonzero(numbers[every.relation] >= 0)
+    return Scored(
+        ranking,
+        tuple(every.relations[at] for at in chosen),
+        numbers[every.relation[rows]],
+        every.ranks[rows],
+        every.objects[rows],
+        every.subjects[rows],
+        every.at[rows],
+        every.n_answers[chosen],
+        mrr_depth,
+        {name: values[rows] for name, values in every.texts.items()},
+    )
+
+
+def _all_scored_rows(run: Run, ranking: Ranking) -> Scored:
+    """Return the rows of a run that count, for all relations."""
+    relations = run.info.relations
+    number = {relation.name: at for at, relation in enumerate(relations)}
     names = run.words_of("relation")
     lookup = np.array([*(number.get(name, -1) for name in names), -1], dtype=np.int64)
     relation = lookup[run.codes("relation")]
@@ -90,20 +115,19 @@ def scored_rows(
     at = np.flatnonzero((relation >= 0) & ~np.isnan(ranks))
     subjects = run.codes("subject")[at]
     # SQuAD questions have no subject: give each question its own code.
-    from_squad = np.array([one.source == SQUAD for one in chosen], dtype=bool)
-    no_subject = from_squad[relation[at]] if len(chosen) else np.zeros(0, dtype=bool)
+    from_squad = np.array([one.source == SQUAD for one in relations], dtype=bool)
+    no_subject = from_squad[relation[at]] if len(relations) else np.zeros(0, dtype=bool)
     subjects[no_subject] = len(ranks) + at[no_subject]
     return Scored(
         ranking,
-        chosen,
+        relations,
         relation[at],
         ranks[at].astype(np.int64),
         run.codes("object")[at],
         subjects,
         at,
-        np.array([run.n_words.get(one.name, np.nan) for one in chosen], dtype=np.float64),
-        mrr_depth,
-        {name: run.column(name).to_numpy(dtype=np.float64)[at] for name in TEXT_METRICS}
+        np.array([run.n_words.get(one.name, np.nan) for one in relations], dtype=np.float64),
+        texts={name: run.column(name).to_numpy(dtype=np.float64)[at] for name in TEXT_METRICS}
         if run.info.generates
         else {},
     )

@@ -363,6 +363,7 @@ class Run:
         top_kept: Which of the ten best predictions to keep, bool [row, 10]; None is all.
         changed_words: The ranked words, if they replace those in the file.
         kept: Columns of the file that have been read.
+        derived: What others computed from the rows, by a key of theirs.
     """
 
     info: RunInfo
@@ -373,6 +374,8 @@ class Run:
     top_kept: NDArray[np.bool_] | None = field(default=None, compare=False, repr=False)
     changed_words: "Mapping[str, pa.Array] | None" = field(default=None, compare=False, repr=False)
     kept: "dict[str, pa.ChunkedArray]" = field(default_factory=dict, compare=False, repr=False)
+    # Not passed on by `replace`, because a changed run has other rows.
+    derived: dict[Any, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def names(self) -> tuple[str, ...]:

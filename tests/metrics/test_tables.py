@@ -52,7 +52,10 @@ def test_made_up_runs_are_read_like_any_other(runs: tuple[Run, ...]) -> None:
 
 
 def test_the_benchmark_measures_every_click_beside_its_bound() -> None:
-    rows = run_benchmark(n_facts=300, repetitions=1)
+    rows = list(run_benchmark(n_facts=300, repetitions=1, n_runs=2))
+    command, view = rows[:2]
+    assert view.what == "first view of Results, 2 runs" and command.limit == view.limit == 0.9
+    assert view.peer is not None and view.peer > 0
     clicks = [row for row in rows if row.what.startswith(("Results: tables", "Facts: text"))]
     assert len(clicks) == 3
     assert all(row.ours > 0 and row.limit == 0.3 for row in clicks)

@@ -193,10 +193,8 @@ def test_columns_that_are_the_same_in_both_files_are_in_memory_once(tmp_path: Pa
     runs = [Run(read_info(run.info.folder)) for run in two]
     one, other = align(runs)
     names = ("fact_id", "subject", "rank_raw", "excluded")
-    places = [
-        [run.table([name])[name].chunk(0).buffers()[-1].address for name in names]
-        for run in (one, other)
-    ]
+    tables = [run.table(names) for run in (one, other)]  # both alive, so at different addresses
+    places = [[each[name].chunk(0).buffers()[-1].address for name in names] for each in tables]
     is_shared = [first == second for first, second in zip(*places, strict=True)]
     assert is_shared == [True, True, False, False]
     for run, alone in zip(runs, two, strict=True):
