@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -36,9 +36,16 @@ class RunListing:
         """How many runs there are."""
         return len(self.runs)
 
-    def intact(self) -> "RunListing":
-        """Return the runs whose files are intact, and add the others' damage to `problems`."""
-        found = [(info, _damage(info, _stamps(info.folder))) for info in self.runs]
+    def intact(self, unless: Callable[[RunInfo], bool] = lambda _: False) -> "RunListing":
+        """Return the runs whose files are intact, and add the others' damage to `problems`.
+
+        unless: whether a run stays in the list without being checked, which takes as long as
+            reading its files.
+        """
+        found = [
+            (info, "" if unless(info) else _damage(info, _stamps(info.folder)))
+            for info in self.runs
+        ]
         intact = tuple(info for info, damage in found if not damage)
         return RunListing(intact, (*self.problems, *(damage for _, damage in found if damage)))
 

@@ -208,9 +208,10 @@ def _columns(figure: Figure, table: pd.DataFrame, colours: Colours) -> PlotlyCha
     drawn = PlotlyChart()
     is_dot = figure.frame[figure.dots] if figure.dots else pd.Series(data=False, index=table.index)
     shade: Style = {"marker_opacity": 0.45} if figure.dots else {}
+    if figure.hollow:
+        table["stripes"] = np.where(figure.frame[figure.hollow], "/", "")
     bars, dots = table[~is_dot], table[is_dot]
     if figure.hollow:
-        bars = bars.assign(stripes=np.where(bars[figure.hollow], "/", ""))
         bars = bars.sort_values("stripes", kind="stable")  # the legend shows the first mark
         shade["by_row"] = {"marker_pattern_shape": "stripes"}
     for name, ink in colours.items():

@@ -345,28 +345,29 @@ def open_runs(here: str) -> tuple[RunListing, RunChoice] | None:
 
     Also shows which runs can't be read, and which chosen models have no run.
     """
-    listing = list_runs(kinds=FACT_KINDS).intact()
-    for problem in listing.problems:
-        show_error(problem)
-    if not len(listing):
+    listing = list_runs(kinds=FACT_KINDS)
+    problems = st.container()
+    listing, choice = choose_runs(listing) if len(listing) else (listing, None)
+    with problems:
+        for problem in listing.problems:
+            show_error(problem)
+    if choice is None:
         return None
-    listing, choice = choose_runs(listing)
     draw_missing(choice, here)
     return listing, choice
 
 
-def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
+def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice | None]:
     """Draw the widgets and return the choice.
 
     Args:
-        listing: The finished runs, at least one.
+        listing: The finished runs, at least one; only those on the chosen data are checked.
 
     Returns:
-        The finished runs, except runs on the chosen data that the URL doesn't list; and the choice.
+        The finished runs, except runs on the chosen data that are damaged or that the URL doesn't
+        list; and the choice, None if all of these are damaged.
     """
-    every = list(listing)
-    by_id = {run.id: run for run in every}
-    datasets = list(dict.fromkeys(run.dataset for run in every))
+    datasets = list(dict.fromkeys(run.dataset for run in listing))
     # style.css hides the boxes on phones until the toggle, which only phones show, is on.
     st.toggle("Choose data, models and relations", key="choosing")
     with st.container(key="run-choice"):
@@ -376,6 +377,12 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
     data = choose(
         "Data", datasets, key="data", place=data_box, help="The facts that the queries ask for."
     )
+    named = {*(st.session_state.get("runs") or ()), *st.query_params.get_all("runs")}
+    listing = listing.intact(unless=lambda run: run.dataset != data and run.id not in named)
+    every = list(listing)
+    by_id = {run.id: run for run in every}
+    if not any(run.dataset == data for run in every):
+        return listing, None
     kept = links.runs_of_url((run.id for run in every if run.dataset == data), of=data)
     every = [run for run in every if run.dataset != data or run.id in kept]
     with more_box, st.popover("More options", icon=":material/tune:", width="stretch"):
