@@ -194,8 +194,8 @@ def _of_groups(
     names = [name for name in (*METRICS, *TEXT_METRICS) if name in figures]
     columns = [*figures[names].to_numpy(dtype=float).T, precision.p_at_k, precision.chance]
     scores = dict(zip((*names, "p_at_k", "chance"), columns, strict=True))
-    types = figures["type"].astype(object) if by == "type" else [None] * len(figures)
-    rows = enumerate(zip(figures["source"], types, chosen, strict=True))
+    types = figures["type"].tolist() if by == "type" else [None] * len(figures)
+    rows = enumerate(zip(figures["source"].tolist(), types, chosen, strict=True))
     groups = grouped(
         ((source, kind if isinstance(kind, str) else None), at)
         for at, (source, kind, is_chosen) in rows
