@@ -53,7 +53,7 @@ class PlotlyChart:
 
     @property
     def unchecked(self) -> "UncheckedFigure":
-        """The chart for Streamlit, with Plotly's default template; later changes don't matter."""
+        """The chart for Streamlit, with Plotly's default template; the chart is finished."""
         layout = {"template": _template(io.templates.default)} | self.layout
         return UncheckedFigure({"data": [*self.data], "layout": layout})
 
