@@ -54,6 +54,20 @@ class TextRefusedError(UserError):
         return type(self), (self.reason,)  # pickled by the scoring process
 
 
+class TimeOverError(UserError):
+    """The time limit was reached before a model had rescored all proposed words."""
+
+    def __init__(self, name: str, n_done: int, n_words: int) -> None:
+        super().__init__(
+            f"{name} rescored {n_done:,} of {n_words:,} words in the time that a query may take "
+            "here, so there is no ranking. Try again, or rescore fewer words (Options)."
+        )
+        self.parts = (name, n_done, n_words)
+
+    def __reduce__(self) -> tuple[type["TimeOverError"], tuple[str, int, int]]:
+        return type(self), self.parts  # pickled by the scoring process
+
+
 class ControlTokenError(UserError):
     """A question contains a control token of the model, such as `<|im_end|>`."""
 

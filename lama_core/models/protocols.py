@@ -30,7 +30,7 @@ ScoredPart = Literal["statement", "answer"]
 # What causal tracing restores: the hidden state after a layer, or the outputs of attention or MLPs.
 TracedPart = Literal["states", "attention", "mlp"]
 HIDINGS: tuple[Hiding, ...] = get_args(Hiding)
-RESCORED = 200
+RESCORED = 250
 FIRST_RESCORED = 32  # words in the first of the passes that rescore words
 BLANK = "___"
 # With an automatic number of steps, integrated gradients stop after MAX_POINTS points, or when the
@@ -85,9 +85,12 @@ class Encoded:
     suffix: the text right of the blank, which a causal model with context `both` scores after each
         word; empty for others.
     n_suffix: number of tokens of the suffix.
-    n_rescored: how many words are rescored with the suffix: the best ones by the left context.
-    until: time (`time.monotonic`) at which rescoring stops.
-    rescored: columns that are always rescored: the gold answer and the other valid objects.
+    turned: the tokens of `proposals.turned_text`, after which a causal model with context `both`
+        also proposes words; empty for others.
+    proposed: columns of words that are proposed from elsewhere.
+    n_rescored: how many of the proposed words are rescored with the suffix.
+    until: time (`time.monotonic`) after which rescoring is given up.
+    gold: column of the gold answer, which is scored even if it isn't proposed or listed.
     """
 
     token_ids: tuple[int, ...]
@@ -95,7 +98,9 @@ class Encoded:
     places: tuple[Place, ...]
     suffix: str = ""
     n_rescored: int = RESCORED
-    rescored: tuple[int, ...] = ()
+    turned: tuple[int, ...] = ()
+    proposed: tuple[int, ...] = ()
+    gold: int | None = None
     n_suffix: int = 0
     until: float = math.inf
 
@@ -105,22 +110,27 @@ class Scores:
     """Log-probabilities of the candidates at some blanks.
 
     log_probs: float32 [blank, candidate], natural log, normalised over the model's whole
-        vocabulary; for causal models with context `both`, normalised over the rescored words, and
+        vocabulary; for causal models with context `both`, normalised over the proposed words, and
         -inf for other words.
+    gold: float32 [blank], the score of the query's gold answer (`Encoded.gold`), on the scale of
+        `log_probs`, if that has -inf for it because it wasn't proposed or listed; else NaN. None if
+        no query has one.
     order: float32 [blank, candidate], ranks the candidates whose log-probability is -inf (higher is
         better); None if they aren't ranked.
-    normaliser: float32 [blank], log of the summed sentence probabilities of the rescored words, to
-        normalise another word's sentence score; None if `log_probs` are over the vocabulary.
+    normaliser: float32 [blank], log of the summed sentence probabilities of the proposed words, to
+        normalise another word's sentence score; NaN for a blank, and None if for all, whose
+        `log_probs` are over the vocabulary.
     first, first_log_probs: int64 and float32 [blank], the most likely token of the whole vocabulary
         (causal models: after the left context); None if the backend doesn't report it.
     n_listed: int64 [blank], number of tokens that a server returned if it returns only the most
-        likely ones, else None. Other candidates have -inf, except `Encoded.rescored`.
+        likely ones, else None. Other candidates have -inf.
     floor: float32 [blank], log-probability of the last returned token; None if `n_listed` is None.
     prefix: the text left of the blank as a causal model has read it, to continue from there; None
         if the texts differ.
     """
 
     log_probs: NDArray[np.float32]
+    gold: NDArray[np.float32] | None = None
     order: NDArray[np.float32] | None = None
     normaliser: NDArray[np.float32] | None = None
     first: NDArray[np.int64] | None = None
@@ -128,6 +138,18 @@ class Scores:
     n_listed: NDArray[np.int64] | None = None
     floor: NDArray[np.float32] | None = None
     prefix: Any = None
+
+    def gold_log_probs(self) -> NDArray[np.float32]:
+        """Return the log-probability of each gold answer in `gold`, float32 [blank]; else NaN.
+
+        With context `both`, it is over the proposed words and the gold answer.
+        """
+        if self.gold is None:
+            return np.full(len(self.log_probs), np.nan, np.float32)
+        if self.normaliser is None:
+            return self.gold
+        among = self.gold - np.logaddexp(self.gold, np.float32(0))
+        return np.where(np.isnan(self.normaliser), self.gold, among)
 
 
 OnScores = Callable[[Scores], object]
@@ -406,8 +428,6 @@ class WordContinuer(Protocol):
         self, encoded: Sequence[Encoded], firsts: Sequence[Sequence[int]], prefix: Any = None
     ) -> list[str | None]:
         """Return each answer's whole word or name; None if its first token is the whole word.
-
-        All are None if the time (`Encoded.until`) is over.
 
         firsts: for each text, the tokens that can write its answer; the most likely one is used.
         prefix: `Scores.prefix` of the texts, if they are the same.

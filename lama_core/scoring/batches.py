@@ -30,12 +30,16 @@ class ScoreBlock:
         indices: Indices of the batch's queries, int64 [query].
         log_probs: float32 [query, candidate], as in `models.protocols.Scores`.
         order: float32 [query, candidate], as in `models.protocols.Scores`.
+        gold: float32 [query], as in `models.protocols.Scores`.
+        gold_log_probs: float32 [query], as in `models.protocols.Scores`.
     """
 
     number: int
     indices: NDArray[np.int64]
     log_probs: NDArray[np.float32]
     order: NDArray[np.float32] | None
+    gold: NDArray[np.float32] | None = None
+    gold_log_probs: NDArray[np.float32] | None = None
 
 
 def choose_context(model: BlankFiller, query: Query, wanted: Context | None = None) -> Context:

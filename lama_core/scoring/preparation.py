@@ -217,6 +217,7 @@ def _segment(
         row: words for row, *_ in found if len(words := knowledge.valid(questions[row].fact)) > 1
     }
     column_of = _find(columns, ((word, places[row]) for row in valid for word in valid[row]))
+    objects = _objects(columns, knowledge, questions, places) if context == "both" else {}
     for (row, query, gold), encoding in zip(found, encodings, strict=True):
         if encoding is None:
             questions[row] = _excluded(questions[row], NO_FIT)
@@ -226,9 +227,8 @@ def _segment(
         kept.append(row)
         golds.append(gold)
         queries.append(query)
-        # A causal model must rescore all valid objects; otherwise the gold answer's filtered rank
-        # would depend on the left context only.
-        encoded.append(replace(encoding, rescored=(gold, *others)))
+        proposed = objects.get((questions[row].relation.name, places[row]), ())
+        encoded.append(replace(encoding, gold=gold, proposed=proposed))
         removed.append(others)
     return Segment(
         columns,
@@ -249,6 +249,23 @@ def _find(
         (word, place): column
         for place, here in by_place.items()
         for word, column in zip(here, columns.find_all(here, place), strict=True)
+    }
+
+
+def _objects(
+    columns: Columns,
+    knowledge: Knowledge,
+    questions: Sequence[Question],
+    places: Mapping[int, Place],
+) -> dict[tuple[str, Place], tuple[int, ...]]:
+    """Return the columns of the objects of each relation at each place of a query."""
+    asked = dict.fromkeys((questions[row].relation.name, place) for row, place in places.items())
+    found = _find(columns, ((word, at) for name, at in asked for word in knowledge.counts[name]))
+    return {
+        (name, at): tuple(
+            column for word in knowledge.counts[name] if isinstance(column := found[word, at], int)
+        )
+        for name, at in asked
     }
 
 

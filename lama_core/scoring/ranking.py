@@ -56,11 +56,18 @@ class Top:
 
 
 def rank_gold(
-    log_probs: Floats, gold: Ints, *, removed: Ints | None = None, order: Floats | None = None
+    log_probs: Floats,
+    gold: Ints,
+    *,
+    removed: Ints | None = None,
+    order: Floats | None = None,
+    gold_scores: Floats | None = None,
 ) -> Ranks:
     """Return the raw and filtered rank of each gold answer; 1 is best.
 
     Of equal log-probabilities, the earlier column ranks higher. The gold answer is never removed.
+    A gold answer that was scored next to the ranked words never has rank 1, because other words
+    that weren't ranked could be better, too.
     Source: Petroni et al. 2019, section 4.4.
 
     Args:
@@ -70,6 +77,7 @@ def rank_gold(
             none.
         order: Ranks the candidates of log-probability -inf, float32 [query, candidate]; None if
             all are scored.
+        gold_scores: `Scores.gold`, float32 [query]; NaN where `log_probs` has the gold answer's.
 
     Raises:
         ValueError: If a gold index is outside the columns, or a log-probability is NaN; the message
@@ -87,9 +95,14 @@ def rank_gold(
         raise ValueError(f"query {nan}: a log-probability is NaN")
     rows = np.arange(n_queries)
     gold_log_probs = log_probs[rows, gold][:, None]
+    apart = np.zeros(n_queries, np.bool_)
+    if gold_scores is not None:
+        apart = ~np.isnan(gold_scores)
+        gold_log_probs[apart, 0] = gold_scores[apart]
     ahead = log_probs > gold_log_probs
     ties = log_probs == gold_log_probs
-    for at in np.flatnonzero(_n_true(ties) > 1):  # the gold answer ties itself
+    ahead[apart] |= ties[apart]
+    for at in np.flatnonzero((_n_true(ties) > 1) & ~apart):  # the gold answer ties itself
         ahead[at, : gold[at]] |= ties[at, : gold[at]]
     in_tail = np.isneginf(gold_log_probs[:, 0])
     if order is not None and in_tail.any():
@@ -98,12 +111,14 @@ def rank_gold(
         earlier = np.arange(n_candidates) < gold[tail][:, None]
         before = (order[tail] > gold_order) | ((order[tail] == gold_order) & earlier)
         ahead[tail] = np.where(ties[tail], before, ahead[tail])
+    best = np.where(apart, 2, 1)
     raw = 1 + _n_true(ahead)
-    if removed is None or not removed.size:
-        return Ranks(raw, raw.copy())
-    counts = (removed != NO_COLUMN) & (removed != gold[:, None])
-    removed_ahead = counts & ahead[rows[:, None], np.where(counts, removed, 0)]
-    return Ranks(raw, raw - np.count_nonzero(removed_ahead, axis=1))
+    filtered = raw.copy()
+    if removed is not None and removed.size:
+        counts = (removed != NO_COLUMN) & (removed != gold[:, None])
+        removed_ahead = counts & ahead[rows[:, None], np.where(counts, removed, 0)]
+        filtered -= np.count_nonzero(removed_ahead, axis=1)
+    return Ranks(np.maximum(raw, best), np.maximum(filtered, best))
 
 
 def best_candidates(

@@ -41,7 +41,9 @@ def rank_block(name: str, segment: Segment, scored: ScoreBlock) -> TopRows:
             f"{name} returned NaN for {query.text()!r}: its weights are corrupt, or the precision "
             "is too low; try --precision fp32. Finished parts are kept."
         )
-    ranks = rank_gold(scored.log_probs, gold, removed=removed, order=scored.order)
+    ranks = rank_gold(
+        scored.log_probs, gold, removed=removed, order=scored.order, gold_scores=scored.gold
+    )
     top = best_candidates(scored.log_probs, TOP_K, order=scored.order)
     if scored.order is None:  # without an order, candidates at -inf are unscored: drop them
         unscored = np.isneginf(top.log_probs)
@@ -51,6 +53,9 @@ def rank_block(name: str, segment: Segment, scored: ScoreBlock) -> TopRows:
     rows["rank_raw"] = ranks.raw
     rows["rank_filtered"] = ranks.filtered
     rows["log_prob"] = scored.log_probs[np.arange(len(at)), gold]
+    if scored.gold_log_probs is not None:
+        apart = ~np.isnan(scored.gold_log_probs)
+        rows["log_prob"][apart] = scored.gold_log_probs[apart]
     rows["top"] = top.columns
     rows["top_log_probs"] = top.log_probs
     rows["first_filtered"] = top.columns[:, 0]

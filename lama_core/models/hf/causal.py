@@ -1,9 +1,10 @@
 """Causal language models: any architecture of `AutoModelForCausalLM` with a fast tokenizer.
 
 Context `left`: the distribution of the next word after the text left of the blank (Petroni et al.
-2019, section 4.2). Context `both`: the best words by the left context are rescored by the
-log-probability of the whole sentence (without log P(left), which all share). Their probabilities
-are normalised to sum to 1. The gold answer is always rescored.
+2019, section 4.2). Context `both`: proposed words (see `proposals`) are rescored by the
+log-probability of the whole sentence (without log P(left), which all share). Their scores are
+normalised to sum to 1 over the proposed words. A gold answer that isn't proposed is scored next to
+them, and changes nothing for them.
 Departure: Context on both sides for causal models
 """
 
@@ -20,6 +21,7 @@ import torch
 
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place, place_of
+from lama_core.errors import TimeOverError
 from lama_core.models.devices import map_distinct, run_in_parts, run_or_refuse, to_cpu
 from lama_core.models.hf.continuation import CausalBatch, Prefix, batches_to_continue
 from lama_core.models.hf.inspection import InspectableModel
@@ -30,6 +32,7 @@ from lama_core.models.hf.transformer import (
     log_normalisers,
     pack,
 )
+from lama_core.models.proposals import merge, turned_text
 from lama_core.models.protocols import (
     FIRST_RESCORED,
     Context,
@@ -48,7 +51,6 @@ from lama_core.types import Query
 
 # Words rescored together: each pass reads all weights, and its logits take at most 128 MB.
 WORDS_PER_PASS = 100
-FEWEST_WORDS = 10
 LOGITS_PER_PASS = 1 << 25
 # Statements need the logits of every token; a GPU holds them twice, 4 GB each time in fp32.
 LOGITS_OF_TEXTS = 1 << 30
@@ -60,11 +62,13 @@ T = TypeVar("T")
 class _Rescored(NamedTuple):
     """Rescored words.
 
-    words: columns of the words, int64 [word]. of_tokens: log-probability of each token right of the
-    blank after each word, float32 [word, token]; NaN if not computed.
+    words: columns of the words, int64 [word]: the proposed ones, and the gold answer if it isn't one.
+    n_proposed: number of proposed words. of_tokens: log-probability of each token right of the
+    blank after each word, float32 [word, token]; NaN if not computed yet.
     """
 
     words: np.ndarray
+    n_proposed: int
     of_tokens: np.ndarray
 
 
@@ -114,7 +118,15 @@ class CausalModel(InspectableModel):
         suffix = right.rstrip() if context == "both" else ""
         n_suffix = len(self.vocabulary.encode_after(suffix)) if suffix else 0
         self.check_window(len(ids) + (1 + n_suffix if suffix else 0))
-        return Encoded(tuple(ids), (len(ids) - 1,), (place_of(left),), suffix, n_suffix=n_suffix)
+        turned = self._left_ids(turned_text(left, suffix))[: self.max_tokens] if suffix else ()
+        return Encoded(
+            tuple(ids),
+            (len(ids) - 1,),
+            (place_of(left),),
+            suffix,
+            n_suffix=n_suffix,
+            turned=tuple(turned),
+        )
 
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
         return self.rescored_log_probs(batch, columns)
@@ -137,44 +149,63 @@ class CausalModel(InspectableModel):
             self.vocabulary.encode_after(query.suffix) if query.suffix else [] for query in batch
         ]
         found: dict[int, _Rescored] = {}
+        gold = np.full(len(batch), np.nan, np.float32)
 
         def scores() -> Scores:
             log_probs = np.full_like(left, -np.inf)
-            normalisers = np.zeros(len(batch), np.float32)
+            normalisers = np.full(len(batch), np.nan, np.float32)
             for row, suffix in enumerate(suffixes):
                 same = next((n for n in found if _extends(batch, suffixes, n, row)), None)
                 if not suffix:
                     log_probs[row] = left[row]
                 elif same is not None:
-                    best, of_tokens = found[same]
-                    joint = left[row][best] + of_tokens[:, : len(suffix)].sum(1)
-                    done = ~np.isnan(joint)
+                    words, n_proposed, of_tokens = found[same]
+                    joint = left[row][words] + of_tokens[:, : len(suffix)].sum(1)
+                    done = np.flatnonzero(~np.isnan(joint[:n_proposed]))
                     normalisers[row] = np.logaddexp.reduce(joint[done])
-                    log_probs[row, best[done]] = joint[done] - normalisers[row]
-            return replace(picked, log_probs=log_probs, order=left, normaliser=normalisers)
+                    log_probs[row, words[done]] = joint[done] - normalisers[row]
+                    if n_proposed < len(words):
+                        gold[row] = joint[-1] - normalisers[row]
+            return replace(
+                picked, log_probs=log_probs, order=left, normaliser=normalisers, gold=gold
+            )
 
         for row in sorted(range(len(batch)), key=lambda row: -len(suffixes[row])):
             query, suffix = batch[row], suffixes[row]
             if not suffix or any(_extends(batch, suffixes, n, row) for n in found):
                 continue
-            best = np.argsort(-left[row], kind="stable")[: query.n_rescored]
-            more = np.setdiff1d(np.array(query.rescored, dtype=best.dtype), best)
-            best = np.concatenate([best, more])
-            best = best[np.isfinite(left[row][best])]  # others aren't one token at this blank
-            forms = self._best_forms(logits[row], columns, places[row], best)
+            words = self._proposed(query, left[row], columns)
+            n_proposed = len(words)
+            if query.gold is not None and query.gold not in words:
+                words = np.append(words, query.gold)
+            forms = self._best_forms(logits[row], columns, places[row], words)
             for of_tokens in self._suffix_parts(
                 list(query.token_ids),
                 [[form] for form in forms],
                 suffix,
                 prefix=prefix,
-                n_last=len(more),
                 until=query.until,
             ):
-                found[row] = _Rescored(best, of_tokens)
+                found[row] = _Rescored(words, n_proposed, of_tokens)
                 if on_first and np.isnan(of_tokens).any():
                     on_first(scores())
                 on_first = None
         return scores()
+
+    def _proposed(self, query: Encoded, left: np.ndarray, columns: Columns) -> np.ndarray:
+        """Return the columns of the words to rescore, the best proposals first, int64 [word].
+
+        left: Log-probability of each candidate given the left context, float32 [candidate].
+        """
+        turned = self.logits([query.turned], [[len(query.turned) - 1]])
+        by_turned = self.pick(turned, [query.places[0]], columns).log_probs[0]
+        others = np.full_like(left, -np.inf)
+        others[list(query.proposed)] = by_turned[list(query.proposed)]
+        sources = []
+        for values in (left, by_turned, others):
+            best = np.argsort(-values, kind="stable")[: query.n_rescored]
+            sources.append(best[np.isfinite(values[best])].tolist())  # others aren't one token here
+        return np.array(merge(sources, query.n_rescored), dtype=np.int64)
 
     def continue_words(
         self,
@@ -186,7 +217,7 @@ class CausalModel(InspectableModel):
 
         Tokens are added while they continue the word. After a capitalised word, another capitalised
         word is added if its probability is at least 0.5: `New York`. None if the first token is the
-        whole word; None for all if the time is over.
+        whole word.
         """
         if self.vocabulary.marks_ends:
             return [None] * len(firsts)  # each token shows whether it ends its word
@@ -203,19 +234,14 @@ class CausalModel(InspectableModel):
                 for place, forms in zip(places, (firsts[number] for number in numbers), strict=True)
             ]
             batch.choose(places)
-            return dict(zip(numbers, self._completed(batch, tokens, until), strict=True))
+            return dict(zip(numbers, self._completed(batch, tokens), strict=True))
 
-        until = min((query.until for query in encoded), default=math.inf)
         for some in batches_to_continue(self, texts, 1 + MAX_PIECES):
             for part in run_in_parts(run, some):
                 words |= part
-        if time.monotonic() > until:
-            return [None] * len(firsts)
         return [words[number] for number in range(len(firsts))]
 
-    def _completed(
-        self, batch: CausalBatch, tokens: Sequence[int], until: float
-    ) -> list[str | None]:
+    def _completed(self, batch: CausalBatch, tokens: Sequence[int]) -> list[str | None]:
         """Return the completed word after each text of a batch; None if it is the first token.
 
         tokens: the first token of each word.
@@ -227,7 +253,7 @@ class CausalModel(InspectableModel):
         new = list(tokens)
         for _ in range(MAX_PIECES):
             kept = [place for place in kept if len(batch.rows[place]) + 1 < self.max_tokens]
-            if not kept or time.monotonic() > until:
+            if not kept:
                 break
             logits = batch.next(new, kept)
             running = [running[place] for place in kept]
@@ -286,26 +312,27 @@ class CausalModel(InspectableModel):
         suffix: list[int],
         *,
         prefix: Prefix | None = None,
-        n_last: int = 0,
         until: float = math.inf,
     ) -> Iterator[np.ndarray]:
         """Yield the values of `suffix_log_probs` after each pass; the array is the same.
 
-        The first pass has `FIRST_RESCORED` words, the others as many as fit. Words that aren't
-        scored because the time is over have NaN.
+        The first pass has `FIRST_RESCORED` words, the others as many as fit; words that aren't
+        scored yet have NaN.
 
-        prefix: the left context, if the model has read it. n_last: number of words at the end that
-        are scored even after `until`. until: time (`time.monotonic`) after which only these are
-        scored, and at most `FEWEST_WORDS` of the first if no word was scored in time.
+        prefix: the left context, if the model has read it. until: time (`time.monotonic`) after
+        which no pass starts.
+
+        Raises:
+            TimeOverError: If the time is over before all words are scored.
         """
         cache = (prefix or self._read(left)).cache if self.caches else None
         found = np.full((len(words), len(suffix)), np.nan, np.float32)
         most = max(1, min(WORDS_PER_PASS, LOGITS_PER_PASS // self.vocabulary.size // len(suffix)))
         size = min(most, FIRST_RESCORED)
-        if time.monotonic() > until:
-            size = most = min(most, FEWEST_WORDS)
         first = 0
         while first < len(words):
+            if time.monotonic() > until:
+                raise TimeOverError(self.name, first, len(words))
             parts = run_in_parts(
                 lambda some: to_cpu(self._continue(left, cache, some, suffix)).numpy(),
                 words[first : first + size],
@@ -313,8 +340,6 @@ class CausalModel(InspectableModel):
             found[first : first + size] = np.concatenate(parts)
             first, size = first + size, most
             yield found
-            if time.monotonic() > until:
-                first = max(first, len(words) - n_last)
 
     def _read(self, left: Sequence[int]) -> Prefix:
         """Return the logits after a text, and the cache to continue it from."""

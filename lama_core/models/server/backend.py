@@ -3,8 +3,8 @@
     log P(word | left) = sum over the word's tokens of log P(token | text before it)
 
 The server echoes the text `left word` token by token with log-probabilities. The candidates at a
-blank are the most likely next tokens that the server lists after the left context. The gold answer,
-the other valid objects and every candidate of a short list are scored even if they aren't listed.
+blank are the most likely next tokens that the server lists after the left context, and every
+candidate of a short list. A gold answer that the server doesn't list is scored next to them.
 
 When a model is opened, its echoed log-probabilities are compared with the server's own next-token
 predictions. Some servers shift them by one token (llama-cpp-python 0.3.36, for models without a
@@ -23,8 +23,9 @@ import numpy as np
 from lama_core.candidates.columns import Columns, OpenColumns
 from lama_core.candidates.spelling import place_of
 from lama_core.downloads.retry import Patience
-from lama_core.errors import UserError
+from lama_core.errors import TimeOverError, UserError
 from lama_core.models.devices import map_distinct
+from lama_core.models.proposals import merge, turned_text
 from lama_core.models.protocols import (
     Context,
     Encoded,
@@ -110,7 +111,15 @@ class ServerModel(ServedModel):
             )
         ids = _pack(left.rstrip())
         suffix = right.rstrip() if context == "both" else ""
-        return Encoded(ids, (len(ids) - 1,), (place_of(left),), suffix, n_suffix=len(_pack(suffix)))
+        turned = _pack(turned_text(left, suffix)) if suffix else ()
+        return Encoded(
+            ids,
+            (len(ids) - 1,),
+            (place_of(left),),
+            suffix,
+            turned=turned,
+            n_suffix=len(_pack(suffix)),
+        )
 
     def encode_all(self, queries: Sequence[Query], context: Context = "left") -> list[Encoded]:
         return [self.encode(query, context) for query in queries]
@@ -128,18 +137,20 @@ class ServerModel(ServedModel):
             )
         ]
         self._score_each(blanks)
-        normalisers = np.zeros(len(batch), np.float32)
+        normalisers = np.full(len(batch), np.nan, np.float32)
         for row, blank in enumerate(blanks):
             if blank.query.suffix:
-                normalisers[row] = self._rescore(blank)
+                normalisers[row] = self._rescore(blank, columns)
         log_probs = np.full((len(batch), len(columns.words)), -np.inf, np.float32)
         for row, blank in enumerate(blanks):
             for column, value in blank.values.items():
                 log_probs[row, column] = value
+        gold = np.array([blank.gold for blank in blanks], np.float32)
         firsts = [max(blank.listed.items(), key=lambda item: item[1]) for blank in blanks]
         few = not isinstance(columns, OpenColumns) and len(columns.words) <= SCORED_ALL
         scores = Scores(
             log_probs,
+            gold=np.where(np.isneginf(gold), np.float32(np.nan), gold),
             normaliser=normalisers if any(query.suffix for query in batch) else None,
             first=np.array([self.vocabulary.number(_shown(text)) for text, _ in firsts]),
             first_log_probs=np.array([value for _, value in firsts], np.float32),
@@ -166,7 +177,7 @@ class ServerModel(ServedModel):
         return found
 
     def _score_each(self, blanks: Sequence["_Blank"]) -> None:
-        """Add the scores of the candidates in `blank.wanted()`, given the left context."""
+        """Score the candidates of a short list, and the gold answers, given the left context."""
         wanted = [
             (blank, column, blank.gap + form)
             for blank in blanks
@@ -175,29 +186,37 @@ class ServerModel(ServedModel):
         ]
         values = self._totals([(blank.left, rest, blank.listed) for blank, _, rest in wanted])
         for (blank, column, _), value in zip(wanted, values, strict=True):
-            blank.add(column, value)
+            if blank.is_short:
+                blank.add(column, value)
+            else:
+                blank.gold = float(np.logaddexp(blank.gold, value))
 
-    def _rescore(self, blank: "_Blank") -> float:
-        """Rescore candidates by the whole sentence, so that their probabilities sum to 1.
-
-        Scores the `n_rescored` most likely candidates given the left context, best first and until
-        `query.until`. The candidates in `query.rescored` are always scored.
+    def _rescore(self, blank: "_Blank", columns: Columns) -> float:
+        """Score the proposed words by the whole sentence, so that their probabilities sum to 1.
 
         Returns:
             The log of the sum of the probabilities before normalisation.
+
+        Raises:
+            TimeOverError: If the time is over before all words are scored.
         """
         query = blank.query
-        best = sorted(blank.values, key=lambda column: -blank.values[column])[: query.n_rescored]
-        always = [column for column in query.rescored if column not in best]
+        turned = _Blank(query, blank.left, self._next_tokens(_unpack(query.turned)), columns)
+        others = {
+            column: turned.values[column] for column in query.proposed if column in turned.values
+        }
+        lists = (blank.values, turned.values, others)
+        sources = [sorted(values, key=lambda column: -values[column]) for values in lists]
+        words = merge(sources, query.n_rescored)
         joint: dict[int, float] = {}
-        for first in range(0, len(best), AT_ONCE):
+        for first in range(0, len(words), AT_ONCE):
             if first and time.monotonic() > query.until:
-                always = [column for column in query.rescored if column not in joint]
-                break
-            joint |= self._joint(blank, best[first : first + AT_ONCE])
-        joint |= self._joint(blank, always)
+                raise TimeOverError(self.name, first, len(words))
+            joint |= self._joint(blank, words[first : first + AT_ONCE])
         normaliser = float(np.logaddexp.reduce(list(joint.values())))
         blank.values = {column: value - normaliser for column, value in joint.items()}
+        if query.gold is not None and query.gold not in joint:
+            blank.gold = self._joint(blank, [query.gold])[query.gold] - normaliser
         return normaliser
 
     def _joint(self, blank: "_Blank", columns: Sequence[int]) -> dict[int, float]:
@@ -304,7 +323,8 @@ def _statement_scores(statement: Statement, tokens: Echo, scored: ScoredPart) ->
 class _Blank:
     """The server's list for one query's left context, and the candidates' scores so far.
 
-    values: column -> log-probability.
+    values: column -> log-probability, of the candidates that are ranked. gold: the score of the gold
+    answer, on the same scale, if it isn't among them; else -inf.
     """
 
     def __init__(self, query: Encoded, left: str, listed: Lists, columns: Columns) -> None:
@@ -313,6 +333,7 @@ class _Blank:
         self.listed = listed
         self.gap = " " if query.places[0].left == " " else ""
         self.values: dict[int, float] = {}
+        self.gold = -math.inf
         self._columns = columns
         self._best: dict[int, str] = {}
         self._seen: dict[int, float] = {}
@@ -337,11 +358,16 @@ class _Blank:
         """Add the score of one spelling of a candidate: spellings' probabilities are summed."""
         self.values[column] = float(np.logaddexp(self.values.get(column, -math.inf), value))
 
+    @property
+    def is_short(self) -> bool:
+        """Whether all candidates are ranked, because their list is short."""
+        return not isinstance(self._columns, OpenColumns) and len(self._columns.words) <= SCORED_ALL
+
     def wanted(self) -> list[int]:
-        """Return the columns of the candidates to score individually: required, but not listed."""
-        columns: Sequence[int] = self.query.rescored
-        if not isinstance(self._columns, OpenColumns) and len(self._columns.words) <= SCORED_ALL:
-            columns = range(len(self._columns.words))
+        """Return the candidates to score individually: not listed, but of a short list or gold."""
+        columns: list[int] = list(range(len(self._columns.words))) if self.is_short else []
+        if self.query.gold is not None and not self.is_short and not self.query.suffix:
+            columns.append(self.query.gold)
         return [column for column in columns if column not in self.values]
 
     def forms(self, column: int) -> tuple[str, ...]:

@@ -115,7 +115,7 @@ class ClozeSpec(RunSpec, kind="cloze", version=2):
         if self.prompts.kind == "ten sentences":
             options["drawn"] = "facts that count"  # earlier versions also drew excluded facts
         if self.model_kind == "causal" and self.context == "both":
-            options["rescored"] = [RESCORED, "valid objects"]
+            options["rescored"] = [RESCORED, "left", "turned", "objects of the relation"]
         if self.open_book is not None:
             options["open book"] = self.open_book.identity
         # Otherwise no keys, so that earlier runs keep their identity.
@@ -299,4 +299,11 @@ def score_segment(model: BlankFiller, segment: Segment, queries: Sequence[int]) 
     """Return the scores of some of a segment's queries."""
     encoded = [segment.encoded[query] for query in queries]
     scores = model.blank_log_probs(encoded, segment.columns)
-    return ScoreBlock(0, np.array(queries, dtype=np.int64), scores.log_probs, scores.order)
+    return ScoreBlock(
+        0,
+        np.array(queries, dtype=np.int64),
+        scores.log_probs,
+        scores.order,
+        scores.gold,
+        scores.gold_log_probs(),
+    )
