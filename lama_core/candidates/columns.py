@@ -10,8 +10,8 @@ Departure: The common vocabulary
 
 import hashlib
 import threading
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 
@@ -228,29 +228,43 @@ class Candidates:
     Attributes:
         name: Name in `lists.CANDIDATE_LISTS`, or `file:PATH`.
         words: The words in candidate order, which breaks ties; None means each model's whole
-            vocabulary.
+            vocabulary, or with `keep` its own words.
         fold_case: Whether the words are lower-cased, and the probabilities of a cased model's case
             variants are summed.
         per_relation: Whether each relation's objects are ranked; `of_relation` then sets the words.
+        keep: If each model ranks its own words, those that are one token of it after a space:
+            returns whether to include a word; else None.
+        excluded: Words, in lower case, that aren't candidates.
+        lacking: Word that isn't a candidate because not all compared models write it with one
+            token -> the models that don't.
     """
 
     name: str
     words: tuple[str, ...] | None
     fold_case: bool = False
     per_relation: bool = False
+    keep: Callable[[str], bool] | None = None
+    excluded: frozenset[str] = frozenset()
+    lacking: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the words in order and of `fold_case`; the name isn't included."""
-        text = "\n".join(("\0full",) if self.words is None else self.words)
+        own = f"\0{self.name}" if self.keep else "\0full"
+        text = "\n".join((own,) if self.words is None else self.words)
         return hashlib.sha256(f"{self.fold_case}\n{text}".encode()).hexdigest()
+
+    def described(self, n: int) -> str:
+        """Return the number of candidates of one model, and the list's name, as text."""
+        own = "words of this model" if self.keep else "candidates"
+        return f"{n:,} {own} ({self.name})"
 
     def folded(self) -> "Candidates":
         """Return the candidates lower-cased, without duplicates, and with `fold_case` set."""
         if self.words is None:
             return self
         words = tuple(dict.fromkeys(word.lower() for word in self.words))
-        return Candidates(self.name, words, True, self.per_relation)
+        return replace(self, words=words, fold_case=True)
 
     def fitting(self, vocabularies: Sequence[Vocabulary]) -> "Candidates":
         """Return the candidates for some models, folded to lower case if any model is uncased."""
@@ -262,13 +276,32 @@ class Candidates:
         return words.folded() if self.fold_case else words
 
     def columns(self, vocabulary: Vocabulary, places: Iterable[Place] = (AFTER_SPACE,)) -> Columns:
-        """Return the candidates' columns in a model's distribution; cached.
+        """Return the candidates' columns in a model's distribution; cached without `excluded`.
 
         places: The places of the blanks; a candidate is one token at one of them, or after a space.
 
         Raises:
-            UserError: If none of the words is a single token of the model.
+            UserError: If none of the words is a single token of the model, or all are excluded.
         """
+        columns = self._all_columns(vocabulary, places)
+        if not self.excluded:
+            return columns
+        if isinstance(columns, OpenColumns):
+            return replace(columns, excluded=self.excluded)
+        keep = np.array([word.lower() not in self.excluded for word in columns.words], dtype=bool)
+        if not keep.any():
+            raise UserError(
+                f"The candidates '{self.name}' contain only words of the query. Allow them as "
+                "answers (--keep-query-words), or choose other candidates."
+            )
+        return replace(
+            columns,
+            words=tuple(word for word, kept in zip(columns.words, keep, strict=True) if kept),
+            all_ids=None if columns.all_ids is None else columns.all_ids[keep],
+            tables={},
+        )
+
+    def _all_columns(self, vocabulary: Vocabulary, places: Iterable[Place]) -> Columns:
         kinds = tuple(sorted({AFTER_SPACE, *(place.kind for place in places)}))
         cache = vocabulary.columns
         columns: Columns | None = cache.get((self.digest, kinds))
@@ -285,11 +318,14 @@ class Candidates:
         spelling = Spelling(vocabulary, folded=self.fold_case)
         if self.words is None and isinstance(vocabulary, OpenVocabulary):
             return OpenColumns([], spelling)
-        if self.words is None:
+        listed = self.words
+        if self.keep is not None:
+            listed = tuple(sorted(filter(self.keep, vocabulary.single_words())))
+        if listed is None:
             tokens = vocabulary.tokens()
             ids = np.fromiter(tokens, dtype=np.int64, count=len(tokens))
             return Columns(tuple(tokens.values()), spelling, ids)
-        words = tuple(dict.fromkeys(map(spelling.key, self.words)))
+        words = tuple(dict.fromkeys(map(spelling.key, listed)))
         found = list(zip(*(spelling.tokens_of(words, place) for place in places), strict=True))
         # Words that the tokenizer writes alike, such as Bogotá and bogota, are one candidate.
         first: dict[tuple[tuple[int, ...], ...], int] = {}

@@ -3,16 +3,20 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from lama_core.candidates.columns import Candidates
-from lama_core.candidates.spelling import OpenVocabulary, Vocabulary
+from lama_core.candidates.spelling import OpenVocabulary, Vocabulary, token_text
 from lama_core.datasets.library.installed import lama_vocabulary_path
 from lama_core.errors import NotFetchedError, Unavailable, UserError, did_you_mean
 from lama_core.files import read_file, user_path
 
 FILE = "file:"
-COMMON = "common"  # the default list
-WORDS = "words"  # the default list and function words
+COMMON = "common"  # the default list of requests
+WORDS = "words"  # the same with function words
+OWN = "own"  # the default list of the page Ask
+OWN_WITH_FUNCTION_WORDS = "own-words"
+FULL = "full"
 
 # The closed word classes of English: determiners, pronouns, prepositions, conjunctions,
 # auxiliaries and particles. The paper drops stop words from its common vocabulary.
@@ -53,15 +57,11 @@ def is_word(word: str) -> bool:
     return word.isalnum() and (len(word) > 1 or word in ("a", "A", "i", "I"))
 
 
-def words_with_function_words(vocabularies: Sequence[Vocabulary]) -> Candidates:
-    """Return the words of `common_vocabulary` and the function words that all models share."""
-    return common_vocabulary(vocabularies, WORDS, is_word)
-
-
 def common_vocabulary(
     vocabularies: Sequence[Vocabulary],
     name: str = COMMON,
     keep: Callable[[str], bool] = is_content_word,
+    models: Sequence[str] = (),
 ) -> Candidates:
     """Return the words that are one token in every vocabulary, in alphabetical order.
 
@@ -76,27 +76,61 @@ def common_vocabulary(
         name: Name of the list.
         keep: Returns whether to include a word; the default excludes stop words, punctuation,
             symbols and special tokens.
+        models: The models' names, for the reasons why words of one model aren't candidates.
 
     Raises:
         UserError: If the vocabularies share no word.
     """
-    known = [words for words in vocabularies if not isinstance(words, OpenVocabulary)]
+    names = models or [""] * len(vocabularies)
+    pairs = zip(names, vocabularies, strict=True)
+    known = [(one, words) for one, words in pairs if not isinstance(words, OpenVocabulary)]
     if not known:
-        return Candidates("full", None)
-    fold_case = not all(vocabulary.cased for vocabulary in known)
-    shared = set.intersection(
-        *(
-            {
-                word.lower() if fold_case else word
-                for word in vocabulary.single_words()
-                if keep(word)
-            }
-            for vocabulary in known
-        )
-    )
+        return Candidates(FULL, None)
+    fold_case = not all(vocabulary.cased for _, vocabulary in known)
+    own = [
+        {word.lower() if fold_case else word for word in vocabulary.single_words() if keep(word)}
+        for _, vocabulary in known
+    ]
+    shared = set.intersection(*own)
     if not shared:
-        raise UserError("The chosen models have no word in common: choose candidates 'full'.")
-    return Candidates(name, tuple(sorted(shared)), fold_case)
+        raise UserError("The chosen models have no word in common: choose candidates 'own'.")
+    lacking = {
+        word: tuple(one for (one, _), words in zip(known, own, strict=True) if word not in words)
+        for word in (set.union(*own) - shared if models else ())
+    }
+    return Candidates(name, tuple(sorted(shared)), fold_case, lacking=lacking)
+
+
+class NotRanked(NamedTuple):
+    """Why a token of a model isn't a candidate, and the list with which it would be; or empty."""
+
+    reason: str
+    ranked_with: str
+
+
+def why_not_ranked(candidates: Candidates, vocabulary: Vocabulary, token: int) -> NotRanked:
+    """Return why a token of a model isn't a candidate."""
+    text = token_text(vocabulary, token)
+    if not vocabulary.can_predict(token):
+        return NotRanked("special token", "")
+    if text.lower() in candidates.excluded:
+        return NotRanked("word of the query", "")
+    is_whole = text in vocabulary.single_words()
+    lists = {OWN: is_content_word, OWN_WITH_FUNCTION_WORDS: is_word}
+    wider = (name for name, keep in lists.items() if is_whole and keep(text))
+    ranked_with = next(wider, FULL)
+    lacking = candidates.lacking.get(text.lower() if candidates.fold_case else text)
+    if lacking:
+        reason = f"several tokens in {', '.join(lacking)}"
+    elif candidates.name not in (COMMON, WORDS, *lists) or (is_whole and is_content_word(text)):
+        reason = f"not in the list {candidates.name}"
+    elif not any(map(str.isalnum, text)):
+        reason = "punctuation"
+    elif not is_whole:
+        reason = "part of a word"
+    else:
+        reason = "function word" if is_word(text) else "not a word of letters and digits"
+    return NotRanked(reason, ranked_with)
 
 
 def read_candidate_file(path: Path) -> tuple[str, ...]:
@@ -135,21 +169,23 @@ class CandidateList:
     Attributes:
         name: Its name in requests.
         meaning: Its explanation for users, without a full stop.
-        make: Returns the candidates for the vocabularies of the compared models.
+        make: Returns the candidates for the vocabularies and the names of the compared models.
         per_relation: Whether it consists of a relation's objects, so that it needs a relation.
+        per_model: Whether each model has its own words, so that it works only in queries.
         source: Name of the published source that contains it; empty if none.
         is_here: Returns whether that source is installed.
     """
 
     name: str
     meaning: str
-    make: Callable[[Sequence[Vocabulary]], Candidates]
+    make: Callable[[Sequence[Vocabulary], Sequence[str]], Candidates]
     per_relation: bool = False
+    per_model: bool = False
     source: str = ""
     is_here: Callable[[], bool] = lambda: True
 
 
-def _published(_: Sequence[Vocabulary]) -> Candidates:
+def _published(*_: Sequence[object]) -> Candidates:
     path = lama_vocabulary_path()
     if path is None:
         raise NotFetchedError("The published LAMA vocabulary is", "lama")
@@ -163,14 +199,27 @@ CANDIDATE_LISTS: dict[str, CandidateList] = {
             COMMON,
             "words that are one token in every chosen model, without stop words and punctuation "
             "(Petroni et al. 2019, section 4.5)",
-            common_vocabulary,
+            lambda words, models: common_vocabulary(words, models=models),
         ),
         CandidateList(
             WORDS,
             "the same with function words (*the*, *it*, *would*), which the paper excludes",
-            words_with_function_words,
+            lambda words, models: common_vocabulary(words, WORDS, is_word, models),
         ),
-        CandidateList("full", "each model's whole vocabulary", lambda _: Candidates("full", None)),
+        CandidateList(
+            OWN,
+            "each model's own words: those that are one token of it, without stop words and "
+            "punctuation",
+            lambda *_: Candidates(OWN, None, keep=is_content_word),
+            per_model=True,
+        ),
+        CandidateList(
+            OWN_WITH_FUNCTION_WORDS,
+            "each model's own words with function words",
+            lambda *_: Candidates(OWN_WITH_FUNCTION_WORDS, None, keep=is_word),
+            per_model=True,
+        ),
+        CandidateList(FULL, "each model's whole vocabulary", lambda *_: Candidates(FULL, None)),
         CandidateList(
             "lama",
             "LAMA's published common vocabulary (download it first)",
@@ -181,7 +230,7 @@ CANDIDATE_LISTS: dict[str, CandidateList] = {
         CandidateList(
             "relation",
             "the objects of the relation's facts",
-            lambda _: Candidates("relation", (), per_relation=True),
+            lambda *_: Candidates("relation", (), per_relation=True),
             per_relation=True,
         ),
     )
@@ -189,9 +238,11 @@ CANDIDATE_LISTS: dict[str, CandidateList] = {
 
 
 def list_names(*, of_relations: bool) -> tuple[str, ...]:
-    """Return the names of the lists; of_relations: include those that need a relation."""
+    """Return the names of the lists for runs (`of_relations`), or for queries."""
     return tuple(
-        name for name, found in CANDIDATE_LISTS.items() if of_relations or not found.per_relation
+        name
+        for name, found in CANDIDATE_LISTS.items()
+        if not (found.per_model if of_relations else found.per_relation)
     )
 
 
@@ -211,14 +262,20 @@ def explain_lists(*, of_relations: bool) -> str:
 
 
 def named_candidates(
-    name: str, vocabularies: Sequence[Vocabulary], *, of_relations: bool = False
+    name: str,
+    vocabularies: Sequence[Vocabulary],
+    *,
+    of_relations: bool = False,
+    models: Sequence[str] = (),
 ) -> Candidates:
     """Return the candidates of a named list; they are lower-cased if any model is uncased.
 
     Args:
         name: A name in `CANDIDATE_LISTS`, or `file:PATH`.
         vocabularies: The vocabulary of each model that will be compared.
-        of_relations: Whether lists that need a relation are possible.
+        of_relations: Whether they are for a run, where a relation's objects are possible, and
+            words that differ between models aren't.
+        models: The models' names, for the reasons why words aren't candidates.
 
     Raises:
         UserError: If the name is unknown, the list isn't installed or the file is unreadable.
@@ -230,14 +287,19 @@ def named_candidates(
     if found is None:
         raise UserError(
             f"Unknown candidates {name!r}{did_you_mean(name, CANDIDATE_LISTS)}: "
-            f"choose {', '.join(CANDIDATE_LISTS)} or file:PATH."
+            f"choose {', '.join(list_names(of_relations=of_relations))} or file:PATH."
+        )
+    if found.per_model and of_relations:
+        raise UserError(
+            f"Candidates {name!r} differ between models, so they work only in queries: choose "
+            "'common', which are the model's own words in a run of one model."
         )
     if found.per_relation and not of_relations:
         raise UserError(
             f"Candidates {name!r} are a relation's objects, so they work only in runs: use them "
             "with `probe`, or choose 'common'."
         )
-    return found.make(vocabularies).fitting(vocabularies)
+    return found.make(vocabularies, models).fitting(vocabularies)
 
 
 def check_words_known(candidates: Candidates, vocabularies: Sequence[Vocabulary]) -> Candidates:

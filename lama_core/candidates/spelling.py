@@ -109,6 +109,11 @@ class Vocabulary(Protocol):
         """Return all tokens except special ones, as shown to users: id -> text."""
 
 
+def token_text(vocabulary: Vocabulary, token: int) -> str:
+    """Return a token as displayed, with the mark of one that continues a word."""
+    return vocabulary.show_text((token, token))[1]  # the first of a text has no mark
+
+
 class OpenVocabulary:
     """The vocabulary of a model that doesn't list its tokens, such as a server's.
 

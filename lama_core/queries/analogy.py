@@ -10,15 +10,15 @@ the mean of their vectors (ours).
 Source: Mikolov et al. 2013; Levy and Goldberg 2014.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.candidates.columns import Candidates, Columns, OpenColumns
-from lama_core.candidates.spelling import AFTER_SPACE, Place, Vocabulary, places_of
+from lama_core.candidates.columns import Candidates, Columns
+from lama_core.candidates.spelling import Vocabulary, places_of
 from lama_core.errors import UserError
 from lama_core.models.protocols import BlankFiller
 from lama_core.queries.analogy_templates import (
@@ -66,30 +66,6 @@ class WordEmbedder(Protocol):
 
     def word_matrix(self, columns: Columns) -> NDArray[np.float32]:
         """Return the input embeddings of the candidates, float32 [candidate, dim]."""
-
-
-@dataclass(frozen=True)
-class WithoutWords(Candidates):
-    """Candidates without some words. excluded: The words in lower case; case is ignored."""
-
-    excluded: frozenset[str] = frozenset()
-
-    def columns(self, vocabulary: Vocabulary, places: Iterable[Place] = (AFTER_SPACE,)) -> Columns:
-        columns = super().columns(vocabulary, places)
-        if isinstance(columns, OpenColumns):
-            return replace(columns, excluded=self.excluded)
-        keep = np.array([word.lower() not in self.excluded for word in columns.words], dtype=bool)
-        if not keep.any():
-            raise UserError(
-                f"The candidates '{self.name}' contain only words of the query. Allow them as "
-                "answers (--keep-query-words), or choose other candidates."
-            )
-        return replace(
-            columns,
-            words=tuple(word for word, kept in zip(columns.words, keep, strict=True) if kept),
-            all_ids=None if columns.all_ids is None else columns.all_ids[keep],
-            tables={},
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,11 +133,12 @@ class AnalogyRow:
     """One answer of a model, or of vector arithmetic on its input embeddings."""
 
     method: Annotated[str, Column("model, 3CosAdd or 3CosMul.")]
-    rank: Annotated[int, Column("Rank among the candidates.")]
+    rank: Annotated[int | None, Column("Rank among the candidates; None if it isn't one.")]
     word: Annotated[str, Column("The word.")]
     prob: Annotated[float | None, Column("Its probability.")]
     log_prob: Annotated[float | None, Column("Its natural log-probability.")]
     score: Annotated[float | None, Column("A cosine, or a ratio of cosines.")]
+    not_ranked: Annotated[str, Column("Why the first answer isn't a candidate; else empty.")] = ""
 
 
 def solve(
@@ -186,9 +163,7 @@ def solve(
     """
     words = frozenset(word.lower() for word in question.given)
     if words and not request.keep_query_words:
-        candidates = WithoutWords(
-            candidates.name, candidates.words, candidates.fold_case, excluded=words
-        )
+        candidates = replace(candidates, excluded=words)
     columns = candidates.columns(model.vocabulary, places_of(question.query))
     answer = query_model(
         model,
@@ -288,9 +263,13 @@ class AnalogyKind(QueryKind[SolveRequest, AnalogyQuestion, Solution]):
 
     def rows(self, asked: AnalogyAsked, one: Solution) -> list[AnalogyRow]:
         """Return the model's answers, then those of vector arithmetic."""
+        blank = one.answer.blanks[0]
         of_model = [
-            AnalogyRow("model", item.rank, item.token, item.prob, item.log_prob, None)
-            for item in one.answer.blanks[0].predictions
+            AnalogyRow(
+                *("model", item.rank, item.token, item.prob, item.log_prob, None),
+                not_ranked="" if item.rank else blank.why_not_ranked(),
+            )
+            for item in blank.rows
         ]
         of_vectors = [
             AnalogyRow(answer.method, item.rank, item.token, None, None, item.score)
@@ -336,7 +315,8 @@ class AnalogyKind(QueryKind[SolveRequest, AnalogyQuestion, Solution]):
     def tables(self, asked: AnalogyAsked, one: Solution) -> Iterator[Table | str]:
         """Yield one model's answers, and those of vector arithmetic."""
         found = one.answer
-        settings = f"context {found.context}, {found.n_candidates:,} candidates{one.computed}"
+        candidates = asked.candidates.described(found.n_candidates)
+        settings = f"context {found.context}, {candidates}{one.computed}"
         yield from tables_of_blank(found.blanks[0], f"{one.name}: {settings}")
         for baseline in one.baselines:
             words = ", ".join(item.token for item in baseline.predictions)

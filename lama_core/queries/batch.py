@@ -68,13 +68,16 @@ class BatchRow:
         bool | None, Column("Whether the gold answer is a candidate.", in_frame=False)
     ]
     context: Annotated[Context | None, Column("The context that the model saw.", in_frame=False)]
+    not_ranked: Annotated[
+        str, Column("A likelier token that isn't a candidate, and why; empty if there is none.")
+    ]
 
     @property
     def shown(self) -> str:
         """The answer with its marks, or why there is none."""
-        return (
-            self.fault if self.word is None else marked_answer(self.word, self.begins, self.right)
-        )
+        if self.word is None:
+            return self.fault
+        return marked_answer(self.word, self.begins, self.right, self.not_ranked)
 
     @property
     def shown_rank(self) -> str:
@@ -147,6 +150,7 @@ class ManyKind(QueryKind[ManyRequest, tuple[BatchLine, ...], BatchModelAnswers])
                     prob_of=blank.shown_over() if blank else None,
                     gold_is_candidate=gold.in_candidates if gold else None,
                     context=answer.context,
+                    not_ranked=answer.outside,
                 )
             )
         return rows

@@ -147,7 +147,7 @@ class LineAnswer:
         return {"context": self.context, **blank_json(self.blank)}
 
     @property
-    def is_right(self) -> bool | None:
+    def is_counted_right(self) -> bool | None:
         """Whether the gold answer is first; None if it is missing or not a candidate.
 
         A chat server's answer is right if it contains the gold answer.
@@ -156,6 +156,16 @@ class LineAnswer:
             return self.contains_gold
         gold = self.blank.gold if self.blank else None
         return gold.rank == 1 if gold and gold.in_candidates else None
+
+    @property
+    def is_right(self) -> bool | None:
+        """As `is_counted_right`; None if a token that isn't a candidate beats the gold answer."""
+        return None if self.is_counted_right and self.outside else self.is_counted_right
+
+    @property
+    def outside(self) -> str:
+        """The token that isn't a candidate and beats the first one, and why; or empty."""
+        return self.blank.describe_outside() if self.blank else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +181,7 @@ class BatchModelAnswers(AboutModel):
     @property
     def n_counted(self) -> int:
         """Number of answered lines whose gold answer is a candidate."""
-        return sum(answer.is_right is not None for answer in self.answers)
+        return sum(answer.is_counted_right is not None for answer in self.answers)
 
     @property
     def n_outside(self) -> int:
@@ -182,7 +192,7 @@ class BatchModelAnswers(AboutModel):
     @property
     def n_right(self) -> int:
         """Number of lines with the gold answer first."""
-        return sum(bool(answer.is_right) for answer in self.answers)
+        return sum(bool(answer.is_counted_right) for answer in self.answers)
 
     @property
     def precision_at_1(self) -> float | None:
@@ -206,12 +216,22 @@ class BatchModelAnswers(AboutModel):
         if self.n_outside:
             s = "s" if self.n_outside > 1 else ""
             text += f"; {self.n_outside:,} right answer{s} not among the candidates, not counted"
+        if n_beaten := sum(bool(answer.outside) for answer in self.answers):
+            text += f"; in {n_beaten:,} a token that isn't a candidate is likelier than the first"
         return text
 
 
 def differ(answers: Iterable[LineAnswer]) -> bool:
-    """Return whether models' first answers to a line differ, ignoring case."""
-    return len({answer.word.lower() for answer in answers if answer.word is not None}) > 1
+    """Return whether models' first answers to a line differ, ignoring case.
+
+    A token that isn't a candidate and beats the first answer is a part of the answer.
+    """
+    shown = {
+        ((answer.blank.rows[0].token if answer.blank else answer.word).lower(), answer.word.lower())
+        for answer in answers
+        if answer.word is not None
+    }
+    return len(shown) > 1
 
 
 def _check_lines(lines: Sequence[BatchLine], models: Sequence[str]) -> tuple[BatchLine, ...]:

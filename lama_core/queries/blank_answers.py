@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.candidates.columns import Candidates, Columns
-from lama_core.candidates.spelling import Place, Spelling, places_of
+from lama_core.candidates.lists import NotRanked, why_not_ranked
+from lama_core.candidates.spelling import Place, Spelling, places_of, token_text
 from lama_core.errors import UserError
 from lama_core.models.protocols import (
     FIRST_RESCORED,
@@ -79,9 +80,12 @@ Golds = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """One answer of a model; begins: the longer word that it starts (`New York`), if any."""
+    """One answer of a model; begins: the longer word that it starts (`New York`), if any.
 
-    rank: int
+    rank: Its rank among the candidates; None for a token that isn't ranked.
+    """
+
+    rank: int | None
     token: str
     log_prob: float
     prob: float
@@ -132,6 +136,8 @@ class BlankAnswer:
         outside: Share of the probability outside the candidates; None if unknown, or if all tokens
             are candidates.
         first: The likeliest of all tokens; for a causal model, given the left context.
+        not_ranked: Why `first` isn't a candidate; None if it is one, or that is unknown.
+        n_candidates: Number of candidates; None if unknown.
         with_full_stop: The first answer if the text ended in a full stop; None if that changes
             nothing, or wasn't tried.
         n_wanted: Number of words that should have been rescored, if the time limit prevented it;
@@ -148,6 +154,8 @@ class BlankAnswer:
     asked: str = ""
     outside: float | None = None
     first: Prediction | None = None
+    not_ranked: NotRanked | None = None
+    n_candidates: int | None = None
     with_full_stop: str | None = None
     n_wanted: int | None = None
     n_listed: int | None = None
@@ -160,12 +168,45 @@ class BlankAnswer:
 
     @property
     def likeliest_outside(self) -> Prediction | None:
-        """The likeliest of all tokens; None if it is a candidate or unknown."""
-        if self.outside is None or self.first is None:
+        """The likeliest of all tokens if it isn't a candidate and beats the first candidate.
+
+        Its probability is over the model's whole vocabulary.
+        """
+        if self.not_ranked is None or self.first is None or self.over == "rescored":
             return None
         best = max((item.log_prob for item in self.predictions), default=-math.inf)
-        share = math.log(max(1 - self.outside, SMALLEST)) if self.over == "candidates" else 0.0
+        rest = 1 - (self.outside or 0.0)
+        share = math.log(max(rest, SMALLEST)) if self.over == "candidates" else 0.0
         return self.first if self.first.log_prob > best + share else None
+
+    @property
+    def rows(self) -> tuple[Prediction, ...]:
+        """The predictions, after the token outside the candidates that beats them, if any."""
+        outside = self.likeliest_outside
+        return (outside, *self.predictions) if outside else self.predictions
+
+    @property
+    def is_right(self) -> bool | None:
+        """Whether the gold answer is the first answer.
+
+        None without a gold answer; if it would be first, but isn't a candidate; and if it is the
+        first candidate, but a token outside the candidates beats it.
+        """
+        if self.gold is None:
+            return None
+        is_first = self.gold.rank == 1
+        unclear = self.likeliest_outside is not None or not self.gold.in_candidates
+        return None if is_first and unclear else is_first
+
+    def why_not_ranked(self) -> str:
+        """Return why the token that beats the candidates isn't one; empty if there is none."""
+        return self.not_ranked.reason if self.not_ranked and self.likeliest_outside else ""
+
+    def describe_outside(self) -> str:
+        """Return the token that beats the candidates, and why it isn't one; empty if none does."""
+        if (item := self.likeliest_outside) is None:
+            return ""
+        return f"{item.token} ({fixed(item.prob, 3)}): {self.why_not_ranked()}"
 
     def notes(self) -> list[str]:
         """Return notes on how the answers came about, one sentence or two each."""
@@ -188,8 +229,6 @@ class BlankAnswer:
             )
         if self.outside is not None and self.first:
             notes.append(f"{percent(self.outside)} % of the probability is outside the candidates.")
-            if token := self.likeliest_outside:
-                notes[-1] += f" The likeliest of all tokens: {_shown(token)}."
         elif self.first:
             notes.append(
                 f"Given the left context only, the likeliest of all tokens: {_shown(self.first)}."
@@ -199,6 +238,10 @@ class BlankAnswer:
                 f"With a full stop at the end of the text, “{self.with_full_stop}” would be first."
             )
         return notes
+
+    def prob_of(self, item: Prediction) -> str:
+        """Return what a row's probabilities sum to one over, as text."""
+        return self.shown_over() if item.rank else OVER_AS_TEXT["vocabulary"]
 
     def shown_over(self) -> str:
         """Return the words over which probabilities sum to one, as text."""
@@ -238,10 +281,14 @@ def _shown(item: Prediction) -> str:
     return f"{shown_token(item.token)}{complete} with probability {fixed(item.prob, 3)}"
 
 
-def marked_answer(word: str, begins: str | None, right: bool | None) -> str:
-    """Return an answer with the longer word that it begins, and ✓ or ✗ if its verdict is known."""
+def marked_answer(word: str, begins: str | None, right: bool | None, not_ranked: str = "") -> str:
+    """Return an answer with the longer word that it begins, and ✓ or ✗ if its verdict is known.
+
+    not_ranked: The token that isn't a candidate and beats it, if any.
+    """
     mark = {True: " ✓", False: " ✗", None: ""}[right]
-    return f"{word}{f' → {begins}' if begins else ''}{mark}"
+    before = f"{not_ranked} (not ranked), then " if not_ranked else ""
+    return f"{before}{word}{f' → {begins}' if begins else ''}{mark}"
 
 
 def gold_columns(gold: Gold | None) -> dict[str, Any]:
@@ -252,9 +299,17 @@ def gold_columns(gold: Gold | None) -> dict[str, Any]:
 
 def blank_json(blank: BlankAnswer) -> dict[str, Any]:
     """Return a blank's answers as JSON values, without optional keys that have no value."""
-    optional = {"gold": None, "n_wanted": None, "n_listed": None, "gold_beyond": False}
-    found = asdict(blank).items()
-    return {name: value for name, value in found if (name, value) not in optional.items()}
+    optional = {
+        "gold": None,
+        "n_wanted": None,
+        "n_listed": None,
+        "gold_beyond": False,
+        "not_ranked": None,
+    }
+    found = asdict(blank) | {"not_ranked": None}
+    if outside := blank.likeliest_outside:
+        found["not_ranked"] = asdict(outside) | {"reason": blank.why_not_ranked()}
+    return {name: value for name, value in found.items() if (name, value) not in optional.items()}
 
 
 def candidates_json(candidates: Candidates, sizes: Sequence[int]) -> dict[str, Any]:
@@ -276,7 +331,8 @@ def answer_json(answer: ModelAnswer) -> dict[str, Any]:
 def describe_ranked(answer: ModelAnswer, candidates: Candidates) -> dict[str, str]:
     """Return setting -> value, for what a model's first answers depend on."""
     words = candidates.words
-    size = "each model's own tokens" if words is None else f"{len(words):,} words"
+    own = "each model's own words" if candidates.keep else "each model's own tokens"
+    size = own if words is None else f"{len(words):,} words"
     return {
         "ranked": f"{candidates.name}, {size}",
         "log-probabilities over": OVER_AS_TEXT[answer.blanks[0].over],
@@ -285,22 +341,28 @@ def describe_ranked(answer: ModelAnswer, candidates: Candidates) -> dict[str, st
 
 
 def describe_gold(answer: ModelAnswer) -> str:
-    """Return the right answer at the first blank and its rank as text; empty if there is none."""
+    """Return as text the right answer at the first blank and its rank, after any outside word."""
+    blank = answer.blanks[0]
     first = f" (blank 1 of {len(answer.blanks)})" if len(answer.blanks) > 1 else ""
-    gold = answer.blanks[0].gold
-    return f"Right answer {gold.word}: rank {gold.rank:,}{first}" if gold else first
+    texts = []
+    if blank.likeliest_outside:
+        texts.append(f"Not ranked: {blank.describe_outside()}")
+    if blank.gold:
+        texts.append(f"Right answer {blank.gold.word}: rank {blank.gold.rank:,}")
+    return "; ".join(texts) + first
 
 
 def tables_of_blank(blank: BlankAnswer, title: str) -> Iterator[Table | str]:
     """Yield a table of the predictions, best first, with the gold answer's rank; then the notes."""
     rows: list[tuple[object, ...]] = [
         (
-            item.rank,
-            f"{item.token} ({item.begins})" if item.begins else item.token,
+            item.rank or "-",
+            (f"{item.token} ({item.begins})" if item.begins else item.token)
+            + f" (not ranked: {blank.why_not_ranked()})" * (item.rank is None),
             fixed(item.prob, 3),
             fixed(item.log_prob, 2),
         )
-        for item in blank.predictions
+        for item in blank.rows
     ]
     if gold := blank.gold:
         is_token = len(gold.pieces) == 1 and not gold.is_changed
@@ -395,7 +457,7 @@ def query_model(
     columns = columns or candidates.columns(model.vocabulary, places_of(query))
     golds = gold_answers(gold, query.n_blanks)
     scorer = _BlankScorer(
-        model, columns, used, top_k, renormalise, n_rescored, limits, limits.until()
+        model, candidates, columns, used, top_k, renormalise, n_rescored, limits, limits.until()
     )
     if KINDS[model.kind].fills_together:
         return scorer.model_answer(scorer.answers(query, golds, to_end=True))
@@ -407,6 +469,7 @@ class _BlankScorer:
     """The settings with which a model answers at blanks; see `query_model`."""
 
     model: BlankFiller
+    candidates: Candidates
     columns: Columns
     context: Context
     top_k: int
@@ -519,6 +582,8 @@ class _BlankScorer:
             asked=query.text(),
             outside=outside,
             first=self._likeliest_token(scores),
+            not_ranked=self._why_not_ranked(scores, encoded.places[blank]),
+            n_candidates=len(self.columns.words),
             n_wanted=n_wanted,
             n_listed=n_listed,
             gold_beyond=gold_beyond,
@@ -550,9 +615,18 @@ class _BlankScorer:
         """Return the likeliest of all tokens; None if it is a candidate anyway, or unknown."""
         if scores.first is None or scores.first_log_probs is None or self.columns.is_full:
             return None
-        token = self.model.vocabulary.show_text([int(scores.first[0])])[0]
+        token = token_text(self.model.vocabulary, int(scores.first[0]))
         value = float(scores.first_log_probs[0])
-        return Prediction(1, token, value, float(np.exp(value)))
+        return Prediction(None, token, value, float(np.exp(value)))
+
+    def _why_not_ranked(self, scores: Scores, place: Place) -> NotRanked | None:
+        """Return why the likeliest of all tokens isn't a candidate; None if it is, or unknown."""
+        if scores.first is None or self.columns.is_full:
+            return None
+        token = int(scores.first[0])
+        if (self.columns.table(place).ids == token).any():
+            return None
+        return why_not_ranked(self.candidates, self.model.vocabulary, token)
 
     def _with_complete_words(
         self, answer: BlankAnswer, place: Place, encoded: Encoded, scores: Scores
@@ -737,7 +811,9 @@ def query_in_batches(
     contexts = [choose_context(model, query, context) for query in queries]
     until = limits.until()
     scorers = {
-        used: _BlankScorer(model, columns, used, top_k, renormalise, n_rescored, limits, until)
+        used: _BlankScorer(
+            model, candidates, columns, used, top_k, renormalise, n_rescored, limits, until
+        )
         for used in contexts
     }
     given = [gold] * len(queries) if gold is None or isinstance(gold, str) else gold

@@ -59,7 +59,7 @@ class ClozeRow:
 
     context: Annotated[str, Column("What the model sees: left, or both sides of the blank.")]
     blank: Annotated[int, Column("Number of the blank, from 1.")]
-    rank: Annotated[int, Column("Rank among the candidates.")]
+    rank: Annotated[int | None, Column("Rank among the candidates; None if it isn't one.")]
     word: Annotated[str, Column("The word.")]
     begins: Annotated[str | None, Column("The longer word that it starts, if any.")]
     prob: Annotated[float, Column("Its probability.")]
@@ -68,6 +68,7 @@ class ClozeRow:
     gold: Annotated[str | None, Column("The gold answer.")]
     gold_rank: Annotated[int | None, Column("Rank of the gold answer.")]
     gold_log_prob: Annotated[float | None, Column("Log-probability of the gold answer.")]
+    not_ranked: Annotated[str, Column("Why the first answer isn't a candidate; else empty.")]
 
 
 ClozeAsked = Asked[ClozeRequest, ClozeText]
@@ -135,12 +136,13 @@ class ClozeKind(QueryKind[ClozeRequest, ClozeText, ModelAnswer]):
                 item.token,
                 item.begins,
                 item.prob,
-                blank.shown_over(),
+                blank.prob_of(item),
                 item.log_prob,
                 **gold_columns(blank.gold),
+                not_ranked="" if item.rank else blank.why_not_ranked(),
             )
             for number, blank in enumerate(one.blanks, start=1)
-            for item in blank.predictions
+            for item in blank.rows
         ]
 
     def constants(self, asked: ClozeAsked, one: ModelAnswer) -> dict[str, Any]:
@@ -173,8 +175,9 @@ class ClozeKind(QueryKind[ClozeRequest, ClozeText, ModelAnswer]):
             for model in answer.models:
                 blank = model.blanks[number]
                 which = f", blank {number + 1}" if len(model.blanks) > 1 else ""
-                settings = f"context {model.context}, {model.n_candidates:,} candidates"
-                settings += f" ({answer.asked.candidates.name})" + model.computed
+                candidates = answer.asked.candidates
+                settings = f"context {model.context}, {candidates.described(model.n_candidates)}"
+                settings += model.computed
                 if number and blank.asked != answer.models[0].blanks[0].asked:
                     which += f", queried as {blank.asked!r}"
                 yield from tables_of_blank(blank, f"{model.name}{which}: {settings}")

@@ -206,6 +206,11 @@ class GridKind(QueryKind[GridRequest, tuple[Query, ...], ModelGrid]):
         notes = []
         if n_left := len(queries) - len(answers):
             notes.append(f"Time limit reached: the last {n_left} sentences were not scored.")
+        notes += [
+            f"Likeliest in sentence {number}, but not ranked: {outside}."
+            for number, answer in enumerate(answers, start=1)
+            if (outside := answer.blanks[0].describe_outside())
+        ]
         words = _first_words(answers, request.top_k)
         groups: dict[str, int] = {}
         if request.n_groups is not None and isinstance(model, WordEmbedder):
@@ -271,8 +276,8 @@ class GridKind(QueryKind[GridRequest, tuple[Query, ...], ModelGrid]):
         ]
         heads = [*(column.head for column in made.columns), *numbers]
         over = one.answers[0].blanks[0].shown_over()
-        n_candidates = f"{one.answers[0].n_candidates:,} candidates ({asked.candidates.name})"
-        title = f"{one.name}: probability of {over}, {n_candidates}{one.computed}"
+        candidates = asked.candidates.described(one.answers[0].n_candidates)
+        title = f"{one.name}: probability of {over}, {candidates}{one.computed}"
         yield table_of(heads, rows, title=title)
         first = f"Among the first {asked.request.top_k}"
         sentences = counted(len(numbers), "sentence")
@@ -296,9 +301,9 @@ def _first_words(answers: Sequence[ModelAnswer], top_k: int) -> dict[str, int]:
     counts: Counter[str] = Counter()
     best: dict[str, int] = {}
     for answer in answers:
-        for item in answer.blanks[0].predictions[:top_k]:
+        for rank, item in enumerate(answer.blanks[0].predictions[:top_k], start=1):
             counts[item.token] += 1
-            best[item.token] = min(item.rank, best.get(item.token, item.rank))
+            best[item.token] = min(rank, best.get(item.token, rank))
     return {word: counts[word] for word in sorted(best, key=lambda one: (-counts[one], best[one]))}
 
 

@@ -16,12 +16,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
 
 from lama_core.candidates.columns import Candidates
-from lama_core.candidates.lists import named_candidates
 from lama_core.progress import OnProgress, ignore
 from lama_core.requests import Function
 from lama_core.scoring.limits import UNLIMITED, Limits
 from lama_core.scoring.model_info import AboutModel
-from lama_core.scoring.shared_fields import CandidateSettings, ModelSettings, load_models
+from lama_core.scoring.shared_fields import (
+    CandidateSettings,
+    ModelSettings,
+    choose_candidates,
+    load_models,
+)
 from lama_core.tables import FirstAnswers, Table, first_answers, frame_row, json_row
 
 if TYPE_CHECKING:
@@ -205,7 +209,7 @@ def ask_models(
         kind.check_model(model)
     candidates = NO_CANDIDATES
     if isinstance(request, CandidateSettings):
-        candidates = named_candidates(request.candidates, [model.vocabulary for model in models])
+        candidates = choose_candidates(request, models)
     asked, calls = Asked(request, shared, candidates), Calls(limits, request.on_progress)
     return Answer(kind, asked, tuple(kind.answer(model, asked, calls) for model in models))
 

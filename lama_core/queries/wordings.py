@@ -125,13 +125,17 @@ class RelationQuestion:
         """Number of wordings that count for the agreement: all except negated ones."""
         return sum(wording.kind != "negated" for wording in self.wordings)
 
-    def is_right(self, wording: RelationWording, word: str) -> bool | None:
-        """Return whether an answer is the gold answer or another object of the subject.
+    def is_right(self, wording: RelationWording, answer: "WordingAnswer") -> bool | None:
+        """Return whether a first answer is the gold answer or another object of the subject.
 
-        None for a negated wording, or if no right answer is known.
+        None for a negated wording, if no right answer is known, and if the first answer is right,
+        but a token that isn't a candidate beats it.
         """
         right = self._right()
-        return word.lower() in right if right and wording.kind != "negated" else None
+        if not right or wording.kind == "negated":
+            return None
+        is_right = answer.first.token.lower() in right
+        return None if is_right and answer.outside else is_right
 
     def misses_not(self, wording: RelationWording, word: str) -> bool:
         """Return whether an answer to a negated wording is one that the negation rules out."""
@@ -151,6 +155,8 @@ class WordingAnswer:
         first: The first answer.
         gold: The gold answer's rank, if a gold answer is known.
         over: The words over which probabilities sum to one, as text.
+        outside: The token that isn't a candidate and beats the first answer, and why; or empty.
+        likeliest: The token that beats the first answer, else the first answer.
     """
 
     context: Context
@@ -158,6 +164,8 @@ class WordingAnswer:
     first: Prediction
     gold: Gold | None
     over: str
+    outside: str
+    likeliest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +200,9 @@ class WordingRow:
         int | None, Column("The gold answer's rank.", "rank of the gold answer", thousands)
     ]
     gold_log_prob: Annotated[float | None, Column("The gold answer's log-probability.")]
+    not_ranked: Annotated[
+        str, Column("A likelier token that isn't a candidate, and why; empty if there is none.")
+    ]
     wording: Annotated[str, Column("Kind and source.", in_json=False, in_frame=False)]
     sentence: Annotated[str, Column("The text with ___.", in_json=False, in_frame=False)]
     answer: Annotated[
@@ -303,12 +314,12 @@ def make_relation_question(
 def first_answers(
     question: RelationQuestion, model: RelationModelAnswers
 ) -> tuple[tuple[str, int], ...]:
-    """Return (first answer, number of wordings with it) of a model, most frequent first.
+    """Return (likeliest answer, number of wordings with it) of a model, most frequent first.
 
     Negated wordings don't count. Words that differ only in case count as one answer.
     """
     words = [
-        answer.first.token
+        answer.likeliest
         for wording, answer in zip(question.wordings, model.answers, strict=True)
         if wording.kind != "negated"
     ]
@@ -372,7 +383,13 @@ class RelationKind(QueryKind[RelationRequest, RelationQuestion, RelationModelAns
         for wording, answer in zip(question.wordings, answers, strict=True):
             blank, note = answer.blanks[0], wording.note(model.kind, answer.context)
             first, over = blank.predictions[0], blank.shown_over()
-            found.append(WordingAnswer(answer.context, note, first, blank.gold, over))
+            found.append(
+                WordingAnswer(
+                    *(answer.context, note, first, blank.gold, over),
+                    outside=blank.describe_outside(),
+                    likeliest=blank.rows[0].token,
+                )
+            )
         n = answers[0].n_candidates
         return RelationModelAnswers(n_candidates=n, answers=tuple(found), **model_fields(model))
 
@@ -382,7 +399,7 @@ class RelationKind(QueryKind[RelationRequest, RelationQuestion, RelationModelAns
         rows = []
         for wording, answer in zip(question.wordings, one.answers, strict=True):
             query, first, gold = wording.query(question.subject), answer.first, answer.gold
-            right = question.is_right(wording, first.token)
+            right = question.is_right(wording, answer)
             marked = False if question.misses_not(wording, first.token) else right
             rows.append(
                 WordingRow(
@@ -406,7 +423,8 @@ class RelationKind(QueryKind[RelationRequest, RelationQuestion, RelationModelAns
                     gold_log_prob=gold.log_prob if gold else None,
                     wording=f"{wording.kind} ({wording.source})",
                     sentence=query.text("___"),
-                    answer=marked_answer(first.token, first.begins, marked),
+                    answer=marked_answer(first.token, first.begins, marked, answer.outside),
+                    not_ranked=answer.outside,
                 )
             )
         return rows
@@ -432,7 +450,7 @@ class RelationKind(QueryKind[RelationRequest, RelationQuestion, RelationModelAns
         same = f"the first answer is {word} in {n} of {total} wordings"
         if 1 == n < total:
             same = f"the first answers in {total} wordings all differ"
-        settings = f"{one.n_candidates:,} candidates ({asked.candidates.name}){one.computed}"
+        settings = f"{asked.candidates.described(one.n_candidates)}{one.computed}"
         yield make_table(
             WordingRow,
             self.rows(asked, one),

@@ -13,6 +13,7 @@ from lama_core.models.cache import load_model
 from lama_core.models.protocols import RESCORED, Kind
 from lama_core.models.protocols import Context as ContextName
 from lama_core.models.protocols import Hiding as HidingName
+from lama_core.models.sources.catalog import known_models
 from lama_core.requests import Request, option
 from lama_core.scoring.ranking import Ranking as RankingName
 
@@ -221,5 +222,8 @@ def load_models(settings: ModelSettings) -> tuple["Model", ...]:
 
 
 def choose_candidates(settings: CandidateSettings, models: Sequence["Model"]) -> CandidateColumns:
-    """Return the candidates that fit all the models."""
-    return named_candidates(settings.candidates, [model.vocabulary for model in models])
+    """Return the candidates of a query to these models."""
+    known = {entry.name: entry.title for entry in known_models()}
+    titles = [known.get(model.name, model.name) for model in models]
+    vocabularies = [model.vocabulary for model in models]
+    return named_candidates(settings.candidates, vocabularies, models=titles)

@@ -71,10 +71,14 @@ def test_precision_counts_the_golds_that_are_candidates(tiny_model: Models) -> N
     lines.append(BatchLine(6, "nothing to fill", words[0], fault="no blank"))
     found = fill_lines(model, lines, candidates)
     assert found.precision_at_1 == 2 / 3
-    assert [one.is_right for one in found.answers] == [True, True, False, None, None, None]
+    counted = [one.is_counted_right for one in found.answers]
+    assert counted == [True, True, False, None, None, None]
+    assert [one.is_right for one in found.answers] == [None, None, False, None, None, None]
+    assert all(one.outside for one in found.answers[:5]), "the tiny model prefers another token"
     assert found.summary() == (
         "P@1 66.7 %: 2 of 3 right answers first; 5 of 6 sentences answered; 1 right answer not "
-        "among the candidates, not counted"
+        "among the candidates, not counted; in 5 a token that isn't a candidate is likelier than "
+        "the first"
     )
     assert fill_lines(model, lines[3:4], candidates).precision_at_1 is None
 

@@ -117,7 +117,9 @@ def test_progress_counts_sentences(tiny_model: Models) -> None:
 
 
 def test_grouped_words_stand_together(tiny_model: Models) -> None:
-    found = ask_loaded(grid, [tiny_model("bert-cased")], (TEXT,), top_k=4, n_groups=3)
+    found = ask_loaded(
+        grid, [tiny_model("bert-cased")], (TEXT,), top_k=4, n_groups=3, candidates="full"
+    )
     groups = [row[0].group for row in found.models[0].cells.values()]
     assert groups == sorted(groups) and set(groups) == {1, 2, 3}
     assert not found.models[0].note
