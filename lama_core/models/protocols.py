@@ -148,7 +148,8 @@ class Scores:
             return np.full(len(self.log_probs), np.nan, np.float32)
         if self.normaliser is None:
             return self.gold
-        among = self.gold - np.logaddexp(self.gold, np.float32(0))
+        with np.errstate(invalid="ignore"):  # NaN where no gold answer was scored apart
+            among = self.gold - np.logaddexp(self.gold, np.float32(0))
         return np.where(np.isnan(self.normaliser), self.gold, among)
 
 

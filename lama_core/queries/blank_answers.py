@@ -29,6 +29,7 @@ from lama_core.models.protocols import (
     WordRescorer,
 )
 from lama_core.models.vocabulary import CONTINUATION
+from lama_core.queries.proposed_words import proposed_columns
 from lama_core.requests import argument, option
 from lama_core.rounding import fixed, percent
 from lama_core.scoring.batches import choose_context, plan_batches
@@ -102,6 +103,9 @@ class Gold:
         log_prob: Its natural log-probability; None if the model can't write it.
         pieces: Its subword tokens.
         in_candidates: Whether it is a candidate.
+        proposed: Whether it is one of the words that are ranked, which a right answer doesn't
+            change. Otherwise, it was scored next to them, and its rank is the one that it would
+            have among them.
     """
 
     word: str
@@ -109,6 +113,7 @@ class Gold:
     log_prob: float | None
     pieces: tuple[str, ...]
     in_candidates: bool
+    proposed: bool = True
 
     @property
     def is_changed(self) -> bool:
@@ -121,6 +126,18 @@ class Gold:
         if self.log_prob is not None:
             return fixed(self.log_prob, 2)
         return "can't be written by this model"
+
+    def describe_apart(self, n_ranked: int | None) -> str:
+        """Return where a gold answer that isn't ranked would be; empty if it is ranked.
+
+        n_ranked: Number of ranked words; None if unknown.
+        """
+        if self.proposed:
+            return ""
+        if self.rank == 1:
+            return f"not proposed; scores higher than {_all(n_ranked)} that were ranked"
+        of = "" if n_ranked is None else f" of {n_ranked + 1:,}"
+        return f"not proposed; would be number {self.rank:,}{of}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +157,6 @@ class BlankAnswer:
         n_candidates: Number of candidates; None if unknown.
         with_full_stop: The first answer if the text ended in a full stop; None if that changes
             nothing, or wasn't tried.
-        n_wanted: Number of words that should have been rescored, if the time limit prevented it;
-            else None.
         n_listed: Number of tokens that a server returned, if it lists only the likeliest.
         gold_beyond: Whether the gold answer isn't among the `n_listed` tokens, so that its rank is
             a lower bound.
@@ -157,7 +172,6 @@ class BlankAnswer:
     not_ranked: NotRanked | None = None
     n_candidates: int | None = None
     with_full_stop: str | None = None
-    n_wanted: int | None = None
     n_listed: int | None = None
     gold_beyond: bool = False
 
@@ -189,13 +203,15 @@ class BlankAnswer:
     def is_right(self) -> bool | None:
         """Whether the gold answer is the first answer.
 
-        None without a gold answer; if it would be first, but isn't a candidate; and if it is the
+        None without a gold answer; if it would be first, but isn't ranked; and if it is the
         first candidate, but a token outside the candidates beats it.
         """
         if self.gold is None:
             return None
         is_first = self.gold.rank == 1
-        unclear = self.likeliest_outside is not None or not self.gold.in_candidates
+        unclear = self.likeliest_outside is not None or not (
+            self.gold.in_candidates and self.gold.proposed
+        )
         return None if is_first and unclear else is_first
 
     def why_not_ranked(self) -> str:
@@ -211,15 +227,10 @@ class BlankAnswer:
     def notes(self) -> list[str]:
         """Return notes on how the answers came about, one sentence or two each."""
         notes = []
-        if self.n_wanted is not None:
+        if self.over == "rescored" and self.n_over:
             notes.append(
-                f"Time limit reached: {self.n_over:,} of {self.n_wanted:,} words were rescored, "
-                "starting with the likeliest given the left context."
-            )
-        if self.over == "rescored" and self.asked.startswith("[MASK]"):
-            notes.append(
-                "The text starts with the blank: only the words that most often start a text, and "
-                "the right answer, are rescored."
+                f"The best of the {self.n_over:,} words that were proposed and rescored with the "
+                "whole sentence; other words may fit better."
             )
         if self.n_listed is not None:
             beyond = "; the right answer isn't among them, so its rank is a lower bound"
@@ -243,6 +254,14 @@ class BlankAnswer:
         """Return what a row's probabilities sum to one over, as text."""
         return self.shown_over() if item.rank else OVER_AS_TEXT["vocabulary"]
 
+    def share_name(self) -> str:
+        """Return what a row's number is: a probability, or a share of some words only."""
+        return "share" if self.over in ("rescored", "answers") else "prob"
+
+    def share_title(self) -> str:
+        """Return the title of the rows' numbers."""
+        return f"{self.share_name()} of {self.shown_over()}"
+
     def shown_over(self) -> str:
         """Return the words over which probabilities sum to one, as text."""
         if self.n_over is None:
@@ -265,6 +284,10 @@ class ModelAnswer(AboutModel):
     n_candidates: int
     blanks: tuple[BlankAnswer, ...]
     notes: tuple[str, ...] = ()
+
+
+def _all(n_ranked: int | None) -> str:
+    return "all words" if n_ranked is None else f"all {n_ranked:,} words"
 
 
 # White space as `Vocabulary.show` writes it -> in words.
@@ -293,20 +316,22 @@ def marked_answer(word: str, begins: str | None, right: bool | None, not_ranked:
 
 def gold_columns(gold: Gold | None) -> dict[str, Any]:
     """Return the gold answer as columns of a table."""
-    values = (gold.word, gold.rank, gold.log_prob) if gold else (None,) * 3
-    return dict(zip(("gold", "gold_rank", "gold_log_prob"), values, strict=True))
+    names = ("gold", "gold_rank", "gold_log_prob", "gold_proposed")
+    values = (gold.word, gold.rank, gold.log_prob, gold.proposed) if gold else (None,) * 4
+    return dict(zip(names, values, strict=True))
 
 
 def blank_json(blank: BlankAnswer) -> dict[str, Any]:
     """Return a blank's answers as JSON values, without optional keys that have no value."""
     optional = {
         "gold": None,
-        "n_wanted": None,
         "n_listed": None,
         "gold_beyond": False,
         "not_ranked": None,
     }
     found = asdict(blank) | {"not_ranked": None}
+    if blank.gold and blank.gold.proposed:
+        del found["gold"]["proposed"]
     if outside := blank.likeliest_outside:
         found["not_ranked"] = asdict(outside) | {"reason": blank.why_not_ranked()}
     return {name: value for name, value in found.items() if (name, value) not in optional.items()}
@@ -366,9 +391,12 @@ def tables_of_blank(blank: BlankAnswer, title: str) -> Iterator[Table | str]:
     ]
     if gold := blank.gold:
         is_token = len(gold.pieces) == 1 and not gold.is_changed
-        note = "" if is_token else f" ({' + '.join(gold.pieces)})"
-        rows.append((gold.rank, f"gold: {gold.word}{note}", "", gold.shown_log_prob()))
-    heads = ("rank", "word", f"prob of {blank.shown_over()}", "log-prob")
+        notes = [] if is_token else [" + ".join(gold.pieces)]
+        notes += filter(None, [gold.describe_apart(blank.n_over)])
+        note = f" ({'; '.join(notes)})" if notes else ""
+        rank = gold.rank if gold.proposed else "-"
+        rows.append((rank, f"gold: {gold.word}{note}", "", gold.shown_log_prob()))
+    heads = ("rank", "word", blank.share_title(), f"log-{blank.share_name()}")
     yield table_of(heads, rows, title=title)
     yield from blank.notes()
 
@@ -538,15 +566,17 @@ class _BlankScorer:
         return self.model.rescored_log_probs(batch, self.columns, report)
 
     def encode(self, query: Query, golds: Sequence[str | None]) -> Encoded:
-        """Return the query as tokens, with the gold answer among the words to rescore."""
+        """Return the query as tokens, with the column of the gold answer and proposed words."""
         encoded = self.model.encode(query, self.context)
         self.limits.check_tokens(len(encoded.token_ids) + encoded.n_suffix, self.model.name)
         n_rescored = int(min(self.n_rescored, self.limits.rescored))
         encoded = replace(encoded, n_rescored=n_rescored, until=self.until)
+        if encoded.suffix:
+            encoded = replace(encoded, proposed=proposed_columns(query, self.columns))
         if KINDS[self.model.kind].fills_together or golds[0] is None:
             return encoded
         column = self.columns.find(golds[0], places_of(query)[0])
-        return replace(encoded, rescored=(column,)) if isinstance(column, int) else encoded
+        return replace(encoded, gold=column) if isinstance(column, int) else encoded
 
     def answer(
         self, query: Query, blank: int, encoded: Encoded, scores: Scores, word: str | None
@@ -555,24 +585,17 @@ class _BlankScorer:
         log_probs = scores.log_probs
         n_listed = None if scores.n_listed is None else int(scores.n_listed[0])
         gold = self._gold(query, blank, encoded, scores, word) if word else None
-        added = gold.log_prob if gold and not gold.in_candidates else None
-        outside, gold_beyond, n_wanted = None, False, None
+        outside, gold_beyond = None, False
         over: Over = "vocabulary"
         n_over: int | None = self.model.vocabulary.size or None
         if encoded.suffix:
-            n_done = int(np.isfinite(log_probs).sum())
-            over, n_over = "rescored", n_done + (added is not None)
-            n_best = min(encoded.n_rescored, log_probs.shape[1])
-            if n_done < n_best and (n_listed is None or time.monotonic() > encoded.until):
-                n_wanted = n_best
-            if added is not None:
-                log_probs = log_probs + _log_rest(added)
+            over, n_over = "rescored", int(np.isfinite(log_probs).sum())
         else:
             gold_beyond = gold is not None and _is_beyond(gold, scores)
             if not self.columns.is_full and n_listed is None:
                 outside = max(0.0, 1 - float(np.exp(np.logaddexp.reduce(log_probs[0]))))
             if self.renormalise:
-                over, n_over = "candidates", log_probs.shape[1] + (added is not None)
+                over, n_over = "candidates", log_probs.shape[1]
                 log_probs, gold = _over_candidates(log_probs, gold)
         return BlankAnswer(
             self._predictions(log_probs, scores),
@@ -584,7 +607,6 @@ class _BlankScorer:
             first=self._likeliest_token(scores),
             not_ranked=self._why_not_ranked(scores, encoded.places[blank]),
             n_candidates=len(self.columns.words),
-            n_wanted=n_wanted,
             n_listed=n_listed,
             gold_beyond=gold_beyond,
         )
@@ -653,6 +675,10 @@ class _BlankScorer:
             ids = self.columns.tokens_of(column, place)
             forms = [self.model.vocabulary.show_text([form]) for form in ids]
             pieces = next((form for form in forms if form == (gold,)), forms[0])
+            apart = float(scores.gold_log_probs()[0])
+            if scores.gold is not None and not math.isnan(apart):
+                rank = 1 + int(np.count_nonzero(row[0] >= scores.gold[0]))
+                return Gold(gold, rank, apart, pieces, True, proposed=False)
             rank = int(rank_gold(row, np.array([column]), order=scores.order).raw[0])
             return Gold(gold, rank, float(row[0, column]), pieces, True)
         _check_pieces(self.model, gold, place)
@@ -700,12 +726,15 @@ def _is_beyond(gold: Gold, scores: Scores) -> bool:
 def _over_candidates(
     log_probs: NDArray[np.float32], gold: Gold | None
 ) -> tuple[NDArray[np.float32], Gold | None]:
-    """Return log-probabilities normalised over the candidates and the gold answer, and its own."""
+    """Return log-probabilities normalised over the candidates, and the gold answer's.
+
+    The gold answer's is over the candidates and itself, if it isn't one of them.
+    """
     total = float(np.logaddexp.reduce(log_probs[0]))
     if gold is not None and gold.log_prob is not None:
-        if not gold.in_candidates:
-            total = float(np.logaddexp(total, gold.log_prob))
-        gold = replace(gold, log_prob=gold.log_prob - total)
+        ranked = gold.in_candidates and gold.proposed
+        all_words = total if ranked else float(np.logaddexp(total, gold.log_prob))
+        gold = replace(gold, log_prob=gold.log_prob - all_words)
     return log_probs - np.float32(total), gold
 
 

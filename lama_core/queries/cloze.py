@@ -68,6 +68,10 @@ class ClozeRow:
     gold: Annotated[str | None, Column("The gold answer.")]
     gold_rank: Annotated[int | None, Column("Rank of the gold answer.")]
     gold_log_prob: Annotated[float | None, Column("Log-probability of the gold answer.")]
+    gold_proposed: Annotated[
+        bool | None,
+        Column("Whether the gold answer is ranked; else gold_rank is the rank that it would have."),
+    ]
     not_ranked: Annotated[str, Column("Why the first answer isn't a candidate; else empty.")]
 
 

@@ -62,7 +62,7 @@ T = TypeVar("T")
 class _Rescored(NamedTuple):
     """Rescored words.
 
-    words: columns of the words, int64 [word]: the proposed ones, and the gold answer if it isn't one.
+    words: columns of the proposed words, and of the gold answer if it isn't one, int64 [word].
     n_proposed: number of proposed words. of_tokens: log-probability of each token right of the
     blank after each word, float32 [word, token]; NaN if not computed yet.
     """

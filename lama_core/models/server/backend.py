@@ -323,8 +323,8 @@ def _statement_scores(statement: Statement, tokens: Echo, scored: ScoredPart) ->
 class _Blank:
     """The server's list for one query's left context, and the candidates' scores so far.
 
-    values: column -> log-probability, of the candidates that are ranked. gold: the score of the gold
-    answer, on the same scale, if it isn't among them; else -inf.
+    values: column -> log-probability, of the candidates that are ranked. gold: the gold answer's
+    score, on the same scale, if it isn't among them; else -inf.
     """
 
     def __init__(self, query: Encoded, left: str, listed: Lists, columns: Columns) -> None:
