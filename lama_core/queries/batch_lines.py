@@ -28,7 +28,7 @@ from lama_core.datasets.table_file import (
     read_table,
     recognised_form,
 )
-from lama_core.errors import TextRefusedError, UserError
+from lama_core.errors import TextRefusedError, TimeOverError, UserError
 from lama_core.models.protocols import BlankFiller, Context, GeneratedText
 from lama_core.models.server.addresses import is_chat
 from lama_core.progress import OnProgress, Progress, ignore
@@ -437,7 +437,13 @@ def fill_lines(
         if number and time.monotonic() > until:
             end = row
             break
-        query_rows([row])
+        try:
+            query_rows([row])
+        except TimeOverError:
+            if not number:
+                raise
+            end = row
+            break
     together = [row for row in together if row < end]
     for first in range(0, len(together), BATCH_SIZE):
         query_rows(together[first : first + BATCH_SIZE])

@@ -775,7 +775,6 @@ def extended_words(
     words: Sequence[str],
     *,
     folded: bool,
-    limits: Limits = UNLIMITED,
 ) -> list[str | None]:
     """Return the longer word that a causal model makes of each answer by continuing it.
 
@@ -784,7 +783,6 @@ def extended_words(
         queries: Queries with one blank each.
         words: The answer to each query.
         folded: Whether the words are lower-cased, as in `Candidates`.
-        limits: Limits on the cost.
 
     Returns:
         The longer words; None for an answer that is complete.
@@ -793,12 +791,11 @@ def extended_words(
     if not isinstance(model, WordContinuer):
         return complete
     spelling = Spelling(model.vocabulary, folded)
-    until = limits.until()
     numbers, encoded, tokens = [], [], []
     for number, (query, word) in enumerate(zip(queries, words, strict=True)):
         if forms := spelling.tokens(word, places_of(query)[0]):
             numbers.append(number)
-            encoded.append(replace(model.encode(query, "left"), until=until))
+            encoded.append(model.encode(query, "left"))
             tokens.append(forms)
     if numbers:
         longer_words = model.continue_words(encoded, tokens)
@@ -865,7 +862,6 @@ def query_in_batches(
         [queries[number] for number in left],
         [item.token for item in firsts],
         folded=candidates.fold_case,
-        limits=limits,
     )
     for number, item, word in zip(left, firsts, words, strict=True):
         rest = found[number].predictions[1:]

@@ -177,7 +177,7 @@ def complete_words(
         The completed word for each query; None if the answer is a complete word.
     """
     loaded, parsed = loaded_model(model, precision), list(map(parse_query, queries))
-    return extended_words(loaded, parsed, words, folded=folded, limits=load_page_limits())
+    return extended_words(loaded, parsed, words, folded=folded)
 
 
 def prompt_facts(

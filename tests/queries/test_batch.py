@@ -1,5 +1,6 @@
 """Many sentences at once: reading them, and first answers that are those of one question each."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import common_vocabulary
-from lama_core.errors import UserError
+from lama_core.errors import TimeOverError, UserError
 from lama_core.queries.batch_lines import (
     BATCH_SIZE,
     MAX_BYTES,
@@ -112,19 +113,25 @@ def test_a_line_that_a_model_cant_take_has_its_reason_and_the_others_are_answere
     assert found.answers[3].fault
 
 
-def test_the_time_of_a_question_ends_before_a_sentence_that_is_rescored(tiny_model: Models) -> None:
+def test_the_time_of_a_question_ends_before_a_sentence_that_is_rescored(
+    tiny_model: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = tiny_model("gpt2")
     candidates = common_vocabulary([model.vocabulary])
     texts = (TEXTS[3], TEXTS[1], TEXTS[0], TEXTS[2], TEXTS[3])  # the second and fourth are rescored
     lines = [BatchLine(number, text) for number, text in enumerate(texts, start=1)]
     lines.insert(0, BatchLine(0, "no blank", fault="It has none."))
-    cut = fill_lines(model, lines, candidates, limits=Limits(seconds=0))
-    assert [bool(one.word) for one in cut.answers] == [False, True, True, True]
-    rest = fill_lines(model, lines[4:], candidates, limits=Limits(seconds=0))
-    assert len(rest.answers) == 2
     whole = fill_lines(model, lines, candidates)
     assert len(whole.answers) == 6
-    assert cut.answers[3].word == whole.answers[3].word
+    with pytest.raises(TimeOverError, match="gpt2 rescored 0 of"):
+        fill_lines(model, lines, candidates, limits=Limits(seconds=0))
+    # The time of the batch is over at once, but not that of each sentence; then the reverse.
+    for times in ([0.0] + [math.inf] * 9, [math.inf, math.inf, 0.0] + [math.inf] * 9):
+        deadlines = iter(times)
+        monkeypatch.setattr(Limits, "until", lambda *_, ends=deadlines: next(ends))
+        cut = fill_lines(model, lines, candidates)
+        assert [bool(one.word) for one in cut.answers] == [False, True, True, True]
+        assert cut.answers[3].word == whole.answers[3].word
 
 
 def test_models_differ_whatever_the_case(tiny_model: Models) -> None:

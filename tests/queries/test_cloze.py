@@ -9,7 +9,7 @@ import torch
 
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import common_vocabulary
-from lama_core.errors import UserError
+from lama_core.errors import TimeOverError, UserError
 from lama_core.models.hf.causal import MAX_PIECES
 from lama_core.models.hf.continuation import CausalBatch
 from lama_core.queries.blank_answers import (
@@ -140,30 +140,32 @@ def test_a_gold_that_the_model_cannot_write_stands_last_without_a_probability(
 
 
 @pytest.mark.parametrize("gold_in_candidates", (True, False))
-def test_the_gold_of_a_causal_model_is_always_rescored_and_shares_the_probability(
+def test_a_gold_that_a_causal_model_does_not_propose_is_scored_next_to_the_list(
     gold_in_candidates: bool, tiny_model: Models
 ) -> None:
     model = tiny_model("gpt2")
     query = parse_query("Anna lives in [MASK], said Ann.")
     candidates = common_vocabulary([model.vocabulary])
-    columns = candidates.columns(model.vocabulary)
     options: Any = {"context": "both", "n_rescored": 5, "top_k": 100}
-    (left,) = query_model(model, query, candidates, context="left", top_k=100).blanks
-    words = columns.words if gold_in_candidates else ("Parisland", "Annaland")
+    (without,) = query_model(model, query, candidates, **options).blanks
+    shares = {item.token: item.prob for item in without.predictions}
+    assert (len(shares), without.over, without.n_over) == (5, "rescored", 5)
+    assert sum(shares.values()) == pytest.approx(1, abs=1e-4)
+    words = candidates.columns(model.vocabulary).words if gold_in_candidates else ("Parisland",)
     for word in words:
         (blank,) = query_model(model, query, candidates, gold=word, **options).blanks
-        known = word in [item.token for item in left.predictions[:5]]
+        assert [item.token for item in blank.predictions] == list(shares)
         assert blank.gold is not None and blank.gold.log_prob is not None
-        assert (blank.over, blank.n_over) == ("rescored", 5 if known else 6)
-        probs = {item.token: item.prob for item in blank.predictions}
-        if gold_in_candidates:
-            assert probs[word] == pytest.approx(np.exp(blank.gold.log_prob), abs=1e-5)
-            assert [item.token for item in blank.predictions].index(word) + 1 == blank.gold.rank
+        share = np.exp(blank.gold.log_prob)
+        if word in shares:
+            assert blank.gold.proposed and share == pytest.approx(shares[word], abs=1e-5)
+            assert list(shares).index(word) + 1 == blank.gold.rank
+            assert blank.is_right == (blank.gold.rank == 1)
         else:
-            better = sum(prob > np.exp(blank.gold.log_prob) for prob in probs.values())
+            better = sum(prob * (1 - share) > share for prob in shares.values())
             assert blank.gold.rank == 1 + better
-            probs[word] = float(np.exp(blank.gold.log_prob))
-        assert sum(probs.values()) == pytest.approx(1, abs=1e-4)
+            assert blank.gold.proposed != gold_in_candidates
+            assert blank.is_right is (None if blank.gold.rank == 1 else False)
 
 
 def test_what_the_candidates_leave_out_is_said(tiny_model: Models) -> None:
@@ -301,7 +303,7 @@ def test_the_blanks_of_a_query_share_its_time(
     model = tiny_model("smollm2")
     query = parse_query("[MASK] is a city in [MASK], said Ann.")
     with pytest.raises(UserError, match=r"filled 1 of 2 blanks in 0 seconds"):
-        query_model(model, query, FULL, limits=Limits(seconds=0.0))
+        query_model(tiny_model("t5"), query, FULL, limits=Limits(seconds=0.0))
     untils: list[float] = []
     score = model.blank_log_probs
     monkeypatch.setattr(
@@ -319,7 +321,7 @@ def test_a_preliminary_answer_ranks_the_first_words(tiny_model: Models) -> None:
     options: dict[str, Any] = {"gold": "Paris", "context": "both", "n_rescored": 100}
     final = query_model(model, query, FULL, on_first=reported.append, **options)
     ((first,),) = [answer.blanks for answer in reported]
-    assert (first.over, first.n_over, first.n_wanted, first.gold) == ("rescored", 32, None, None)
+    assert (first.over, first.n_over, first.gold) == ("rescored", 32, None)
     assert len(first.predictions) == 5 and first.predictions[0].prob <= 1
     assert final == query_model(model, query, FULL, **options)
     for without in ({"context": "left"}, {"context": "both", "n_rescored": 30}):
@@ -350,22 +352,14 @@ def test_a_function_that_fails_ends_the_query(
     assert passes == [32] and not PASSES.n_running
 
 
-def test_a_question_whose_time_is_over_shows_what_it_has(tiny_model: Models) -> None:
-    model = tiny_model("smollm2")
-    query = parse_query(LONG)
-    whole = query_model(model, query, FULL, gold="Paris", n_rescored=200).blanks[0]
-    cut = query_model(
-        model, query, FULL, gold="Paris", n_rescored=200, limits=Limits(seconds=0.0)
-    ).blanks[0]
-    assert whole.n_wanted is None and whole.n_over is not None and whole.n_over >= 200
-    assert cut.n_wanted == 200
-    assert cut.n_over is not None and 10 <= cut.n_over <= 12  # a few, and the gold
-    assert cut.gold is not None and cut.gold.log_prob is not None and cut.gold.rank <= cut.n_over
-    assert sum(item.prob for item in cut.predictions) <= 1 + 1e-5
-    assert f"{cut.n_over} of 200 words were rescored" in " ".join(cut.notes())
-    assert (
-        query_in_batches(model, [query] * 3, FULL, limits=Limits(seconds=0.0))[2].blanks[0].n_wanted
-    )
+def test_a_query_whose_time_is_over_ends_with_a_message(tiny_model: Models) -> None:
+    model, query = tiny_model("smollm2"), parse_query(LONG)
+    for ask in (query_model, lambda model, query, *given, **options: query_in_batches(
+        model, [query] * 3, *given, **options
+    )):  # fmt: skip
+        with pytest.raises(TimeOverError, match="smollm2 rescored 0 of 200 words") as caught:
+            ask(model, query, FULL, n_rescored=200, limits=Limits(seconds=0.0))
+        assert caught.value.__reduce__()[1] == ("smollm2", 0, 200)
 
 
 def test_a_text_of_too_many_tokens_and_too_many_words_are_bounded(tiny_model: Models) -> None:
@@ -377,7 +371,7 @@ def test_a_text_of_too_many_tokens_and_too_many_words_are_bounded(tiny_model: Mo
     with pytest.raises(UserError, match="the maximum here is 5"):
         query_model(tiny_model("bert-cased"), query, FULL, limits=Limits(tokens=5))
     few = query_model(model, query, FULL, n_rescored=300, limits=Limits(rescored=20)).blanks[0]
-    assert few.n_over == 20 and few.n_wanted is None
+    assert few.n_over == 20
 
 
 def test_a_gold_of_many_pieces_is_refused(tiny_model: Models) -> None:

@@ -32,7 +32,7 @@ from lama_core.datasets.library.installed import (
     starter_dir,
 )
 from lama_core.datasets.passages import load_corpus
-from lama_core.errors import Unavailable, UserError
+from lama_core.errors import TimeOverError, Unavailable, UserError
 from lama_core.models.sources.catalog import known_models
 from lama_core.models.sources.locations import locate
 from lama_core.progress import Pace, Progress, describe, ignore
@@ -221,7 +221,11 @@ def answer(
             callbacks: dict[str, Any] = {"on_progress": show} | calls
             own_bar = callbacks["on_progress"] is show
             asker = _asker(partial(show, None) if own_bar else nothing)
-            return cast(One, run_query(asker, queries.answer, alone, name, shared, **callbacks))
+            try:
+                return cast(One, run_query(asker, queries.answer, alone, name, shared, **callbacks))
+            except TimeOverError:
+                st.button("Try again", key=f"again {name} {hash(key)}", icon=":material/refresh:")
+                raise
 
     return cached_answer(key, ask)
 
