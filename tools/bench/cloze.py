@@ -15,6 +15,7 @@ import torch
 
 from lama_core.candidates.lists import common_vocabulary
 from lama_core.models.cache import CACHE, load_model
+from lama_core.models.protocols import RESCORED
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import fetch, locate
 from lama_core.paths import APP_FILE
@@ -49,7 +50,7 @@ PAGE_SECONDS = 3.0  # the app's first page
 BOTH_SECONDS = 2.0  # CPU seconds of a causal model's answer with context "both"
 FIRST_SECONDS = 0.5  # CPU seconds until its preliminary ranking
 BOTH_TEXT = "___ is the capital of France."
-N_BOTH = 201  # sentences that an answer with context "both" scores
+N_BOTH = RESCORED  # sentences that an answer with context "both" scores
 PIPELINE = "fill-mask pipeline"
 WARM_TEXT = "The capital of France is [MASK]."
 

@@ -174,11 +174,11 @@ class CausalModel(InspectableModel):
             query, suffix = batch[row], suffixes[row]
             if not suffix or any(_extends(batch, suffixes, n, row) for n in found):
                 continue
-            words = self._proposed(query, left[row], columns)
+            words = self.proposed_words(query, left[row], columns)
             n_proposed = len(words)
             if query.gold is not None and query.gold not in words:
                 words = np.append(words, query.gold)
-            forms = self._best_forms(logits[row], columns, places[row], words)
+            forms = self.best_forms(logits[row], columns, places[row], words)
             for of_tokens in self._suffix_parts(
                 list(query.token_ids),
                 [[form] for form in forms],
@@ -192,7 +192,7 @@ class CausalModel(InspectableModel):
                 on_first = None
         return scores()
 
-    def _proposed(self, query: Encoded, left: np.ndarray, columns: Columns) -> np.ndarray:
+    def proposed_words(self, query: Encoded, left: np.ndarray, columns: Columns) -> np.ndarray:
         """Return the columns of the words to rescore, the best proposals first, int64 [word].
 
         left: Log-probability of each candidate given the left context, float32 [candidate].
@@ -279,7 +279,7 @@ class CausalModel(InspectableModel):
         return f" {text}" if name else ""
 
     @staticmethod
-    def _best_forms(
+    def best_forms(
         logits: torch.Tensor, columns: Columns, place: Place, chosen: np.ndarray
     ) -> list[int]:
         """Return the most likely token of each chosen candidate."""
