@@ -58,6 +58,8 @@ OVER_AS_TEXT: dict[Over, str] = {
     "answers": "the answers",
     "found": "the words found",
 }
+# The name of the setting whose value is one of these texts, for pins.
+OVER_SETTING = "log-probabilities over"
 # What a model sees, as text.
 CONTEXTS: dict[Context, str] = {"left": "sees the left side only", "both": "sees both sides"}
 # Text for each set, after its number of words.
@@ -68,6 +70,11 @@ OVER: dict[Over, str] = {
     "answers": "answers",
     "found": "words found",
 }
+
+
+def called(over: Over) -> Literal["probability", "share"]:
+    """Return what a number is called that sums to one over a set of words."""
+    return "probability" if over == "vocabulary" else "share"
 
 
 TextWithBlank = Annotated[str, argument("A text with a blank: [MASK], <mask>, [Y], or ___.")]
@@ -279,7 +286,7 @@ def describe_ranked(answer: ModelAnswer, candidates: Candidates) -> dict[str, st
     size = "each model's own tokens" if words is None else f"{len(words):,} words"
     return {
         "ranked": f"{candidates.name}, {size}",
-        "log-probabilities over": OVER_AS_TEXT[answer.blanks[0].over],
+        OVER_SETTING: OVER_AS_TEXT[answer.blanks[0].over],
         "context": CONTEXTS[answer.context],
     }
 

@@ -22,6 +22,7 @@ from lama_core.queries.blank_answers import (
     Gold,
     ModelAnswer,
     Prediction,
+    called,
     marked_answer,
 )
 from lama_core.rounding import fixed
@@ -35,6 +36,8 @@ TWIN_NOTE = (
     "such as GeoNames."
 )
 NONE: Mapping[str, bool] = {}
+# What the logarithm of a number is called that has a name of `blank_answers.called`.
+LOG_OF = {"probability": "log-prob.", "share": "log share"}
 BLANK = '<b aria-label="blank">&nbsp;?&nbsp;</b>'
 MARKS = {True: " (correct)", False: " (wrong)", None: ""}
 PRELIMINARY = (
@@ -98,8 +101,8 @@ def draw_answers(blank: BlankAnswer, colour: str) -> None:
         notes.append(CONTINUES + few * (len(blank.predictions) > N_CONTINUED))
     st.html(
         f'<table class="lx"><thead><tr><th>#</th><th>{ranked}</th>'
-        f'<th class="num" colspan="2" title="of {escape(blank.shown_over())}">probability</th>'
-        '<th class="num">log-prob.</th></tr></thead>'
+        f'<th class="num" colspan="2" title="of {escape(blank.shown_over())}">'
+        f'{called(blank.over)}</th><th class="num">{LOG_OF[called(blank.over)]}</th></tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>"
         + (_gold_line(blank.gold, blank) if blank.gold else "")
         + "".join(f'<div class="lx-muted">{escape(note)}</div>' for note in notes)
