@@ -17,7 +17,10 @@ import torch
 from asking import ask_loaded
 from written_statements import write_bear
 
+import lama_core as lama
 from lama_core.errors import UserError
+from lama_core.models.sources.catalog import find_model
+from lama_core.models.sources.locations import locate
 from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.generation.request import GenerateRequest
@@ -254,3 +257,22 @@ def test_a_text_without_a_token_before_its_first_word_is_refused_in_a_sentence(
             ask_loaded(cloze.fill, [found], text=FIRST, candidates="full")
     finally:
         found.tokenizer.eos_token = end
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("users_models")
+def test_smollm2s_start_token_changes_the_share_of_an_answer() -> None:
+    if locate(find_model("smollm2-135m")) is None:
+        pytest.skip("the weights of SmolLM2 are not on this machine")
+    cities = ("Rio de Janeiro", "Brasília", "São Paulo", "Buenos Aires")
+    shares = {}
+    for rule in ("needed", "always"):
+        found = lama.rank(
+            "The capital of Brazil is ___.", cities, models=["smollm2-135m"], start_token=rule
+        )
+        shares[rule] = found.set_index("answer")["prob"]["Brasília"]
+    # As docs/departures.md says, less what the last digits of log-probabilities can change.
+    assert shares == {
+        "needed": pytest.approx(0.35, abs=0.01),
+        "always": pytest.approx(0.04, abs=0.01),
+    }

@@ -25,7 +25,6 @@ from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
 from lama_core.queries.analogy import SolveRequest
 from lama_core.queries.answers import RankRequest
-from lama_core.queries.blank_answers import OVER_AS_TEXT, OVER_SETTING
 from lama_core.queries.cloze import ClozeRequest
 from lama_core.queries.kind import Asked
 from lama_core.requests import Request, from_record, record
@@ -403,9 +402,7 @@ def _table(listed: PinnedAnswers, colour: str) -> str:
         f"{'' if value is None else fixed(value, 2)}</td></tr>"
         for rank, word, value in listed.words
     )
-    over = listed.settings.get(OVER_SETTING)
-    is_prob = not colour or over == OVER_AS_TEXT["vocabulary"]
-    name = "probability" if is_prob else "share"
+    name = predictions.name_of_values(listed.settings) if colour else "probability"
     head = HEAD.format(PROB_HEAD.format(name) if colour else "", predictions.LOG_OF[name])
     gold = f'<div class="lx-muted">{escape(listed.gold)}</div>' if listed.gold else ""
     return f'<table class="lx">{head}<tbody>{rows}</tbody></table>{gold}'

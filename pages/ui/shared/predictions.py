@@ -6,6 +6,7 @@ All words of users and models are escaped with `html.escape`.
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
+from typing import Literal
 
 import streamlit as st
 
@@ -18,6 +19,8 @@ from lama_core.models.sources.catalog import find_model
 from lama_core.queries.blank_answers import (
     CONTEXTS,
     N_CONTINUED,
+    OVER_AS_TEXT,
+    OVER_SETTING,
     BlankAnswer,
     Gold,
     ModelAnswer,
@@ -78,6 +81,12 @@ def join_details(one: AboutModel, *details: str) -> str:
 def title_of_kind(kind: Kind | None) -> str:
     """A kind of model for display."""
     return KINDS[kind].title if kind else "a model of your own"
+
+
+def name_of_values(settings: Mapping[str, str]) -> Literal["probability", "share"]:
+    """What the numbers next to answers are called; settings: those of the kind of query."""
+    is_whole = settings.get(OVER_SETTING) == OVER_AS_TEXT["vocabulary"]
+    return "probability" if is_whole else "share"
 
 
 def draw_answers(blank: BlankAnswer, colour: str) -> None:
