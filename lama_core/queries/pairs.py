@@ -6,8 +6,8 @@
 
 The default is `sum`: equation 1 of Rezaee and Camacho-Collados, which has no 1/|S|. With `mean` the
 sum is divided by the number of scored tokens, as in the code that the paper builds on. Special
-tokens are not scored, nor is a causal model's first token if no start token precedes it, unless the
-sentence begins with a word of the candidate pair (see `CausalModel.start`).
+tokens are not scored, nor is a causal model's first token if no token precedes it; if the sentence
+begins with a word of the candidate pair, a start token does (`CausalModel.start`).
 
 The app shows sum_i log P, of masked models the pseudo-log-likelihood, and the usual perplexity per
 token, exp(-1/n sum_i log P).

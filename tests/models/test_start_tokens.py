@@ -239,6 +239,16 @@ def test_runs_that_differ_by_the_rule_differ_in_name_and_identity(model: Any, da
     assert always.prompt_name() == "statements template 0"
 
 
+@pytest.mark.parametrize("model", ("smollm2",), indirect=True)
+def test_only_analogy_runs_with_another_first_score_have_another_identity(model: Any) -> None:
+    changed = {
+        template: "start_token"
+        in plan_runs(RUNS["analogy_probe"](text, Path()), lambda *_, **__: model)[0].options()
+        for text, template in zip((INNER, FIRST), CASES, strict=True)
+    }
+    assert changed == {CASES[0]: False, CASES[1]: True}
+
+
 def test_a_run_without_the_option_had_a_start_token_before_every_sentence() -> None:
     request = StatementsRequest("starter", ("smollm2-135m",))
     stored = StoredRequest("statements", record(request))
@@ -276,3 +286,22 @@ def test_smollm2s_start_token_changes_the_share_of_an_answer() -> None:
         "needed": pytest.approx(0.35, abs=0.01),
         "always": pytest.approx(0.04, abs=0.01),
     }
+
+
+def test_answers_to_one_text_have_a_start_token_if_one_shares_the_first_token(
+    tiny_model: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `"Oslo` in tokenizers that join a sign and the letters after it; the other has none."""
+    found = tiny_model("smollm2")
+    read = found.vocabulary.read
+
+    def joined(statements: Any) -> Any:
+        tokens = read(statements)
+        marked = tokens[0].marked.copy()
+        marked[0] = True
+        return [replace(tokens[0], marked=marked), *tokens[1:]]
+
+    monkeypatch.setattr(found.vocabulary, "read", joined)
+    asked = {"text": "“___ is far.", "answers": WORDS}
+    (ranking,) = ask_loaded(answers.rank, [found], **asked).models
+    assert all(np.isfinite(one.tokens.log_probs).all() for one in ranking.answers)

@@ -415,9 +415,11 @@ class CausalModel(InspectableModel):
     ) -> list[StatementScores]:
         read = self.vocabulary.read(statements)
         lefts = [statement.text[: statement.start] for statement in statements]
+        # Answers to one text are compared, so all have a start token if one needs it, such as an
+        # answer that shares its first token with a quotation mark.
+        begun = {left for left, tokens in zip(lefts, read, strict=True) if tokens.marked[:1].any()}
         starts = {
-            left: self.start(begins=not self.vocabulary.encode(left), start_token=start_token)
-            for left in set(lefts)
+            left: self.start(begins=left in begun, start_token=start_token) for left in set(lefts)
         }
         rows = [(*starts[left], *tokens.ids) for left, tokens in zip(lefts, read, strict=True)]
         values = map_distinct(self.chain_log_probs, rows)
