@@ -34,6 +34,20 @@ class WindowError(UserError):
     """A text has more tokens than the model's window."""
 
 
+class NoStartTokenError(UserError):
+    """A text begins with the scored word, and the model has no token to put before it."""
+
+    def __init__(self, model: str) -> None:
+        super().__init__(
+            f"{model} has no start token, so it can't score the first word of a text: write a word "
+            "before the blank."
+        )
+        self.model = model
+
+    def __reduce__(self) -> tuple[type["NoStartTokenError"], tuple[str]]:
+        return type(self), (self.model,)  # pickled by the scoring process
+
+
 class TextRefusedError(UserError):
     """A server refuses one text, which is too long for it or which its content filter stops.
 

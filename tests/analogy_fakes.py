@@ -121,7 +121,7 @@ class Knowing:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
+    def token_log_probs(self, texts: Sequence[str], *, begins: bool = False) -> list[TokenScores]:
         self.asked += texts
         right = {*CAPITALS, *PLURALS}
         found = []

@@ -101,8 +101,9 @@ class Plain:
             whole = self.ids(text)
             body = self.tokenizer(text, add_special_tokens=False)["input_ids"]
             start = whole[: len(whole) - len(body)]
-            if not start and answer is not None and self.tokenizer.bos_token_id is not None:
-                start = [self.tokenizer.bos_token_id]
+            if not start and answer is not None and not text[: answer.start].strip():
+                known = (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id)
+                start = [token for token in known if token is not None][:1]
             return self.chain([*start, *body], len(start))
         encoded = self.tokenizer(text, return_offsets_mapping=True)
         ids, words = list(encoded["input_ids"]), encoded.word_ids(0)

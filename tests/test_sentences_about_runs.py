@@ -384,6 +384,9 @@ OTHERS: dict[str, list[tuple[str, str]]] = {
         (DEPARTURES, "**Effect.** bf16 can swap words of nearly equal probability:"),
         (DEPARTURES, "**Effect.** Sums of floating-point numbers depend on their order"),
     ],
+    "measured by tests/models/test_start_tokens.py": [
+        (DEPARTURES, "SmolLM2's start token, `<|im_start|>`, begins a message of a chat"),
+    ],
     "counted by tests/tools/corpus/test_forms.py": [
         (STARTER, "Of the 235 templates and paraphrases, 38 have such a form"),
         (PROTOCOL, "Of the 235 templates and paraphrases, 38 have the form"),

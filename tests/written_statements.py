@@ -17,6 +17,7 @@ from lama_core.models.protocols import (
     Hiding,
     Kind,
     ScoredPart,
+    StartToken,
     Statement,
     StatementScores,
 )
@@ -67,11 +68,16 @@ class StatementTable:
         self.kind = kind
         self.pause = pause
         self.max_tokens = most
-        self.scores_first = scores_first
+        self._scores_first = scores_first
         self.lost = lost
         self.vocabulary = WrittenVocabulary(())
         self.identity = hashlib.sha256(json.dumps([name, kind, said]).encode()).hexdigest()
         self.given: list[int] = []
+
+    takes_start_token = False
+
+    def scores_first(self, _start_token: StartToken = "needed") -> bool:
+        return self._scores_first
 
     def encode(self, query: Query, context: Context = "both") -> Encoded:
         n_words = len(query.text("").split())
@@ -85,6 +91,7 @@ class StatementTable:
         *,
         hiding: Hiding = "within-word",
         scored: ScoredPart = "statement",
+        start_token: StartToken = "needed",
     ) -> list[StatementScores]:
         time.sleep(self.pause)
         self.given.append(len(statements))
@@ -127,7 +134,7 @@ class StatementTable:
         log_probs = np.array(values, dtype=np.float32)
         if scored == "answer":
             log_probs[~in_answer] = np.nan
-        if not self.scores_first:
+        if not self._scores_first:
             log_probs[:1] = np.nan
         unknown = not in_answer.any() or self.lost in one.text[one.start : one.end]
         return StatementScores(tuple(tokens), log_probs, in_answer, unknown)

@@ -27,6 +27,11 @@ Pooling = Literal["mean", "first", "last"]
 #                      within-word (answer_l2r+word_l2r)
 Hiding = Literal["within-word", "original", "rest-of-sentence", "rest-of-answer"]
 ScoredPart = Literal["statement", "answer"]
+# When a start token precedes the text of a causal model whose tokenizer adds none by itself:
+#   needed:  only where the text would begin with the scored word, which would have no score without
+#   always:  before every text that contains an answer (Wiland et al. 2024; lm-pub-quiz)
+StartToken = Literal["needed", "always"]
+START_TOKENS: tuple[StartToken, ...] = get_args(StartToken)
 # What causal tracing restores: the hidden state after a layer, or the outputs of attention or MLPs.
 TracedPart = Literal["states", "attention", "mlp"]
 HIDINGS: tuple[Hiding, ...] = get_args(Hiding)
@@ -173,7 +178,7 @@ class TokenScores:
     """The log-probability of each token of a text.
 
     tokens: as displayed, without special tokens. log_probs: float32 [token], natural log; NaN for
-    the first token of a causal model without a start token, because it has no context.
+    a causal model's first token if no start token precedes it, because it has no context.
     """
 
     tokens: tuple[str, ...]
@@ -194,7 +199,8 @@ class StatementScores:
     """The log-probability of each token of a statement.
 
     tokens: as displayed, without special tokens. log_probs: float32 [token], natural log; NaN for
-    tokens that weren't requested, and for the first token of a model without a start token.
+    tokens that weren't requested, and for a causal model's first token if no start token precedes
+    it.
     in_answer: whether a token is part of the answer, bool [token]. unknown: whether the answer has
     no tokens, or includes text that the model can't write.
     """
@@ -455,12 +461,14 @@ class WordRescorer(Protocol):
 class SentenceScorer(Scorer, Protocol):
     """A model that returns the log-probability of each token of a text."""
 
-    def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
+    def token_log_probs(self, texts: Sequence[str], *, begins: bool = False) -> list[TokenScores]:
         """Return the log-probability of each token of each text.
 
         Masked: each token in turn is replaced by the mask (Wang and Cho 2019). Causal: given the
-        tokens on its left; NaN for the first token if the model has no start token.
+        tokens on its left; NaN for the first token if no start token precedes it.
         Encoder-decoder: each token in turn is replaced by a sentinel and predicted by the decoder.
+
+        begins: Whether the texts begin with the word that is scored (see `StartToken`).
         """
 
 
@@ -474,16 +482,18 @@ class StatementScorer(Scorer, Protocol):
         *,
         hiding: Hiding = "within-word",
         scored: ScoredPart = "statement",
+        start_token: StartToken = "needed",
     ) -> list[StatementScores]:
         """Return the log-probability of each token of each statement, or only of its answer.
 
-        Causal models score the first token, too, if they have a start token. Shared prefixes are
-        computed once.
+        Causal models score the first token only after a start token. Shared prefixes are computed
+        once.
 
         Args:
             statements: Sentences with the answer's character offsets.
             hiding: Tokens to hide with the scored one; only for models that see both sides.
             scored: Score the whole statement, or the answer's tokens only.
+            start_token: When a start token is added; only for causal models.
 
         Raises:
             UserError: If a statement doesn't fit the model's window.

@@ -170,7 +170,11 @@ class Bear(PaperInputs):
         with self.noting(model, _command(reference)):
             for template in range(min(N_TEMPLATES, most_templates(self.dataset))):
                 request = StatementsRequest(
-                    self.data.name, (reference,), template=template, limit=self.options.limit
+                    self.data.name,
+                    (reference,),
+                    template=template,
+                    start_token="always",
+                    limit=self.options.limit,
                 )
                 (spec,) = plan(request, load=self.load)
                 run = execute(spec, on_progress=self.on_progress, on_note=self.options.on_note)

@@ -84,6 +84,8 @@ PLANS: dict[type[Request], Plan] = {
 }
 _KNOWN: list[type[Request]] = [*PLANS, ImportRunRequest]
 REQUESTS = {request.python: request for request in _KNOWN}
+# Values of fields that requests of earlier versions don't record, by function.
+BEFORE = {"statements": {"start_token": "always"}}
 
 
 def plan_runs(request: Request, load: Load = load_by_name) -> tuple[RunSpec, ...]:
@@ -117,4 +119,5 @@ def read_request(stored: StoredRequest) -> Request:
         raise UserError(
             f"This version can't make a run of {stored.function!r}. Start the run again."
         )
-    return from_record(REQUESTS[stored.function], stored.fields)
+    fields = BEFORE.get(stored.function, {}) | stored.fields
+    return from_record(REQUESTS[stored.function], fields)

@@ -181,7 +181,10 @@ def _open_book(request: ProbeRequest, prompts: PromptSet) -> OpenBook | None:
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """The description and vocabulary of a model, without its weights, to save memory."""
+    """The description and vocabulary of a model, without its weights, to save memory.
+
+    takes_start_token: see `StatementModel`; False if the model scores no statements.
+    """
 
     reference: str
     name: str
@@ -189,6 +192,7 @@ class KnownModel:
     kind: Kind
     precision: Precision
     vocabulary: Vocabulary
+    takes_start_token: bool
 
 
 Loaded = TypeVar("Loaded")
@@ -228,7 +232,9 @@ def load_known_models(request: NamesModels, load: Load) -> list[KnownModel]:
         check_gives_scores(reference)
         model = load(reference, precision=request.precision)
         names = ("name", "identity", "kind", "precision", "vocabulary")
-        return KnownModel(reference, *(getattr(model, name) for name in names))
+        values = [getattr(model, name) for name in names]
+        values.append(getattr(model, "takes_start_token", False))
+        return KnownModel(reference, *values)
 
     found = load_each(request, load_known)
     if request.precision == "bf16" and any(model.precision == ROUNDED for _, model in found):

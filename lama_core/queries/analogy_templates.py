@@ -99,6 +99,11 @@ def resolve_template(name_or_text: str) -> str:
     return text
 
 
+def begins_with_candidate(name_or_text: str) -> bool:
+    """Whether a template begins with a word of the candidate pair, which is C and D."""
+    return resolve_template(name_or_text).startswith(("[C]", "[D]"))
+
+
 def template_name(name_or_text: str) -> str:
     """Return the name of a known template, or the user's own text."""
     text = resolve_template(name_or_text)

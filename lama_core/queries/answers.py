@@ -1,8 +1,9 @@
 """Answers that a user typed, ranked by the likelihood of the sentence with each answer.
 
-    P(a) = exp(score(a)) / sum_b exp(score(b))
+    share(a) = exp(score(a)) / sum_b exp(score(b))
 
-over the answers b that the model can write; `scoring` defines the score.
+over the answers b that the model can write; `scoring` defines the score. A share isn't the model's
+probability of the answer: it depends on which answers are typed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,15 +12,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from lama_core.errors import UserError
+from lama_core.errors import NoStartTokenError, UserError
 from lama_core.models.protocols import (
     KINDS,
-    Hiding,
-    ScoredPart,
     Statement,
     StatementScores,
 )
-from lama_core.queries.blank_answers import OVER_AS_TEXT
+from lama_core.queries.blank_answers import OVER_AS_TEXT, OVER_SETTING
 from lama_core.queries.kind import Answer, Asked, Calls, QueryFunction, QueryKind
 from lama_core.requests import argument, option
 from lama_core.rounding import counted
@@ -62,6 +61,7 @@ class RankRequest(shared_fields.ModelSettings, command="rank", python="rank"):
     part: PartChoice = "statement"
     aggregate: AggregateChoice = "sum"
     hiding: shared_fields.Hiding = "within-word"
+    start_token: shared_fields.StartToken = "needed"
 
     def check(self) -> None:
         super().check()
@@ -70,7 +70,7 @@ class RankRequest(shared_fields.ModelSettings, command="rank", python="rank"):
     @property
     def scoring(self) -> Scoring:
         """How the statements are scored."""
-        return Scoring(self.aggregate, self.part, self.hiding)
+        return Scoring(self.aggregate, self.part, self.hiding, self.start_token)
 
     def asked(self) -> tuple[Query, tuple[str, ...], str | None]:
         """Return the query, the answers and the gold answer, with spaces normalised.
@@ -123,10 +123,15 @@ class RankedAnswer:
         Column("Sum or mean of the log-probabilities.", format=decimals(2, none="-")),
     ]
     log_prob: Annotated[
-        float | None, Column("Natural log-probability over the answers.", format=decimals(2))
+        float | None, Column("Natural logarithm of prob.", "log share", decimals(2))
     ]
     prob: Annotated[
-        float, Column("Probability over the answers.", "prob of the answers", decimals(3))
+        float,
+        Column(
+            "Share of the typed answers: exp(score), divided by its sum over the answers.",
+            "share of the answers",
+            decimals(3),
+        ),
     ]
     n_tokens: Annotated[int, Column("Number of scored tokens.")]
     tokens: Annotated[
@@ -228,14 +233,11 @@ class AnswersKind(QueryKind[RankRequest, Typed, ModelRanking]):
                 too long.
         """
         query, answers, gold = asked.shared
-        if not query.parts[0].strip() and not model.scores_first:
-            raise UserError(
-                f"{model.name} has no start token, so it can't score the first word of a text: "
-                "write a word before the blank."
-            )
+        if not query.parts[0].strip() and not model.scores_first(asked.request.start_token):
+            raise NoStartTokenError(model.name)
         scoring = asked.request.scoring
         statements = [make_statement(query, answer, scoring.part) for answer in answers]
-        tokens = score_statements(model, statements, scoring.hiding, scoring.scored, calls.limits)
+        tokens = score_statements(model, statements, scoring, calls.limits)
         return ModelRanking(
             answers=rank_answers(answers, gold, statements, tokens, scoring),
             n_left_out=len(answers) - len(tokens),
@@ -280,15 +282,16 @@ class AnswersKind(QueryKind[RankRequest, Typed, ModelRanking]):
             "part": request.part,
             "aggregate": request.aggregate,
             "hiding": request.hiding,
+            "start_token": request.start_token,
         }
 
     def details(self, asked: AskedAnswers, one: ModelRanking) -> dict[str, Any]:
-        """Return the margin, and how many answers were not scored, if any."""
+        """Return what prob is a share of, the margin, and how many answers were not scored."""
         left_out = {"n_left_out": one.n_left_out} if one.n_left_out else {}
-        return {"margin": one.margin, **left_out}
+        return {"prob_of": counted(one.n_ranked, "answer"), "margin": one.margin, **left_out}
 
     def constants(self, asked: AskedAnswers, one: ModelRanking) -> dict[str, Any]:
-        """Return what the probabilities and scores are over, the margin and the text."""
+        """Return what prob is a share of, what the scores are over, the margin and the text."""
         request, (query, _, _) = asked.request, asked.shared
         return {
             "prob_of": counted(one.n_ranked, "answer"),
@@ -303,7 +306,8 @@ class AnswersKind(QueryKind[RankRequest, Typed, ModelRanking]):
         return {
             "ranked": f"{len(one.answers):,} answers by the {request.aggregate} over the "
             f"{request.part}",
-            "log-probabilities over": OVER_AS_TEXT["answers"],
+            OVER_SETTING: OVER_AS_TEXT["answers"],
+            "start token": request.start_token,
         }
 
     def gold(self, asked: AskedAnswers, one: ModelRanking) -> str:
@@ -348,8 +352,7 @@ def rank_answers(
 def score_statements(
     model: StatementModel,
     statements: Sequence[Statement],
-    hiding: Hiding,
-    scored: ScoredPart,
+    scoring: Scoring,
     limits: Limits,
 ) -> list[StatementScores]:
     """Return the scores of the first statements, as many as fit into the time limit; at least one.
@@ -363,9 +366,7 @@ def score_statements(
         limits.check_tokens(n_tokens, model.name)
     return limits.score_in_time(
         [statement.text for statement in statements],
-        lambda rows: model.statement_log_probs(
-            statements[rows.start : rows.stop], hiding=hiding, scored=scored
-        ),
+        lambda rows: scoring.score(model, statements[rows.start : rows.stop]),
         sees_both=KINDS[model.kind].sees_both,
     )
 
@@ -376,8 +377,8 @@ rank = QueryFunction(
     """Rank answers of any length by their likelihood at a text's blank.
 
     Returns:
-        A DataFrame with a row for each model and answer, the most likely first; prob sums to 1 over
-        the answers.
+        A DataFrame with a row for each model and answer, the most likely first; prob is the share
+        of the answers, so it sums to 1 over them.
 
     Raises:
         UserError: If the text doesn't have exactly one blank, or a model is unknown.

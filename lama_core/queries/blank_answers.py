@@ -60,6 +60,8 @@ OVER_AS_TEXT: dict[Over, str] = {
     "answers": "the answers",
     "found": "the words found",
 }
+# The name of the setting whose value is one of these texts, for pins.
+OVER_SETTING = "log-probabilities over"
 # What a model sees, as text.
 CONTEXTS: dict[Context, str] = {"left": "sees the left side only", "both": "sees both sides"}
 # Text for each set, after its number of words.
@@ -70,6 +72,11 @@ OVER: dict[Over, str] = {
     "answers": "answers",
     "found": "words found",
 }
+
+
+def called(over: Over) -> Literal["probability", "share"]:
+    """Return what a number is called that sums to one over a set of words."""
+    return "probability" if over == "vocabulary" else "share"
 
 
 TextWithBlank = Annotated[str, argument("A text with a blank: [MASK], <mask>, [Y], or ___.")]
@@ -254,14 +261,6 @@ class BlankAnswer:
         """Return what a row's probabilities sum to one over, as text."""
         return self.shown_over() if item.rank else OVER_AS_TEXT["vocabulary"]
 
-    def share_name(self) -> str:
-        """Return what a row's number is: a probability, or a share of some words only."""
-        return "share" if self.over in ("rescored", "answers") else "prob"
-
-    def share_title(self) -> str:
-        """Return the title of the rows' numbers."""
-        return f"{self.share_name()} of {self.shown_over()}"
-
     def shown_over(self) -> str:
         """Return the words over which probabilities sum to one, as text."""
         if self.n_over is None:
@@ -360,7 +359,7 @@ def describe_ranked(answer: ModelAnswer, candidates: Candidates) -> dict[str, st
     size = own if words is None else f"{len(words):,} words"
     return {
         "ranked": f"{candidates.name}, {size}",
-        "log-probabilities over": OVER_AS_TEXT[answer.blanks[0].over],
+        OVER_SETTING: OVER_AS_TEXT[answer.blanks[0].over],
         "context": CONTEXTS[answer.context],
     }
 
@@ -396,7 +395,8 @@ def tables_of_blank(blank: BlankAnswer, title: str) -> Iterator[Table | str]:
         note = f" ({'; '.join(notes)})" if notes else ""
         rank = gold.rank if gold.proposed else "-"
         rows.append((rank, f"gold: {gold.word}{note}", "", gold.shown_log_prob()))
-    heads = ("rank", "word", blank.share_title(), f"log-{blank.share_name()}")
+    value = "prob" if called(blank.over) == "probability" else "share"
+    heads = ("rank", "word", f"{value} of {blank.shown_over()}", f"log-{value}")
     yield table_of(heads, rows, title=title)
     yield from blank.notes()
 

@@ -6,7 +6,8 @@
 
 The default is `sum`: equation 1 of Rezaee and Camacho-Collados, which has no 1/|S|. With `mean` the
 sum is divided by the number of scored tokens, as in the code that the paper builds on. Special
-tokens are not scored, nor is the first token of a causal model without a start token.
+tokens are not scored, nor is a causal model's first token if no token precedes it; if the sentence
+begins with a word of the candidate pair, a start token does (`CausalModel.start`).
 
 The app shows sum_i log P, of masked models the pseudo-log-likelihood, and the usual perplexity per
 token, exp(-1/n sum_i log P).
@@ -27,6 +28,7 @@ from lama_core.progress import ignore
 from lama_core.queries.analogy_templates import (
     DEFAULT_TEMPLATE,
     TemplateChoice,
+    begins_with_candidate,
     check_word,
     fill_template,
     resolve_template,
@@ -130,16 +132,19 @@ def parse_pair(text: str) -> Pair:
 def score_in_batches(
     model: SentenceScorer,
     sentences: Sequence[str],
+    template: str,
     limits: Limits = UNLIMITED,
     on_done: Callable[[int], None] = ignore,
 ) -> list[TokenScores]:
     """Return the scores of the first sentences, as many as the time limit allows; at least one.
 
-    on_done: Called after each batch with the number of sentences scored so far.
+    template: Name or text of the sentences' template. on_done: Called after each batch with the
+    number of sentences scored so far.
     """
+    begins = begins_with_candidate(template)
 
     def score(some: range) -> list[TokenScores]:
-        scores = model.token_log_probs(sentences[some.start : some.stop])
+        scores = model.token_log_probs(sentences[some.start : some.stop], begins=begins)
         on_done(some.stop)
         return scores
 
@@ -241,7 +246,7 @@ class PairsKind(QueryKind[ScoreRequest, PairSentences, ModelScores]):
     ) -> ModelScores:
         """Return one model's (pseudo-)perplexity of each sentence within the time limit."""
         pairs, sentences = asked.shared.pairs, asked.shared.sentences
-        tokens = score_in_batches(model, sentences, calls.limits)
+        tokens = score_in_batches(model, sentences, asked.request.template, calls.limits)
         n = len(tokens)
         ranked = rank_pairs(pairs[:n], sentences[:n], tokens, asked.request.normalise)
         return ModelScores(pairs=ranked, n_left_out=len(pairs) - n, **model_fields(model))

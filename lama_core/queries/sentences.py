@@ -24,6 +24,7 @@ from lama_core.scoring.blanks import MAX_CHARACTERS
 from lama_core.scoring.limits import Limits
 from lama_core.scoring.model_info import AboutModel, model_fields
 from lama_core.scoring.statement_scores import (
+    Scoring,
     StatementModel,
     scored_tokens,
     statement_score,
@@ -45,6 +46,7 @@ class SentencesRequest(shared_fields.ModelSettings, command="sentences", python=
 
     texts: Annotated[Sequence[str], argument("Two or more whole sentences.")] = field(kw_only=False)
     hiding: shared_fields.Hiding = "within-word"
+    start_token: shared_fields.StartToken = "needed"
 
     def check(self) -> None:
         super().check()
@@ -172,10 +174,9 @@ class SentencesKind(QueryKind[SentencesRequest, tuple[str, ...], ModelSentences]
         calls: Calls,
     ) -> ModelSentences:
         """Return one model's scores of the first sentences, as many as the time limit allows."""
-        texts = asked.shared
-        scores = score_statements(
-            model, differences(texts), asked.request.hiding, "statement", calls.limits
-        )
+        texts, request = asked.shared, asked.request
+        scoring = Scoring(hiding=request.hiding, start_token=request.start_token)
+        scores = score_statements(model, differences(texts), scoring, calls.limits)
         # If no words of a sentence differ, its unknown tokens are in the words that all sentences
         # share and don't affect the comparison.
         tokens = [one if one.in_answer.any() else replace(one, unknown=False) for one in scores]
@@ -210,8 +211,9 @@ class SentencesKind(QueryKind[SentencesRequest, tuple[str, ...], ModelSentences]
     def head(
         self, answer: Answer[SentencesRequest, tuple[str, ...], ModelSentences]
     ) -> dict[str, Any]:
-        """Return which tokens were hidden together."""
-        return {"hiding": answer.asked.request.hiding}
+        """Return which tokens were hidden together, and when a start token was added."""
+        request = answer.asked.request
+        return {"hiding": request.hiding, "start_token": request.start_token}
 
     def details(self, asked: AskedSentences, one: ModelSentences) -> dict[str, Any]:
         """Return how many sentences were not scored, if any."""

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from lama_core.candidates.columns import NOT_ONE_TOKEN, Candidates, Columns
 from lama_core.candidates.spelling import AFTER_SPACE, Place, Vocabulary, places_of
-from lama_core.errors import UserError
+from lama_core.errors import NoStartTokenError, UserError
 from lama_core.grouping import grouped
 from lama_core.models.protocols import BlankFiller, Context, Encoded
 from lama_core.scoring.batches import encode_queries
-from lama_core.scoring.queries import NO_FIT, Judge, Knowledge, Question
+from lama_core.scoring.queries import NO_FIT, NOTHING_BEFORE, Judge, Knowledge, Question
 from lama_core.scoring.ranking import Ints, pad_columns
 from lama_core.types import Fact, Query
 
@@ -166,7 +166,8 @@ def make_judge(
         column = columns.find(fact.object, place)
         if isinstance(column, str):
             return column
-        return NO_FIT if _encode_one(model, query, context) is None else None
+        encoding = _encode_one(model, query, context)
+        return encoding if isinstance(encoding, str) else None
 
     return judge
 
@@ -219,8 +220,8 @@ def _segment(
     column_of = _find(columns, ((word, places[row]) for row in valid for word in valid[row]))
     objects = _objects(columns, knowledge, questions, places) if context == "both" else {}
     for (row, query, gold), encoding in zip(found, encodings, strict=True):
-        if encoding is None:
-            questions[row] = _excluded(questions[row], NO_FIT)
+        if isinstance(encoding, str):
+            questions[row] = _excluded(questions[row], encoding)
             continue
         columns_of_valid = [column_of[word, places[row]] for word in valid.get(row, ())]
         others = sorted({at for at in columns_of_valid if isinstance(at, int) and at != gold})
@@ -273,19 +274,21 @@ def _excluded(question: Question, reason: str) -> Question:
     return question if question.excluded else replace(question, excluded=reason)
 
 
-def _encode(model: BlankFiller, queries: Sequence[Query], context: Context) -> list[Encoded | None]:
-    """Return each query as tokens, None if the model can't encode it."""
+def _encode(model: BlankFiller, queries: Sequence[Query], context: Context) -> list[Encoded | str]:
+    """Return each query as tokens, or why the model can't encode it."""
     try:
         return list(encode_queries(model, queries, context))
     except UserError:
         return [_encode_one(model, query, context) for query in queries]
 
 
-def _encode_one(model: BlankFiller, query: Query, context: Context) -> Encoded | None:
+def _encode_one(model: BlankFiller, query: Query, context: Context) -> Encoded | str:
     try:
         return encode_queries(model, [query], context)[0]
+    except NoStartTokenError:
+        return NOTHING_BEFORE
     except UserError:
-        return None
+        return NO_FIT
 
 
 def subword_counts(subjects: Sequence[str], vocabulary: Vocabulary) -> NDArray[np.int16]:

@@ -13,6 +13,7 @@ from lama_core.models.cache import load_model
 from lama_core.models.protocols import RESCORED, Kind
 from lama_core.models.protocols import Context as ContextName
 from lama_core.models.protocols import Hiding as HidingName
+from lama_core.models.protocols import StartToken as StartTokenName
 from lama_core.models.sources.catalog import known_models
 from lama_core.requests import Request, option
 from lama_core.scoring.ranking import Ranking as RankingName
@@ -89,6 +90,14 @@ Hiding = Annotated[
         "the later subword tokens of its word (Kauf and Ivanova 2023). original: none (Salazar et "
         "al. 2020). rest-of-sentence: all later tokens. rest-of-answer: in the answer its later "
         "tokens, elsewhere those of the word."
+    ),
+]
+StartToken = Annotated[
+    StartTokenName,
+    option(
+        "When a causal model whose tokenizer adds no start token by itself gets one. needed: only "
+        "where the text would begin with the answer, as in cloze queries. always: before every "
+        "sentence, which lm-pub-quiz's numbers need (Wiland et al. 2024)."
     ),
 ]
 

@@ -27,6 +27,7 @@ from lama_core.models.protocols import (
     BlankFiller,
     Hiding,
     ScoredPart,
+    StartToken,
     Statement,
     StatementScorer,
     StatementScores,
@@ -64,10 +65,16 @@ class StatementModel(BlankFiller, StatementScorer, Protocol):
     """A model that scores statements, with a vocabulary and a context window."""
 
     @property
-    def scores_first(self) -> bool:
-        """Whether the first token of a text has a log-probability.
+    def takes_start_token(self) -> bool:
+        """Whether the scores can depend on `Scoring.start_token`.
 
-        It has one if the model sees both sides, or puts a start token before the text.
+        Only a causal model's whose tokenizer adds no tokens before a text by itself.
+        """
+
+    def scores_first(self, start_token: StartToken) -> bool:
+        """Whether the first token of a text has a log-probability where it is part of the answer.
+
+        It has one if the model sees both sides, or a start token can precede the text.
         """
 
 
@@ -79,16 +86,26 @@ class Scoring:
         aggregate: Whether the score is the sum or the mean of the tokens' log-probabilities.
         part: The tokens that count (see `TOKENS_OF`).
         hiding: Tokens to hide together with the scored token; not used by causal models.
+        start_token: When a start token is added; only used by causal models.
     """
 
     aggregate: Aggregate = "sum"
     part: StatementPart = "statement"
     hiding: Hiding = "within-word"
+    start_token: StartToken = "needed"
 
     @property
     def scored(self) -> ScoredPart:
         """The tokens that a model has to score."""
         return "statement" if self.part == "statement" else "answer"
+
+    def score(
+        self, model: StatementScorer, statements: Sequence[Statement]
+    ) -> list[StatementScores]:
+        """Return a model's log-probabilities of the statements' tokens."""
+        return model.statement_log_probs(
+            statements, hiding=self.hiding, scored=self.scored, start_token=self.start_token
+        )
 
 
 def make_statement(query: Query, answer: str, part: StatementPart = "statement") -> Statement:
@@ -155,7 +172,7 @@ def score_answers(
             for row in rows
             for column in columns
         ]
-        scores = model.statement_log_probs(statements, hiding=scoring.hiding, scored=scoring.scored)
+        scores = scoring.score(model, statements)
         values = np.array([statement_score(statement, scoring.aggregate) for statement in scores])
         found[np.ix_(rows, columns)] = values.reshape(len(rows), -1)
         tick(len(values))

@@ -132,13 +132,15 @@ def test_statements_have_the_models_own_log_probabilities(
         Statement(left + word + right, len(left), len(left) + len(word))
         for word in several(pair[0])
     ]
-    there, here = (model.statement_log_probs(statements, scored=scored) for model in pair)
+    there, here = (
+        model.statement_log_probs(statements, scored=scored, start_token="always") for model in pair
+    )
     # Without a start token before it, a text has the log-probabilities of any text.
     bare = pair[1].token_log_probs([one.text for one in statements])
     for found, begun, plain in zip(there, here, bare, strict=True):
         assert not found.unknown
         assert found.in_answer.tolist() == begun.in_answer.tolist()
-        wanted = (begun if pair[0].scores_first else plain).log_probs
+        wanted = (begun if pair[0].scores_first() else plain).log_probs
         if scored == "answer":
             wanted = np.where(found.in_answer, wanted, np.nan)
         np.testing.assert_allclose(found.log_probs, wanted, atol=2e-4)

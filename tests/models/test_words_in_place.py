@@ -75,7 +75,7 @@ def drawn(model: Any, seed: int, n: int) -> list[tuple[Query, str]]:
     made = []
     while len(made) < n:
         parts = (draw.choice(LEFTS), draw.choice(RIGHTS))
-        if parts[0] or (parts[1].strip() and model.scores_first):
+        if parts[0] or (parts[1].strip() and model.scores_first()):
             made.append((Query(parts), draw.choice(words)))
     return made
 
@@ -84,11 +84,7 @@ def drawn(model: Any, seed: int, n: int) -> list[tuple[Query, str]]:
 def test_a_word_that_is_one_token_is_scored_alike_at_a_blank_and_in_its_text(
     family: str, tiny_model: Models
 ) -> None:
-    """Also its log-probability: that of the token in the statement which `rank` scores.
-
-    Departure: a statement has a start token, which a query of some causal models lacks; these are
-    scored after the query's tokens.
-    """
+    """Also its log-probability: that of the token in the statement which `rank` scores."""
     model = tiny_model(family)
     context = "left" if model.kind == "causal" else "both"
     n_single = 0
@@ -100,12 +96,8 @@ def test_a_word_that_is_one_token_is_scored_alike_at_a_blank_and_in_its_text(
         n_single += 1
         assert list(tokens) == [ids[at] for at in np.flatnonzero(inside)], (query, word)
         answer = query_model(model, query, FULL, gold=word, context=context).blanks[0]
-        if context == "left":
-            left = model.encode(Query((query.parts[0], "")), "left").token_ids
-            expected = model.chain_log_probs([(*left, *tokens)])[0][-1]
-        else:
-            scores = model.statement_log_probs([statement], hiding="original", scored="answer")[0]
-            expected = scores.log_probs[scores.in_answer][0]
+        scores = model.statement_log_probs([statement], hiding="original", scored="answer")[0]
+        expected = scores.log_probs[scores.in_answer][0]
         assert answer.gold is not None
         assert answer.gold.log_prob == pytest.approx(expected, abs=1e-3), (query, word)
     assert n_single > 60

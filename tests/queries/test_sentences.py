@@ -10,7 +10,6 @@ from asking import ask_loaded
 from written_statements import ByWord
 
 from lama_core.errors import UserError
-from lama_core.models.protocols import Statement
 from lama_core.queries.sentences import SentencesRequest, differences, sentences
 from lama_core.scoring.limits import UNLIMITED, Limits
 
@@ -86,8 +85,8 @@ def test_a_models_sums_are_those_of_its_tokens(
     model = tiny_model(family)
     texts = ("Anna lives in Oslo.", second)
     found = scored(model, *texts).sentences
-    for text, one in zip(texts, found, strict=True):
-        (plain,) = model.statement_log_probs([Statement(text, 0, len(text))])
+    for statement, one in zip(differences(texts), found, strict=True):
+        (plain,) = model.statement_log_probs([statement])
         assert one.total == pytest.approx(float(np.nansum(plain.log_probs.astype(float))), abs=1e-4)
     assert "".join(np.array(found[1].tokens.tokens)[found[1].tokens.in_answer])
     assert found[1].difference == pytest.approx(found[1].total - found[0].total)

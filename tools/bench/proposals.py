@@ -68,7 +68,9 @@ def sentences() -> list[str]:
     return chosen[:N_SENTENCES]
 
 
-def best_words(model: CausalModel, query: Query, columns: Columns, n: int) -> list[tuple[str, float]]:
+def best_words(
+    model: CausalModel, query: Query, columns: Columns, n: int
+) -> list[tuple[str, float]]:
     """Return the n best words of a whole list at a blank, with their log-probability.
 
     A word's score only falls with each further token of the text, so that words which are already
@@ -139,7 +141,8 @@ def run(*, model: str = CAUSAL) -> Iterator[BenchRow]:
             "left": np.argsort(-left, kind="stable")[:TODAY],
         }
         for name, found in proposed.items():
-            words = [word in {columns.words[column] for column in found} for word, _ in line["words"]]
+            known = {columns.words[column] for column in found}
+            words = [word in known for word, _ in line["words"]]
             hits[name].append((words[0], float(np.mean(words))))
     for number, what in enumerate(("first word", f"best {BEST} words")):
         ours, before = (float(np.mean([hit[number] for hit in hits[one]])) for one in hits)

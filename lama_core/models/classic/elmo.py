@@ -36,6 +36,7 @@ from lama_core.models.protocols import (
     Kind,
     ScoredPart,
     Scores,
+    StartToken,
     Statement,
     StatementScores,
     TokenScores,
@@ -225,7 +226,7 @@ class ElmoModel(Transformer):
     """
 
     kind: Kind = "bidirectional"
-    scores_first = True
+    takes_start_token = False
     vocabulary: WordVocabulary
 
     def __init__(
@@ -238,6 +239,9 @@ class ElmoModel(Transformer):
             f"It reads each text {often}, starting from zero states. LAMA read each batch ten "
             "times and carried the states over from the batch before."
         )
+
+    def scores_first(self, _start_token: StartToken = "needed") -> bool:
+        return True
 
     def encode(self, query: Query, context: Context = "both") -> Encoded:
         """Encode a query with the unknown word in each blank; the context is always both sides.
@@ -393,7 +397,7 @@ class ElmoModel(Transformer):
             values[rows] = to_cpu(chosen).numpy()
         return values
 
-    def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
+    def token_log_probs(self, texts: Sequence[str], *, begins: bool = False) -> list[TokenScores]:
         values = map_distinct(self._all_words, texts)
         return [
             TokenScores(self.vocabulary.show_text(self.vocabulary.encode(text)), found)
@@ -420,6 +424,7 @@ class ElmoModel(Transformer):
         *,
         hiding: Hiding = "within-word",
         scored: ScoredPart = "statement",
+        start_token: StartToken = "needed",
     ) -> list[StatementScores]:
         values = map_distinct(self._all_words, [statement.text for statement in statements])
         return [

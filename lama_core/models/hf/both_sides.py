@@ -22,7 +22,14 @@ from numpy.typing import NDArray
 from lama_core.grouping import grouped
 from lama_core.models.devices import map_distinct, run_in_passes, to_cpu
 from lama_core.models.hf.inspection import InspectableModel
-from lama_core.models.protocols import Hiding, ScoredPart, Statement, StatementScores, TokenScores
+from lama_core.models.protocols import (
+    Hiding,
+    ScoredPart,
+    StartToken,
+    Statement,
+    StatementScores,
+    TokenScores,
+)
 from lama_core.models.vocabulary import TextTokens
 
 
@@ -92,7 +99,7 @@ class TokenHidingModel(InspectableModel):
         before, after = self.vocabulary.frame
         return [*before, *self.vocabulary.encode(text), *after]
 
-    def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
+    def token_log_probs(self, texts: Sequence[str], *, begins: bool = False) -> list[TokenScores]:
         def score(texts: list[str]) -> list[TokenScores]:
             read = self.vocabulary.read([Statement(text, 0, len(text)) for text in texts])
             values = self.hidden_log_probs(read, "original", "statement")
@@ -103,7 +110,10 @@ class TokenHidingModel(InspectableModel):
 
         return map_distinct(score, texts)
 
-    scores_first = True  # the first token has a right context
+    takes_start_token = False
+
+    def scores_first(self, _start_token: StartToken = "needed") -> bool:
+        return True  # the first token has a right context
 
     def statement_log_probs(
         self,
@@ -111,6 +121,7 @@ class TokenHidingModel(InspectableModel):
         *,
         hiding: Hiding = "within-word",
         scored: ScoredPart = "statement",
+        start_token: StartToken = "needed",
     ) -> list[StatementScores]:
         read = self.vocabulary.read(statements)
         values = self.hidden_log_probs(read, hiding, scored)

@@ -21,7 +21,7 @@ import torch
 
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place, place_of
-from lama_core.errors import TimeOverError
+from lama_core.errors import NoStartTokenError, TimeOverError
 from lama_core.models.devices import map_distinct, run_in_parts, run_or_refuse, to_cpu
 from lama_core.models.hf.continuation import CausalBatch, Prefix, batches_to_continue
 from lama_core.models.hf.inspection import InspectableModel
@@ -42,6 +42,7 @@ from lama_core.models.protocols import (
     OnScores,
     ScoredPart,
     Scores,
+    StartToken,
     Statement,
     StatementScores,
     TokenScores,
@@ -91,19 +92,37 @@ class CausalModel(InspectableModel):
         """Token ids of a text with the special tokens before it, but not those after it."""
         return [*self.vocabulary.frame[0], *self.vocabulary.encode(text)]
 
+    def start(self, *, begins: bool, start_token: StartToken = "needed") -> list[int]:
+        """Return the tokens before a text: the tokenizer's own, or else the rule's start token.
+
+        All kinds of queries and runs follow this rule. The token is BOS; for a text that begins
+        with the scored word it is EOS if there is no BOS.
+        Departure: Start token of a statement
+
+        begins: whether the text begins with the scored word.
+        """
+        if own := self.vocabulary.frame[0]:
+            return own
+        tokens = [self.tokenizer.bos_token_id] if begins or start_token == "always" else []
+        tokens += [self.tokenizer.eos_token_id] if begins and start_token == "needed" else []
+        return [token for token in tokens if token is not None][:1]
+
+    @property
+    def takes_start_token(self) -> bool:
+        return not self.vocabulary.frame[0] and self.scores_first()
+
     def _left_ids(self, left: str) -> list[int]:
-        ids = self.framed(left)
-        if ids:
-            return ids
-        for token in (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id):
-            if token is not None:
-                return [token]
-        raise ValueError(f"{self.name}: the tokenizer has no token to start a text with")
+        """Return the tokens before a blank, or raise NoStartTokenError if there is none."""
+        text = self.vocabulary.encode(left)
+        ids = [*self.start(begins=not text), *text]
+        if not ids:
+            raise NoStartTokenError(self.name)
+        return ids
 
     def text_range(self, encoded: Encoded) -> range:
         """Return the positions of the text left of the blank, and the position of the blank."""
         ids = encoded.token_ids
-        empty = list(ids) == self._left_ids("")
+        empty = list(ids) == self.start(begins=True)
         return range(len(ids) if empty else len(self.vocabulary.frame[0]), len(ids) + 1)
 
     def without(self, encoded: Encoded, at: int) -> Encoded:
@@ -398,18 +417,17 @@ class CausalModel(InspectableModel):
             total = joint - float(np.logaddexp(joint, normaliser))
         return self.word_score(pieces, total)
 
-    def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
+    def token_log_probs(self, texts: Sequence[str], *, begins: bool = False) -> list[TokenScores]:
         bodies = [self.vocabulary.encode(text) for text in texts]
-        start = self.vocabulary.frame[0]
+        start = self.start(begins=begins)
         values = map_distinct(self.chain_log_probs, [(*start, *body) for body in bodies])
         return [
             TokenScores(self.vocabulary.show_text(body), found[len(start) :])
             for body, found in zip(bodies, values, strict=True)
         ]
 
-    @property
-    def scores_first(self) -> bool:
-        return bool(self._start())
+    def scores_first(self, start_token: StartToken = "needed") -> bool:
+        return bool(self.start(begins=True, start_token=start_token))
 
     def statement_log_probs(
         self,
@@ -417,20 +435,22 @@ class CausalModel(InspectableModel):
         *,
         hiding: Hiding = "within-word",
         scored: ScoredPart = "statement",
+        start_token: StartToken = "needed",
     ) -> list[StatementScores]:
         read = self.vocabulary.read(statements)
-        start = self._start()
-        values = map_distinct(self.chain_log_probs, [(*start, *tokens.ids) for tokens in read])
+        lefts = [statement.text[: statement.start] for statement in statements]
+        # Answers to one text are compared, so all have a start token if one needs it, such as an
+        # answer that shares its first token with a quotation mark.
+        begun = {left for left, tokens in zip(lefts, read, strict=True) if tokens.marked[:1].any()}
+        starts = {
+            left: self.start(begins=left in begun, start_token=start_token) for left in set(lefts)
+        }
+        rows = [(*starts[left], *tokens.ids) for left, tokens in zip(lefts, read, strict=True)]
+        values = map_distinct(self.chain_log_probs, rows)
         return [
-            self.scored_statement(tokens, found[len(start) :], scored)
+            self.scored_statement(tokens, found[len(found) - len(tokens.ids) :], scored)
             for tokens, found in zip(read, values, strict=True)
         ]
-
-    def _start(self) -> list[int]:
-        """Return the tokens before a text: the tokenizer's special ones, or else the BOS token."""
-        framed = self.vocabulary.frame[0]
-        begin = self.tokenizer.bos_token_id
-        return framed or ([] if begin is None else [begin])
 
     def chain_log_probs(self, rows: Sequence[Sequence[int]]) -> list[np.ndarray]:
         """Log-probability of each token of each row given those before it, float32 [token].

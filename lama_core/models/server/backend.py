@@ -32,6 +32,7 @@ from lama_core.models.protocols import (
     Hiding,
     ScoredPart,
     Scores,
+    StartToken,
     Statement,
     StatementScores,
     TokenScores,
@@ -246,14 +247,19 @@ class ServerModel(ServedModel):
             total = joint - float(np.logaddexp(joint, normaliser))
         return WordScore(_shown_text(alone.tokens), total)
 
-    def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
+    def token_log_probs(self, texts: Sequence[str], *, begins: bool = False) -> list[TokenScores]:
         return [
             TokenScores(_shown_text(scored.tokens), np.array(scored.log_probs, dtype=np.float32))
             for scored in self._map_distinct(self._score_text, texts)
         ]
 
+    takes_start_token = False  # the server adds one to every text, or none
+
+    def scores_first(self, _start_token: StartToken = "needed") -> bool:
+        return self._scores_first
+
     @cached_property
-    def scores_first(self) -> bool:
+    def _scores_first(self) -> bool:
         """Whether a text's first token has a score, because the server puts a start token first.
 
         Sends one request.
@@ -266,6 +272,7 @@ class ServerModel(ServedModel):
         *,
         hiding: Hiding = "within-word",
         scored: ScoredPart = "statement",
+        start_token: StartToken = "needed",
     ) -> list[StatementScores]:
         found = self._map_distinct(self._score_text, [statement.text for statement in statements])
         return [

@@ -217,7 +217,7 @@ def answer_questions(
         def report(done: int, name: str = model.name) -> None:
             request.on_progress(Progress(f"scoring with {name}", done, len(flat), "sentences"))
 
-        scores = iter(score_in_batches(model, flat, UNLIMITED, report))
+        scores = iter(score_in_batches(model, flat, text, UNLIMITED, report))
         answers = [
             QuestionAnswer(
                 question,

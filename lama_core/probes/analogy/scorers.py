@@ -8,6 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
@@ -19,7 +20,11 @@ from lama_core.models.protocols import SentenceScorer
 from lama_core.probes.analogy.instances import Instance, ProbeOptions
 from lama_core.probes.analogy.vectors import WordVectors, load_vectors
 from lama_core.progress import ignore
-from lama_core.queries.analogy_templates import fill_template, resolve_template
+from lama_core.queries.analogy_templates import (
+    begins_with_candidate,
+    fill_template,
+    resolve_template,
+)
 from lama_core.queries.pairs import Normalise, Pair, log_perplexity, total_log_prob
 from lama_core.scoring.refusals import score_accepted
 
@@ -122,11 +127,13 @@ class ModelPairScorer(PairScorer):
         """Return minus the log-perplexity of each sentence; report progress that adds up to `n`."""
         # Sorting places sentences with the same query next to each other.
         distinct = sorted(set(sentences))
+        begins = begins_with_candidate(self._template)
+        score = partial(self._model.token_log_probs, begins=begins)
         values: dict[str, float] = {}
         reported = 0
         for first in range(0, len(distinct), CHUNK):
             chunk = distinct[first : first + CHUNK]
-            for texts, scores in score_accepted(self._model.token_log_probs, chunk):
+            for texts, scores in score_accepted(score, chunk):
                 if isinstance(scores, TextRefusedError):
                     values[texts[0]] = math.nan
                     self._refusals[texts[0]] = scores.excluded

@@ -33,6 +33,7 @@ from lama_core.probes.analogy.instances import ProbeImpossible, ProbeOptions, Se
 from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.analogy.scorers import PAIR_SCORERS, PairScorer, PairScorerKind
 from lama_core.progress import Unit
+from lama_core.queries.analogy_templates import begins_with_candidate
 from lama_core.runs.facts_table import read_columns
 from lama_core.runs.find import list_runs
 from lama_core.runs.info import DETAILS_FILE, FACTS_FILE, RelationInfo, Run, RunInfo
@@ -173,6 +174,9 @@ class AnalogySpec(RunSpec, kind="analogy", version=4):
         unused |= set(of_models if self.method != "model" else ())
         unused |= set() if self.probe == "reverse" else {"reverse"}
         used = {name: value for name, value in options.items() if name not in unused}
+        if self.model_kind == "causal" and self.setting == "unsupervised":
+            # Earlier runs had no start token where a sentence begins with the candidate pair.
+            used |= {"start_token": "needed"} if begins_with_candidate(options["template"]) else {}
         return {"what": [self.setting, self.probe, self.method], **used}
 
     def prompt_name(self) -> str:

@@ -35,6 +35,7 @@ def plan(request: StatementsRequest, *, load: Load = load_by_name) -> tuple[Stat
         StatementSpec(
             **shared,
             **model_fields(model, model.reference),
+            takes_start_token=model.takes_start_token,
             prompts=prompts,
             candidates=space,
             context="both",

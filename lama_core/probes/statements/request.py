@@ -1,12 +1,18 @@
 """The request of a run that ranks whole answers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
+from lama_core.models.protocols import StartToken
 from lama_core.requests import option
 from lama_core.scoring import shared_fields
 from lama_core.scoring.answer_spaces import RELATION
 from lama_core.scoring.statement_scores import AggregateChoice, PartChoice
+
+
+def _needed() -> StartToken:
+    """Return the default. As a factory, so that runs record it: earlier runs are `always`."""
+    return "needed"
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,7 @@ class StatementsRequest(shared_fields.RunSettings, command="statements", python=
     aggregate: AggregateChoice = "sum"
     part: PartChoice = "statement"
     hiding: shared_fields.Hiding = "within-word"
+    start_token: shared_fields.StartToken = field(default_factory=_needed)
     ranking: shared_fields.Ranking = "filtered"
     precision: shared_fields.Precision = "auto"
     limit: shared_fields.Limit = None

@@ -50,30 +50,46 @@ NOT_WRITTEN = "the model can't write the object"
 
 @dataclass(frozen=True, kw_only=True)
 class StatementSpec(ClozeSpec, kind=STATEMENTS, version=1):
-    """A run of statements. candidates: The answers, for all relations or for each relation."""
+    """A run of statements.
+
+    candidates: The answers, for all relations or for each relation. takes_start_token: Whether the
+    numbers depend on the request's `start_token`.
+    """
 
     request: StatementsRequest
+    takes_start_token: bool = False
 
     @property
     def scoring(self) -> Scoring:
         """How a statement is scored."""
-        return Scoring(self.request.aggregate, self.request.part, self.request.hiding)
+        request = self.request
+        return Scoring(request.aggregate, request.part, request.hiding, request.start_token)
 
     def options(self) -> dict[str, Any]:
-        """Return the prompts, the answers, and how a statement is scored."""
+        """Return the prompts, the answers, and how a statement is scored.
+
+        Without `start token`, these are the options of runs before the option existed.
+        """
         return {
             "prompts": [self.prompts.kind, self.prompts.templates],
             "candidates": [self.candidates.per_relation, self.candidates.digest],
             "scoring": [self.scoring.aggregate, self.scoring.part, self._hiding],
             "at once": MAX_STATEMENTS_AT_ONCE,
+            **({"start token": "needed"} if self._only_needed else {}),
         }
 
     def prompt_name(self) -> str:
         """Return `statements` with the prompt set's name and the non-default scoring options."""
         chosen = (self.scoring.aggregate, self.scoring.part, self._hiding)
-        defaults = astuple(Scoring())
+        defaults = astuple(Scoring())[:3]
         changed = [name for name, usual in zip(chosen, defaults, strict=True) if name != usual]
+        changed += ["start token where needed"] if self._only_needed else []
         return ", ".join([f"statements {self.prompts.name}", *filter(None, changed)])
+
+    @property
+    def _only_needed(self) -> bool:
+        """Whether statements lack the start token that lm-pub-quiz puts before each."""
+        return self.takes_start_token and self.scoring.start_token == "needed"
 
     @property
     def _hiding(self) -> str:
@@ -89,7 +105,8 @@ class StatementSpec(ClozeSpec, kind=STATEMENTS, version=1):
         segments = []
         for name, rows in by_relation.items():
             answers = answers_of(self.candidates, dataset, name)
-            segments.append(_make_segment(questions, rows, knowledge, answers, scorer))
+            first = scorer.scores_first(self.scoring.start_token)
+            segments.append(_make_segment(questions, rows, knowledge, answers, scorer, first))
         prepared = as_prepared(questions, segments, scorer.name)
         return prepared, StatementWork(prepared.segments, self.scoring)
 
@@ -123,6 +140,7 @@ def _make_segment(
     knowledge: Knowledge,
     answers: tuple[str, ...],
     model: StatementModel,
+    scores_first: bool,
 ) -> Segment:
     """Return a relation's segment; in `questions`, give each excluded question its reason."""
     columns = answer_columns(answers)
@@ -143,7 +161,7 @@ def _make_segment(
             reason = NO_FIT
         elif not model.vocabulary.can_write(question.fact.object):
             reason = NOT_WRITTEN
-        elif not query.parts[0].strip() and not model.scores_first:
+        elif not query.parts[0].strip() and not scores_first:
             reason = NOTHING_BEFORE
         else:
             valid = map(columns.index.get, knowledge.valid(question.fact))

@@ -68,7 +68,8 @@ def draw_results(room: Room) -> None:
     for one in models:
         with boxes[one.name]:
             title = predictions.short_title(one.name)
-            predictions.draw_head(one.name, title, colours[one.name], "probability of each answer")
+            number = f"{one.number} of each answer"
+            predictions.draw_head(one.name, title, colours[one.name], number)
             rows = [(word, prob, predictions.probability(prob)) for word, prob in one.rows]
             _draw_bars(rows, colours[one.name], gold, one.note)
 

@@ -13,7 +13,7 @@ from pages.ui.poll.entry import MINE
 from pages.ui.poll.rooms import ROOMS, ModelAnswers, Room
 from pages.ui.shared import cache, links, share
 from pages.ui.shared.messages import errors_shown, plain
-from pages.ui.shared.predictions import short_title
+from pages.ui.shared.predictions import name_of_values, short_title
 
 EVERY = 1.0  # seconds between two looks at the answers
 N_SHOWN = 5  # answers of a model
@@ -105,5 +105,6 @@ def _ask_models(room: Room) -> tuple[ModelAnswers, ...]:
                 (word, 0.0 if value is None else math.exp(value))
                 for _, word, value in kind.first_answers(asked, one, N_SHOWN)
             )
-            found.append(ModelAnswers(name, rows, kind.gold(asked, one)))
+            number = name_of_values(kind.settings(asked, one))
+            found.append(ModelAnswers(name, rows, kind.gold(asked, one), number))
     return tuple(found)

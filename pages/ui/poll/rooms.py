@@ -51,11 +51,15 @@ class PollQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswers:
-    """A model's first answers with their probabilities, best first, and a line on the gold one."""
+    """A model's first answers with their numbers, best first, and a line on the gold one.
+
+    number: What the numbers are, `probability` or `share`.
+    """
 
     name: str
     rows: tuple[tuple[str, float], ...]
     note: str
+    number: str = "probability"
 
 
 class Room:

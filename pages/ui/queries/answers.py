@@ -17,7 +17,7 @@ from lama_core.queries.answers import (
     rank,
 )
 from lama_core.queries.kind import Answer
-from lama_core.rounding import fixed
+from lama_core.rounding import counted, fixed
 from lama_core.scoring.statement_scores import (
     AGGREGATES,
     PARTS,
@@ -64,7 +64,7 @@ def _layout(draw: DrawField) -> None:
         for text, answers, right in EXAMPLES
     )
     widgets.draw_in(draw, ("answers", "gold"), st.columns([3, 2], gap="medium"))
-    widgets.draw_models_and_options(draw, "part", "aggregate", "hiding", "precision")
+    widgets.draw_models_and_options(draw, "part", "aggregate", "hiding", "start_token", "precision")
 
 
 FORM = Form(
@@ -103,6 +103,7 @@ FORM = Form(
             "aggregate", "Log-probabilities", AGGREGATES, help=explain("Sum and mean")
         ),
         "hiding": widgets.HIDING,
+        "start_token": widgets.START_TOKEN,
         "precision": widgets.PRECISION,
     },
     _layout,
@@ -114,7 +115,8 @@ def _draw_ranking(asked: AskedAnswers, column: ModelColumn[ModelRanking]) -> Non
     ranking, colour = column.answer, column.colour
     rows = [_row(one, colour) for one in ranking.answers]
     head = (
-        f'<thead><tr><th>#</th><th>answer</th><th class="num" colspan="2">probability</th>'
+        f'<thead><tr><th>#</th><th>answer</th><th class="num" colspan="2" '
+        f'title="of the {counted(ranking.n_ranked, "answer")}">share</th>'
         f'<th class="num">'
         f"{'log-prob.' if asked.request.aggregate == 'sum' else 'mean log-prob.'}</th></tr></thead>"
     )
@@ -136,13 +138,13 @@ def _draw_ranking(asked: AskedAnswers, column: ModelColumn[ModelRanking]) -> Non
 def _row(one: RankedAnswer, colour: str) -> str:
     known = one.rank is not None
     score = fixed(one.score, 2) if one.score is not None else "no tokens"
-    prob = predictions.probability(one.prob) if known else ""
+    share = predictions.probability(one.prob) if known else ""
     hint = "\n".join(shown_tokens(answer_tokens(one.tokens)))
     return (
         f'<tr class="{"gold" if one.is_gold else ""}" title="{escape(hint)}">'
         f'<td class="rank">{one.rank or ""}</td><td class="word">{escape(one.answer)}</td>'
         f'<td class="bar"><div style="width:{100 * one.prob:.2f}%;background:{colour}"></div></td>'
-        f'<td class="num" title="{one.prob:.2g}">{prob}</td>'
+        f'<td class="num" title="{one.prob:.2g}">{share}</td>'
         f'<td class="num muted">{score}</td></tr>'
     )
 
@@ -182,7 +184,8 @@ def _draw_notes(
     lines[0].html(f"<div>{predictions.describe_first_answers(firsts, rights)}</div>")
     statement = answer.models[0].answers[0].statement
     st.caption(
-        "Probability: share among these answers (softmax of their log-probabilities). "
+        "Share: of these answers (softmax of their log-probabilities), so it depends on which "
+        "answers are typed; it isn't the answer's probability. "
         f"Log-probabilities are natural logarithms, the {request.aggregate} over "
         f"{TOKENS_OF[request.part]} (“{plain(statement)}”). For each token's log-probability, "
         f"hover over an answer or open Tokens.{describe_sums(answer.models)}"

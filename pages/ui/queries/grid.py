@@ -187,12 +187,15 @@ def _draw_above(asked: GridAsked) -> None:
 def _draw_below(answer: GridAnswer, _: object) -> None:
     sizes = {model.name: model.answers[0].n_candidates for model in answer.models}
     firsts = (one.blanks[0].predictions[0] for model in answer.models for one in model.answers)
+    blanks = (model.answers[0].blanks[0] for model in answer.models)
+    over = ", ".join(dict.fromkeys(blank.shown_over() for blank in blanks))
     arrow = f"{predictions.CONTINUES} " * any(first.begins for first in firsts)
     if any(model.kind == "causal" for model in answer.models):
         arrow += "A causal model's word can be the beginning of a longer one. "
     st.caption(
         predictions.describe_candidates(answer.asked.candidates, sizes)
-        + f" Rows: the {MOST_ROWS} words with the best ranks, or with All words the first "
+        + f" Probabilities: over {over}. "
+        f"Rows: the {MOST_ROWS} words with the best ranks, or with All words the first "
         f"{answer.asked.request.top_k} of each sentence; in the order of the sentences where they "
         f"rank best. Bold: in the sentence's first {answer.asked.request.top_k}; empty: not in its "
         f"first {N_KNOWN}. {arrow}Click a cell to open its sentence."

@@ -18,7 +18,7 @@ from streamlit.delta_generator import DeltaGenerator
 from lama_core import glossary
 from lama_core.errors import UserError
 from lama_core.models.protocols import TracedPart
-from lama_core.queries.blank_answers import GOLD_SEPARATOR, ModelAnswer, check_gold
+from lama_core.queries.blank_answers import GOLD_SEPARATOR, ModelAnswer, called, check_gold
 from lama_core.queries.cloze import ClozeRequest, fill
 from lama_core.queries.inspect import inspect
 from lama_core.queries.kind import Answer, Asked
@@ -376,9 +376,13 @@ def _before_and_after(before: ModelAnswer, after: ModelAnswer, gold: str) -> str
         + "</tr>"
         for rank, pair in enumerate(zip_longest(*(blank.predictions for blank in blanks)), start=1)
     ]
+    numbers = (
+        f'<th class="num" title="of {escape(blank.shown_over())}">{called(blank.over)}</th>'
+        for blank in blanks
+    )
     table = (
-        '<table class="lx lx-small"><thead><tr><th>#</th><th>before</th><th class="num">prob.</th>'
-        '<th>after</th><th class="num">prob.</th></tr></thead>'
+        f'<table class="lx lx-small"><thead><tr><th>#</th><th>before</th>{next(numbers)}'
+        f"<th>after</th>{next(numbers)}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table>"
     )
     old, new = (blank.gold for blank in blanks)

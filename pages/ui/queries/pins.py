@@ -51,8 +51,8 @@ ABOVE = "query above the pins"  # in the session: the query whose answers the pa
 # In the session: the queries that were run, as (pin, model), and how many may run.
 ASKED, ALLOWED = "pins asked", "pins allowed"
 
-HEAD = '<thead><tr><th>#</th><th>answer</th>{}<th class="num">log-prob.</th></tr></thead>'
-PROB_HEAD = '<th class="num" colspan="2">prob.</th>'
+HEAD = '<thead><tr><th>#</th><th>answer</th>{}<th class="num">{}</th></tr></thead>'
+PROB_HEAD = '<th class="num" colspan="2">{}</th>'
 
 KINDS: dict[str, type[ModelSettings]] = {
     tab.kind.name: tab.form.request for tab in TABS.values() if tab.kind.answer_field
@@ -391,7 +391,8 @@ def _prob_cells(log_prob: float | None, colour: str) -> str:
 def _table(listed: PinnedAnswers, colour: str) -> str:
     """HTML of the answers and of the right answer's rank.
 
-    colour: that of the bars of probabilities; empty for answers that only have log-probabilities.
+    colour: that of the bars of probabilities or shares; empty for answers that only have
+    log-probabilities.
     """
     right = listed.right.casefold()
     rows = "".join(
@@ -401,7 +402,8 @@ def _table(listed: PinnedAnswers, colour: str) -> str:
         f"{'' if value is None else fixed(value, 2)}</td></tr>"
         for rank, word, value in listed.words
     )
-    head = HEAD.format(PROB_HEAD if colour else "")
+    name = predictions.name_of_values(listed.settings) if colour else "probability"
+    head = HEAD.format(PROB_HEAD.format(name) if colour else "", predictions.LOG_OF[name])
     gold = f'<div class="lx-muted">{escape(listed.gold)}</div>' if listed.gold else ""
     return f'<table class="lx">{head}<tbody>{rows}</tbody></table>{gold}'
 

@@ -41,7 +41,7 @@ def _layout(draw: DrawField) -> None:
     widgets.draw_chips(
         widgets.Example(texts[0], {"sentences": "\n".join(texts)}, texts[1]) for texts in EXAMPLES
     )
-    widgets.draw_models_and_options(draw, "hiding", "precision")
+    widgets.draw_models_and_options(draw, "hiding", "start_token", "precision")
 
 
 FORM = Form(
@@ -58,6 +58,7 @@ FORM = Form(
         ),
         "models": widgets.MODELS,
         "hiding": widgets.HIDING,
+        "start_token": widgets.START_TOKEN,
         "precision": widgets.PRECISION,
     },
     _layout,

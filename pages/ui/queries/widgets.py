@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.glossary import explain
-from lama_core.models.protocols import HIDINGS, RESCORED, Context
+from lama_core.models.protocols import HIDINGS, RESCORED, START_TOKENS, Context
 from lama_core.queries.analogy_templates import TEMPLATES, template_label, template_name
 from pages.ui.queries.form import DrawField, Widget
 from pages.ui.shared import url_state
@@ -182,6 +182,12 @@ MODELS = models_field()
 PRECISION = Widget(lambda _: url_state.choose_precision(), kept("precision"))
 HIDING = choice_field(
     "hiding", "Hidden with a token", HIDINGS, help=explain("Masked together with a token")
+)
+START_TOKEN = choice_field(
+    "start_token",
+    "Start token of causal models",
+    START_TOKENS,
+    help=explain("Start token"),
 )
 # The widgets of `ClozeSettings` and of what all its requests have, for `draw_cloze_options`.
 CLOZE_OPTIONS = {

@@ -228,6 +228,7 @@ def _said(name: str) -> tuple[str, str | None]:
         "part": ("Score", explain("Tokens that count")),
         "aggregate": ("Combine tokens by", explain("Sum and mean")),
         "hiding": ("Hidden with a token", explain("Masked together with a token")),
+        "start_token": ("Start token of causal models", explain("Start token")),
     }
     return said.get(name, ("", None))
 

@@ -6,6 +6,7 @@ All words of users and models are escaped with `html.escape`.
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
+from typing import Literal
 
 import streamlit as st
 
@@ -18,10 +19,13 @@ from lama_core.models.sources.catalog import find_model
 from lama_core.queries.blank_answers import (
     CONTEXTS,
     N_CONTINUED,
+    OVER_AS_TEXT,
+    OVER_SETTING,
     BlankAnswer,
     Gold,
     ModelAnswer,
     Prediction,
+    called,
     marked_answer,
 )
 from lama_core.rounding import fixed
@@ -35,6 +39,8 @@ TWIN_NOTE = (
     "such as GeoNames."
 )
 NONE: Mapping[str, bool] = {}
+# What the logarithm of a number is called that has a name of `blank_answers.called`.
+LOG_OF = {"probability": "log-prob.", "share": "log share"}
 BLANK = '<b aria-label="blank">&nbsp;?&nbsp;</b>'
 MARKS = {True: " (correct)", False: " (wrong)", None: ""}
 PRELIMINARY = (
@@ -77,6 +83,12 @@ def title_of_kind(kind: Kind | None) -> str:
     return KINDS[kind].title if kind else "a model of your own"
 
 
+def name_of_values(settings: Mapping[str, str]) -> Literal["probability", "share"]:
+    """What the numbers next to answers are called; settings: those of the kind of query."""
+    is_whole = settings.get(OVER_SETTING) == OVER_AS_TEXT["vocabulary"]
+    return "probability" if is_whole else "share"
+
+
 def draw_answers(blank: BlankAnswer, colour: str) -> None:
     """Draw a model's best answers with bars, and the rank of the right answer."""
     gold = blank.gold.word.lower() if blank.gold else None
@@ -98,8 +110,8 @@ def draw_answers(blank: BlankAnswer, colour: str) -> None:
         notes.append(CONTINUES + few * (len(blank.predictions) > N_CONTINUED))
     st.html(
         f'<table class="lx"><thead><tr><th>#</th><th>{ranked}</th>'
-        f'<th class="num" colspan="2" title="of {escape(blank.shown_over())}">probability</th>'
-        '<th class="num">log-prob.</th></tr></thead>'
+        f'<th class="num" colspan="2" title="of {escape(blank.shown_over())}">'
+        f'{called(blank.over)}</th><th class="num">{LOG_OF[called(blank.over)]}</th></tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>"
         + (_gold_line(blank.gold, blank) if blank.gold else "")
         + "".join(f'<div class="lx-muted">{escape(note)}</div>' for note in notes)

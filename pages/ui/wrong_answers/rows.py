@@ -17,6 +17,7 @@ from lama_core.models.protocols import KINDS
 from lama_core.queries.blank_answers import BlankAnswer, Gold, Over, Prediction
 from lama_core.rounding import fixed, percent
 from lama_core.runs.info import RunInfo
+from lama_core.views.calibration import normalisation
 from pages.ui.shared import cache, charts, links, predictions, screens, visitors
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, draw_headline, plain, short
@@ -290,7 +291,8 @@ def _config(table: pd.DataFrame, choice: RunChoice, of: str) -> dict[str, Any]:
         "relation": st.column_config.TextColumn(width=RELATION),
         "tags": st.column_config.ListColumn(help=f"Stored with the run of {of}."),
     }
-    for name, title in zip(choice.names, choice.titles, strict=True):
+    for name, title, run in zip(choice.names, choice.titles, choice.runs, strict=True):
+        of_answers = run.ranks_statements
         config |= {
             f"{name} answer": st.column_config.TextColumn(
                 choice.heads[title],
@@ -298,7 +300,11 @@ def _config(table: pd.DataFrame, choice: RunChoice, of: str) -> dict[str, Any]:
                 width=max(ANSWER, 16 + round(LETTER * len(choice.heads[title]))),
             ),
             f"{name} prob": number(
-                "prob.", format="%.3f", width=NUMBER, help="Probability of that answer."
+                "share" if of_answers else "prob.",
+                format="%.3f",
+                width=NUMBER,
+                help=f"{'Share' if of_answers else 'Probability'} of that answer "
+                f"({normalisation([run])}).",
             ),
             f"{name} margin": number("margin", format="%.2f", help=explain("Margin")),
             f"{name} rank": number(

@@ -85,7 +85,9 @@ def test_no_right_sentence_is_scored_twice_and_no_wrong_one_twice_for_a_probe(
 
 def test_a_tie_counts_as_wrong(tmp_path: Path) -> None:
     class Indifferent(Knowing):
-        def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
+        def token_log_probs(
+            self, texts: Sequence[str], *, begins: bool = False
+        ) -> list[TokenScores]:
             return [TokenScores((text,), np.array([-1.0], np.float32)) for text in texts]
 
     judge = ModelPairScorer(Indifferent(), embed, template=TEMPLATES["what-to"], normalise="sum")
@@ -291,7 +293,9 @@ def test_averages_without_marked_relations_are_over_unmarked_semantic_ones(tmp_p
 
 def test_the_frequency_test_of_random_is_of_both_halves_decisions_together(tmp_path: Path) -> None:
     class Alphabetical(Knowing):
-        def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
+        def token_log_probs(
+            self, texts: Sequence[str], *, begins: bool = False
+        ) -> list[TokenScores]:
             found = []
             for text in texts:
                 word = text.removesuffix(".").replace(",", "").split()[5]

@@ -61,7 +61,7 @@ class Indifferent:
 
     name, kind, precision, device = "indifferent", "causal", "fp32", "cpu"
 
-    def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
+    def token_log_probs(self, texts: Sequence[str], *, begins: bool = False) -> list[TokenScores]:
         return [TokenScores(("a",), np.array([-1], np.float32)) for _ in texts]
 
 

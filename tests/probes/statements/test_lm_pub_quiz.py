@@ -68,7 +68,7 @@ def check(ours: Any, network: Any, tokenizer: Any, hiding: Any, relation: str) -
     for template, subject in zip(templates, subjects, strict=False):
         query = fill(template, subject)
         statements = [make_statement(query, answer) for answer in answers]
-        found = ours.statement_log_probs(statements, hiding=hiding)
+        found = ours.statement_log_probs(statements, hiding=hiding, start_token="always")
         wanted = token_scores(network, tokenizer, kind, hiding, template, answers, subject)
         for one, theirs, statement in zip(found, wanted, statements, strict=True):
             scored = one.log_probs[~np.isnan(one.log_probs)]
