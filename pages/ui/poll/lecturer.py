@@ -101,9 +101,10 @@ def _ask_models(room: Room) -> tuple[ModelAnswers, ...]:
         with errors_shown():
             one = cache.answer(kind, request, name)
             asked = Asked(request, cache.prepared(kind, request), cache.candidates_for(request))
+            listed = kind.first_answers(asked, one, N_SHOWN)
             rows = tuple(
-                (word, 0.0 if value is None else math.exp(value))
-                for _, word, value in kind.first_answers(asked, one, N_SHOWN)
+                (word, 0.0 if value is None else math.exp(value)) for _, word, value in listed
             )
-            found.append(ModelAnswers(name, rows, kind.gold(asked, one)))
+            is_ranked = listed[0][0] is not None
+            found.append(ModelAnswers(name, rows, kind.gold(asked, one), is_ranked=is_ranked))
     return tuple(found)

@@ -51,11 +51,15 @@ class PollQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswers:
-    """A model's first answers with their probabilities, best first, and a line on the gold one."""
+    """A model's first answers with their probabilities, best first, and a line on the gold one.
+
+    is_ranked: Whether the first one is a candidate.
+    """
 
     name: str
     rows: tuple[tuple[str, float], ...]
     note: str
+    is_ranked: bool = True
 
 
 class Room:
