@@ -86,11 +86,11 @@ def draw_answers(blank: BlankAnswer, colour: str, listed: str = "") -> None:
     rows = []
     for item in blank.rows:
         word = item.token.lower()
-        reason = "" if item.rank else f"not ranked: {blank.why_not_ranked()}"
+        reason = f'<div class="lx-muted">not ranked: {escape(blank.why_not_ranked())}</div>'
         rows.append(
             f'<tr class="{"gold" if word == gold else ""}"><td class="rank">{item.rank or "–"}</td>'
             f'<td class="word">{escape(item.token)}{longer_word(item.begins)}'
-            f'<div class="lx-muted">{escape(reason)}</div></td>'
+            f"{'' if item.rank else reason}</td>"
             f'<td class="bar"><div style="width:{100 * item.prob:.2f}%;background:{colour}">'
             f'</div></td><td class="num" title="{item.prob:.2g}">{probability(item.prob)}</td>'
             f'<td class="num muted">{fixed(item.log_prob, 2)}</td></tr>'
