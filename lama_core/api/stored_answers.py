@@ -1,5 +1,6 @@
 """Answers from finished runs, for models that aren't installed."""
 
+from lama_core.candidates.lists import COMMON, is_per_model
 from lama_core.errors import UserError
 from lama_core.lessons.stored_answers import Stored as Stored
 from lama_core.lessons.stored_answers import find_stored as find_stored
@@ -13,6 +14,8 @@ from lama_core.scoring.shared_fields import ClozeSettings
 
 def stored_runs(settings: ClozeSettings) -> dict[str, tuple[RunInfo, ...]]:
     """Return the finished cloze runs with the candidates and the context of some settings.
+
+    No run ranks `own` words: runs on the words that its models share are the nearest.
 
     Returns:
         Model of the settings that is known but not installed -> its runs; without models that have
@@ -37,4 +40,5 @@ def _is_missing(name: str) -> bool:
 def _fits(info: RunInfo, settings: ClozeSettings) -> bool:
     kind = find_model(info.model).kind
     usual = KINDS[kind].contexts[0] if kind else info.context
-    return info.candidates == settings.candidates and info.context == (settings.context or usual)
+    listed = COMMON if is_per_model(settings.candidates) else settings.candidates
+    return info.candidates == listed and info.context == (settings.context or usual)

@@ -237,6 +237,11 @@ CANDIDATE_LISTS: dict[str, CandidateList] = {
 }
 
 
+def is_per_model(name: str) -> bool:
+    """Return whether each model has its own words in a list."""
+    return name in CANDIDATE_LISTS and CANDIDATE_LISTS[name].per_model
+
+
 def list_names(*, of_relations: bool) -> tuple[str, ...]:
     """Return the names of the lists for runs (`of_relations`), or for queries."""
     return tuple(

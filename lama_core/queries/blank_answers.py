@@ -229,7 +229,7 @@ class BlankAnswer:
         """Return the token that beats the candidates, and why it isn't one; empty if none does."""
         if (item := self.likeliest_outside) is None:
             return ""
-        return f"{item.token} ({fixed(item.prob, 3)}): {self.why_not_ranked()}"
+        return f"{item.token} {fixed(item.prob, 3)} (not ranked: {self.why_not_ranked()})"
 
     def notes(self) -> list[str]:
         """Return notes on how the answers came about, one sentence or two each."""
@@ -303,13 +303,13 @@ def _shown(item: Prediction) -> str:
     return f"{shown_token(item.token)}{complete} with probability {fixed(item.prob, 3)}"
 
 
-def marked_answer(word: str, begins: str | None, right: bool | None, not_ranked: str = "") -> str:
+def marked_answer(word: str, begins: str | None, right: bool | None, outside: str = "") -> str:
     """Return an answer with the longer word that it begins, and ✓ or ✗ if its verdict is known.
 
-    not_ranked: The token that isn't a candidate and beats it, if any.
+    outside: The token that isn't a candidate and beats it, as text; empty if there is none.
     """
     mark = {True: " ✓", False: " ✗", None: ""}[right]
-    before = f"{not_ranked} (not ranked), then " if not_ranked else ""
+    before = f"{outside}, then " if outside else ""
     return f"{before}{word}{f' → {begins}' if begins else ''}{mark}"
 
 
@@ -370,7 +370,7 @@ def describe_gold(answer: ModelAnswer) -> str:
     first = f" (blank 1 of {len(answer.blanks)})" if len(answer.blanks) > 1 else ""
     texts = []
     if blank.likeliest_outside:
-        texts.append(f"Not ranked: {blank.describe_outside()}")
+        texts.append(blank.describe_outside())
     if blank.gold:
         texts.append(f"Right answer {blank.gold.word}: rank {blank.gold.rank:,}")
     return "; ".join(texts) + first

@@ -207,7 +207,7 @@ class GridKind(QueryKind[GridRequest, tuple[Query, ...], ModelGrid]):
         if n_left := len(queries) - len(answers):
             notes.append(f"Time limit reached: the last {n_left} sentences were not scored.")
         notes += [
-            f"Likeliest in sentence {number}, but not ranked: {outside}."
+            f"Likeliest in sentence {number}: {outside}."
             for number, answer in enumerate(answers, start=1)
             if (outside := answer.blanks[0].describe_outside())
         ]

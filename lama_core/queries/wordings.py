@@ -400,7 +400,7 @@ class RelationKind(QueryKind[RelationRequest, RelationQuestion, RelationModelAns
         for wording, answer in zip(question.wordings, one.answers, strict=True):
             query, first, gold = wording.query(question.subject), answer.first, answer.gold
             right = question.is_right(wording, answer)
-            marked = False if question.misses_not(wording, first.token) else right
+            marked = False if question.misses_not(wording, answer.likeliest) else right
             rows.append(
                 WordingRow(
                     model=one.name,

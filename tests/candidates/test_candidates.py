@@ -13,8 +13,10 @@ from lama_core.candidates.lists import (
     STOP_WORDS,
     common_vocabulary,
     is_content_word,
+    is_word,
     named_candidates,
     read_candidate_file,
+    why_not_ranked,
 )
 from lama_core.candidates.spelling import AFTER_SPACE, START
 from lama_core.errors import UserError
@@ -218,3 +220,44 @@ def test_what_is_no_plain_file_of_words_is_refused_at_once(tmp_path: Path) -> No
         given = name if name.startswith("~") or len(name) == 300 else f"{tmp_path / name}"
         with pytest.raises(UserError, match=match):
             named_candidates(f"file:{given}", [CASED])
+
+
+def test_own_words_of_a_model_do_not_depend_on_the_compared_models() -> None:
+    own = named_candidates("own", [CASED, UNCASED])
+    assert own.columns(CASED).words == ("London", "PARIS", "Paris", "paris", "x1")
+    assert own.columns(UNCASED).words == ("london", "paris", "rome")
+    for words in (CASED, UNCASED):
+        alone = common_vocabulary([words])
+        assert own.columns(words).words == alone.words == alone.columns(words).words
+    with_others = named_candidates("own-words", [CASED, UNCASED])
+    assert set(with_others.columns(UNCASED).words) == {"london", "of", "paris", "rome"}
+    assert own.digest != with_others.digest != named_candidates("full", [CASED]).digest
+
+
+def test_own_words_are_refused_in_runs() -> None:
+    with pytest.raises(UserError, match=r"differ between models.*choose 'common'"):
+        named_candidates("own", [CASED], of_relations=True)
+
+
+@given(word_lists, word_lists, st.sampled_from(("common", "words", "own", "own-words", "file:x")))
+def test_the_reason_names_a_list_that_really_ranks_the_token(
+    one: list[str], other: list[str], name: str
+) -> None:
+    shared = ["Paris", "the", "!", "##s"]
+    models = [Words([*dict.fromkeys([*shared, *words])]) for words in (one, other)]
+    made = (
+        Candidates(name, ("Paris",))
+        if name == "file:x"
+        else named_candidates(name, models, models=("A", "B"))
+    )
+    for model, words in zip("AB", models, strict=True):
+        ranked = set(made.columns(words).table(AFTER_SPACE).ids.flat)
+        for token in set(range(words.size)) - ranked:
+            (text,) = words.show_text([token])
+            found = why_not_ranked(made, words, token)
+            wider = named_candidates(found.ranked_with, models).columns(words)
+            assert token in wider.table(AFTER_SPACE).ids, (text, found)
+            if found.reason.startswith("several tokens in"):
+                assert text not in models["BA".index(model)].single_words()
+            if found.reason == "function word":
+                assert is_word(text) and not is_content_word(text)

@@ -102,7 +102,7 @@ def test_an_encoder_decoder_model_is_asked_blank_by_blank_and_sees_both_sides(
 ) -> None:
     folder = str(save_model_folder("t5", tmp_path / "t5"))
     check_and_add_model(folder)
-    app = open_page("cloze", text="Paris is in ___, said ___.", models=folder)
+    app = open_page("cloze", text="Paris is in ___, said ___.", models=folder, candidates="full")
     boxes = "".join(one.proto.body for one in app.get("html"))
     assert "encoder-decoder · sees both sides" in boxes
     first = boxes.split('<td class="word">')[1].split("<")[0]
@@ -124,9 +124,9 @@ def test_a_causal_model_shows_its_first_words_before_its_ranking(
     draw = predictions.draw_answers
     whole = True
 
-    def draw_and_note(blank: BlankAnswer, colour: str) -> None:
+    def draw_and_note(blank: BlankAnswer, colour: str, listed: str = "") -> None:
         drawn.append(blank.n_over)
-        draw(blank, colour)
+        draw(blank, colour, listed)
         if not whole:
             raise UserError("The visitor left.")
 
@@ -321,16 +321,35 @@ def test_an_examples_gold_goes_when_another_sentence_is_typed_and_comes_back_wit
 
 def test_most_of_the_probability_outside_the_candidates_is_said_and_one_click_takes_it_in() -> None:
     app = open_page("cloze", text="The doctor said that ___ would be late.", models=MODEL)
-    said = next(one.value for one in app.markdown if "outside the candidates" in one.value)
-    assert "likeliest “it” (0.310)" in said
-    (button,) = (one for one in app.button if one.label == "Include function words")
+    said = "".join(one.value for one in app.markdown)
+    assert "outside the candidates" in said and "it 0\\.310 \\(not ranked\\: function word" in said
+    (button,) = (one for one in app.button if one.label.startswith("Include function words (about"))
     button.click().run()
-    assert app.query_params["candidates"] == "words"
+    assert app.query_params["candidates"] == "own-words"
     first = html(app).split('<td class="word">')[1].split("<")[0]
     assert first == "it"
     assert not any("outside the candidates" in one.value for one in app.markdown)
     common = open_page("cloze", text="The capital of France is ___.", models=MODEL)
     assert not any("outside the candidates" in one.value for one in common.markdown)
+
+
+def test_models_answer_with_their_own_words_unless_the_url_says_common(tmp_path: Path) -> None:
+    folder = str(save_model_folder("smollm2", tmp_path / "small"))  # it writes few words
+    check_and_add_model(folder)
+    params = {"text": "The largest city of Norway is ___.", "models": ["minilm-mlm-twin", folder]}
+    own = open_page("ask", **params, gold="Oslo")
+    assert "MiniLM-MLM twin: <b>bergen</b> (wrong)" in html(own)
+    assert "rank <b>2</b> of 22,426 words of this model" in html(own)
+    assert not own.toggle(key="same words").value
+    own.toggle(key="same words").set_value(True).run()
+    assert own.query_params["candidates"] == "common"
+    first = html(own).split("bergen (not ranked), then ")[1].split("</b>")[0]
+    app = open_page("ask", **params, gold=first, candidates="common")
+    assert f"MiniLM-MLM twin: <b>bergen (not ranked), then {first}</b> ·" in html(app), "no verdict"
+    assert f"not ranked: several tokens in {folder}" in html(app)
+    (button,) = (one for one in app.button if one.label.startswith("Rank each model's own words"))
+    button.click().run()
+    assert "MiniLM-MLM twin: <b>bergen</b> (wrong)" in html(app)
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_pinned_answers_are_the_views_own_and_stand_in_the_address() -> None:
     own = html(app)
     app.button(key="cloze pin").click().run()
     (pin,) = shared(app)["pin"]
-    assert json.loads(pin) == {**PIN, "gold": "Italy"}
+    assert json.loads(pin) == {**PIN, "gold": "Italy", "candidates": "own"}
     word = own.split('<td class="word">')[1].split("<")[0]
     assert own.count('<td class="word">') == 5
     assert html(app).count('<td class="word">') == 5 and "query above is pinned" in captions(app)
@@ -126,7 +126,7 @@ def test_pinned_answers_are_the_views_own_and_stand_in_the_address() -> None:
     assert [json.loads(one)["kind"] for one in shared(again)["pin"]] == ["cloze", "analogy"]
     said = captions(again)
     assert "Differ between pins (in bold): ranked." in said
-    assert "**ranked: common, 22" in said and "precision: fp32" in said
+    assert "**ranked: own, each model" in said and "precision: fp32" in said
     next(one for one in again.button if one.key == "pin 0 unpin").click().run()
     assert [json.loads(one)["kind"] for one in shared(again)["pin"]] == ["analogy"]
     again.button(key="analogy pin").click().run()

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import streamlit as st
@@ -29,7 +29,7 @@ from lama_core.lessons.step_results import StepResult
 from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.queries.analogy import SolveRequest, analogy
-from lama_core.queries.blank_answers import Prediction
+from lama_core.queries.blank_answers import BlankAnswer
 from lama_core.queries.cloze import ClozeRequest, fill
 from lama_core.reports.html import grid
 from lama_core.requests import command_line
@@ -66,6 +66,14 @@ PAGES = {
 }
 
 
+class FirstWord(NamedTuple):
+    """A model's first candidate, and the likelier token that isn't one, if any, as text."""
+
+    word: str
+    prob: float
+    outside: str = ""
+
+
 def draw_ask(step: Ask, key: str) -> StepResult:
     """Draw each model's five best words for a query, side by side."""
     return _draw_query(step.request)
@@ -95,7 +103,8 @@ def _draw_query(request: ClozeRequest, number: str = "") -> StepResult:
     ranked = _describe_candidates(request, columns) if columns else ""
     st.caption(plain(ranked))
     with st.container(horizontal=True, vertical_alignment="center"):
-        _draw_link("Open on Ask", "", {"text": text, "gold": gold, "models": names})
+        same = {"candidates": request.candidates}
+        _draw_link("Open on Ask", "", {"text": text, "gold": gold, "models": names, **same})
         draw_entry(fill.kind, replace(request, models=names), key=f"lesson poll {number}")
     best = {
         name: [(item.token, item.prob) for item in column.answer.blanks[0].predictions]
@@ -103,6 +112,11 @@ def _draw_query(request: ClozeRequest, number: str = "") -> StepResult:
     }
     best |= {name: _word_probs(answer) for name, answer in stored.items()}
     runs = [f"{title_of(name)}: from the stored run {one.run}." for name, one in stored.items()]
+    runs += [
+        f"{title_of(name)}: {outside}."
+        for name, column in columns.items()
+        if (outside := column.answer.blanks[0].describe_outside())
+    ]
     return StepResult(
         heads=("model", *RANKS),
         rows=tuple(
@@ -131,9 +145,11 @@ def _word_text(word: str, prob: float) -> str:
     return f"{word} ({predictions.probability(prob)})"
 
 
-def _mark(word: str, gold: str, wrong: str) -> str:
+def _mark(one: FirstWord, gold: str, wrong: str) -> str:
     """The mark of a word: right answer, answer that a negation rules out, or none."""
-    return {gold.casefold(): "gold", wrong.casefold(): "wrong"}.get(word.casefold(), "")
+    if one.outside:
+        return ""
+    return {gold.casefold(): "gold", wrong.casefold(): "wrong"}.get(one.word.casefold(), "")
 
 
 def _word_probs(stored: Stored) -> list[tuple[str, float]]:
@@ -146,8 +162,8 @@ def draw_compare(step: Compare, key: str) -> StepResult:
     """Draw each model's first answers to several queries."""
     sentences = {text: parse_query(text).parts for text in step.queries}
 
-    def first(request: ClozeRequest, name: str) -> Prediction:
-        return cache.answer(fill.kind, request, name).blanks[0].predictions[0]
+    def first(request: ClozeRequest, name: str) -> BlankAnswer:
+        return cache.answer(fill.kind, request, name).blanks[0]
 
     return _draw_firsts(step.requests, sentences, step.wrong_of, first)
 
@@ -156,8 +172,8 @@ def draw_analogy(step: Analogy, key: str) -> StepResult:
     """Draw each model's first answers to several analogies."""
     sentences = {row: request.question().query.parts for row, request in step.requests.items()}
 
-    def first(request: SolveRequest, name: str) -> Prediction:
-        return cache.answer(analogy.kind, request, name).answer.blanks[0].predictions[0]
+    def first(request: SolveRequest, name: str) -> BlankAnswer:
+        return cache.answer(analogy.kind, request, name).answer.blanks[0]
 
     return _draw_firsts(step.requests, sentences, {}, first)
 
@@ -166,7 +182,7 @@ def _draw_firsts(
     requests: Mapping[str, ClozeRequest | SolveRequest],
     sentences: Mapping[str, Sequence[str]],
     wrong: Mapping[str, str],
-    first: Callable[[Any, str], Prediction],
+    first: Callable[[Any, str], BlankAnswer],
 ) -> StepResult:
     """Draw each model's first words in some sentences.
 
@@ -174,28 +190,30 @@ def _draw_firsts(
         requests: Row (a query or an analogy) -> its request.
         sentences: Row -> the sentence's parts around the blank.
         wrong: Row -> the answer that a negation rules out.
-        first: A request to the installed models, and a model's name -> the model's first word.
+        first: A request to the installed models, and a model's name -> the model's answer.
     """
     one = next(iter(requests.values()))
     golds = {row: request.gold or "" for row, request in requests.items()}
 
-    def query_model(name: str, installed: tuple[str, ...]) -> tuple[Prediction, ...]:
+    def query_model(name: str, installed: tuple[str, ...]) -> tuple[BlankAnswer, ...]:
         return tuple(first(replace(each, models=installed), name) for each in requests.values())
 
     detail = f"first answers to {len(sentences)} queries"
     columns = query_models(available_models(one.models), query_model, lambda _: detail)
-    firsts: dict[tuple[str, str], tuple[str, float]] = {}
+    firsts: dict[tuple[str, str], FirstWord] = {}
     for name, column in columns.items():
         firsts |= {
-            (row, name): (item.token, item.prob)
-            for row, item in zip(sentences, column.answer, strict=True)
+            (row, name): FirstWord(
+                blank.predictions[0].token, blank.predictions[0].prob, blank.describe_outside()
+            )
+            for row, blank in zip(sentences, column.answer, strict=True)
         }
         with column.place.container():
             _draw_column(name, sentences, golds, wrong, firsts)
     notes = [_describe_candidates(one, columns)] if columns else []
     stored = cache.stored_answers(one, sentences) if isinstance(one, ClozeRequest) else {}
     for name, found in stored.items():
-        firsts |= {(row, name): _word_probs(answer)[0] for row, answer in found.items()}
+        firsts |= {(row, name): FirstWord(*_word_probs(answer)[0]) for row, answer in found.items()}
         n_words = next(iter(found.values())).n_candidates
         note = (
             f"{title_of(name)} isn't installed: answers from its stored run, ranked among "
@@ -213,8 +231,9 @@ def _draw_firsts(
     def cell(row: str, name: str) -> str:
         if (row, name) not in firsts:
             return ""
-        word, prob = firsts[row, name]
-        return _word_text(word, prob) + MARKS[_mark(word, golds[row], wrong.get(row, ""))]
+        one = firsts[row, name]
+        mark = MARKS[_mark(one, golds[row], wrong.get(row, ""))]
+        return _word_text(one.word, one.prob) + mark + f"; {one.outside}" * bool(one.outside)
 
     return StepResult(
         heads=("query", *map(title_of, shown), *["right answer"] * with_gold),
@@ -223,7 +242,7 @@ def _draw_firsts(
             for row in sentences
         ),
         notes=tuple(notes),
-        firsts={place: word for place, (word, _) in firsts.items()},
+        firsts={place: one.word for place, one in firsts.items()},
     )
 
 
@@ -232,18 +251,19 @@ def _draw_column(
     sentences: Mapping[str, Sequence[str]],
     golds: Mapping[str, str],
     wrong: Mapping[str, str],
-    firsts: Mapping[tuple[str, str], tuple[str, float]],
+    firsts: Mapping[tuple[str, str], FirstWord],
 ) -> None:
     """Draw a model's first words, each in its sentence."""
     lines = []
     for row, parts in sentences.items():
         if (row, name) not in firsts:
             continue
-        word, prob = firsts[row, name]
-        filled = f'<b class="word">{escape(word)}</b>'.join(map(escape, parts))
+        one = firsts[row, name]
+        filled = f'<b class="word">{escape(one.word)}</b>'.join(map(escape, parts))
+        note = f'<div class="lx-muted">likelier: {escape(one.outside)}</div>' * bool(one.outside)
         lines.append(
-            f'<tr class="{_mark(word, golds[row], wrong.get(row, ""))}"><td>{filled}</td>'
-            f'<td class="num">{predictions.probability(prob)}</td></tr>'
+            f'<tr class="{_mark(one, golds[row], wrong.get(row, ""))}"><td>{filled}{note}</td>'
+            f'<td class="num">{predictions.probability(one.prob)}</td></tr>'
         )
     st.html(
         '<table class="lx"><thead><tr><th>first answer</th><th class="num">prob.</th></tr></thead>'

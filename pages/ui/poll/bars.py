@@ -59,6 +59,11 @@ def draw_results(room: Room) -> None:
     rights = {name: word.lower() == gold.lower() for name, word in named.items() if gold}
     if len(firsts) > 1:
         rights.pop(tied, None)
+    for one in models:
+        if not one.is_ranked:
+            named[one.name] += " (not ranked)"
+            if rights.get(one.name):
+                del rights[one.name]
     st.html(f"<div>{line}{predictions.describe_first_answers(named, rights)}</div>")
     names = (CLASS, *(one.name for one in models))
     boxes = make_boxes(names, per_row=3)  # wide, to read from afar

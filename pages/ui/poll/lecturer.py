@@ -101,10 +101,12 @@ def _ask_models(room: Room) -> tuple[ModelAnswers, ...]:
         with errors_shown():
             one = cache.answer(kind, request, name)
             asked = Asked(request, cache.prepared(kind, request), cache.candidates_for(request))
+            listed = kind.first_answers(asked, one, N_SHOWN)
             rows = tuple(
-                (word, 0.0 if value is None else math.exp(value))
-                for _, word, value in kind.first_answers(asked, one, N_SHOWN)
+                (word, 0.0 if value is None else math.exp(value)) for _, word, value in listed
             )
             number = name_of_values(kind.settings(asked, one))
-            found.append(ModelAnswers(name, rows, kind.gold(asked, one), number))
+            is_ranked = listed[0][0] is not None
+            note = kind.gold(asked, one)
+            found.append(ModelAnswers(name, rows, note, number, is_ranked))
     return tuple(found)

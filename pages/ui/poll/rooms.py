@@ -53,13 +53,15 @@ class PollQuestion:
 class ModelAnswers:
     """A model's first answers with their numbers, best first, and a line on the gold one.
 
-    number: What the numbers are, `probability` or `share`.
+    number: What the numbers are, `probability` or `share`. is_ranked: Whether the first one is a
+    candidate.
     """
 
     name: str
     rows: tuple[tuple[str, float], ...]
     note: str
     number: str = "probability"
+    is_ranked: bool = True
 
 
 class Room:

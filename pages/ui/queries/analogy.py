@@ -23,6 +23,7 @@ from lama_core.queries.kind import Answer
 from lama_core.rounding import fixed
 from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form, Widget
+from pages.ui.queries.outside_candidates import draw_outside_candidates
 from pages.ui.queries.tab import Tab
 from pages.ui.shared import predictions, screens, url_state
 from pages.ui.shared.messages import plain
@@ -177,7 +178,8 @@ def _draw_above(asked: AnalogyAsked) -> list[DeltaGenerator]:
 
 def _draw_solution(asked: AnalogyAsked, column: ModelColumn[Solution]) -> None:
     """Draw a model's answers, and those of vector arithmetic."""
-    predictions.draw_answers(column.answer.answer.blanks[0], column.colour)
+    blank = column.answer.answer.blanks[0]
+    predictions.draw_answers(blank, column.colour, asked.request.candidates)
     _draw_arithmetic(column.answer.baselines, (asked.request.gold or "").lower())
 
 
@@ -222,8 +224,8 @@ def _word(word: str, right: bool) -> str:
 
 def _verdict(models: Sequence[Solution], gold: str) -> str:
     """HTML: in how many models the right answer is first, by template and by arithmetic."""
-    golds = [one.answer.blanks[0].gold for one in models]
-    ranks = {"the template": [gold.rank if gold else None for gold in golds]}
+    rights = [one.answer.blanks[0].is_right for one in models]
+    ranks: dict[str, list[int | None]] = {"the template": [1 if one else None for one in rights]}
     ranks |= grouped(
         (vectors.method, vectors.gold_rank) for one in models for vectors in one.baselines
     )
@@ -248,11 +250,16 @@ def _draw_below(
             predictions.draw_conclusion(_verdict(answer.models, request.gold))
         answers = [one.answer for one in answer.models]
         predictions.draw_first_answers(answers, 0, label="Template: ")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            draw_outside_candidates("analogy", answers, 0)
     candidates = answer.asked.candidates
     size = "each model's whole vocabulary"
     if candidates.words is not None:
         counts = dict.fromkeys(f"{one.n_candidates:,}" for one in answers)
         size = f"{', '.join(counts)} words"
+    elif candidates.keep:
+        counts = dict.fromkeys(f"{one.n_candidates:,}" for one in answers)
+        size = f"each model's own words, {', '.join(counts)}"
     removed = "" if request.keep_query_words else ", without the given words"
     st.caption(f"Candidates: {size} (list: {plain(candidates.name)}){removed}.")
 

@@ -112,7 +112,7 @@ def _draw_answers(asked: ClozeAsked, column: ModelColumn[ModelAnswer]) -> None:
             if number and not KINDS[column.answer.kind].fills_together:
                 filled = plain(answers.asked.replace("[MASK]", "___"))
                 st.caption(f"Query with the model's own first answers filled in: {filled}")
-            predictions.draw_answers(answers, column.colour)
+            predictions.draw_answers(answers, column.colour, asked.request.candidates)
 
 
 def _draw_below(
@@ -127,7 +127,7 @@ def _draw_below(
                     st.caption(heading, width="content")
                 predictions.draw_first_answers(models, number)
             with st.container(horizontal=True, vertical_alignment="center"):
-                draw_outside_candidates(models, number, candidates.name)
+                draw_outside_candidates("cloze", models, number)
     caption = predictions.describe_candidates(
         candidates, {one.name: one.n_candidates for one in models}
     )

@@ -53,6 +53,7 @@ CSV = {
     "gold_rank": "gold_rank",
     "gold_is_candidate": "gold_is_candidate",
     "context": "context",
+    "not_ranked": "not_ranked",
     "fault": "fault",
 }
 MAX_FAULTS = 5
@@ -260,8 +261,9 @@ def _tables(answer: BatchAnswer) -> dict[str, Sequence[BatchRow]]:
 def _answer_cell(row: BatchRow, line: BatchLine) -> str:
     """The first answer, or in brackets why this model has none; empty for an invalid line."""
     if row.word is not None:
-        uncounted = " (not counted)" if line.gold and row.right is None else ""
-        return marked_answer(row.word, row.begins, row.right) + uncounted
+        is_counted = row.right is not None or row.gold_is_candidate
+        uncounted = " (not counted)" if line.gold and not is_counted else ""
+        return marked_answer(row.word, row.begins, row.right, row.not_ranked) + uncounted
     return "" if line.fault else f"({row.fault})"
 
 
@@ -280,7 +282,8 @@ def _draw_table(answer: BatchAnswer, rows: Sequence[int]) -> None:
         model_columns={
             "answer": text(
                 help="First answer, → the longer word that it begins; ✓: right, ✗: wrong. Not "
-                "counted: the right answer isn't among the model's candidates."
+                "counted: the right answer isn't among the model's candidates. Not ranked: a "
+                "likelier token that isn't a candidate; the right answer then has no ✓."
             ),
             "log-prob.": text(
                 "log-prob.", help="Log-probability of the first answer.", alignment="right"

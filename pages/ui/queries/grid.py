@@ -132,8 +132,10 @@ def _first_words(found: ModelGrid, names: list[str], *, by_rank: bool) -> str:
     """The first word of each sentence as HTML, with its probability unless `by_rank`."""
     parts = []
     for name, answer in zip(names, found.answers[:MOST_NAMED], strict=False):
-        item = answer.blanks[0].predictions[0]
-        word = escape(marked_answer(item.token, item.begins, None)).replace(" ", NO_BREAK)
+        blank = answer.blanks[0]
+        item = blank.predictions[0]
+        shown = marked_answer(item.token, item.begins, None, predictions.outside(blank))
+        word = escape(shown).replace(" ", NO_BREAK)
         prob = "" if by_rank else NO_BREAK + predictions.probability(item.prob)
         parts.append(f"{escape(name)}: <b>{word}</b>{prob}")
     return " · ".join([*parts, *["…"] * (len(names) > MOST_NAMED)])

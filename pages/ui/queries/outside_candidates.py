@@ -1,53 +1,50 @@
-"""Warning above the answers when most of the probability is outside the candidates."""
+"""The likeliest tokens that aren't candidates, and the buttons that rank them."""
 
 from collections.abc import Sequence
 
 import streamlit as st
 
-from lama_core.candidates.lists import COMMON, WORDS, is_word
-from lama_core.queries.blank_answers import BlankAnswer, ModelAnswer, shown_token
-from lama_core.rounding import fixed, percent
+from lama_core.candidates.lists import FULL, OWN, OWN_WITH_FUNCTION_WORDS
+from lama_core.queries.blank_answers import ModelAnswer
+from lama_core.rounding import percent
+from pages.ui.shared import cache
 from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import title_of
 
+# Candidate list -> the button that chooses it.
+BUTTONS = {
+    OWN: "Rank each model's own words",
+    OWN_WITH_FUNCTION_WORDS: "Include function words",
+    FULL: "Rank all tokens",
+}
 
-def draw_outside_candidates(answers: Sequence[ModelAnswer], blank: int, candidates: str) -> bool:
-    """Name the models with most of their probability outside the candidates; offer a longer list.
+
+def draw_outside_candidates(kind: str, answers: Sequence[ModelAnswer], blank: int) -> None:
+    """Name the likeliest tokens that aren't candidates; offer the lists that have them.
 
     Args:
+        kind: The name of the kind of query.
         answers: The models' answers to one query.
         blank: Index of the blank, from 0.
-        candidates: Name of the list of candidates.
-
-    Returns:
-        Whether anything was drawn.
     """
     found = {model.name: model.blanks[blank] for model in answers}
-    found = {name: answer for name, answer in found.items() if answer.mostly_outside}
-    if not found:
-        return False
-    shares = "; ".join(f"{plain(title_of(name))} {_share(one)}" for name, one in found.items())
-    firsts = [answer.first.token for answer in found.values() if answer.first]
-    wider = WORDS if candidates == COMMON and any(map(is_word, firsts)) else "full"
-
-    def widen() -> None:
-        st.session_state["candidates"] = wider
-
-    st.markdown(f"Most of the probability is outside the candidates: {shares}.", width="stretch")
-    st.button(
-        "Include function words" if wider == WORDS else "Rank the whole vocabulary",
-        key=f"widen {blank}",
-        icon=":material/playlist_add:",
-        on_click=widen,
-        help=f"Sets Candidates, under Options, to **{wider}**.",
-    )
-    return True
-
-
-def _share(answer: BlankAnswer) -> str:
-    """The share outside the candidates, and the likeliest token there if it is known."""
-    share = f"{percent(answer.outside or 0.0)} %"
-    if answer.likeliest_outside is None:
-        return share
-    token = answer.likeliest_outside
-    return f"{share}, likeliest {plain(shown_token(token.token))} ({fixed(token.prob, 3)})"
+    beaten = {name: one for name, one in found.items() if one.likeliest_outside}
+    mostly = {name: one for name, one in found.items() if one.mostly_outside}
+    if mostly:
+        shares = (f"{title_of(name)} {percent(one.outside or 0)} %" for name, one in mostly.items())
+        text = f"Most of the probability is outside the candidates: {'; '.join(shares)}."
+        st.markdown(plain(text), width="stretch")
+    if beaten:
+        words = (f"{title_of(name)} {one.describe_outside()}" for name, one in beaten.items())
+        st.markdown(plain(f"Likelier than all candidates: {'; '.join(words)}."), width="stretch")
+    seconds = max(1, round(cache.usual_seconds(kind, [model.name for model in answers])))
+    lists = {one.not_ranked.ranked_with for one in beaten.values() if one.not_ranked}
+    for name in (name for name in BUTTONS if name in lists):
+        st.button(
+            f"{BUTTONS[name]} (about {seconds} s)",
+            key=f"{name} {blank}",
+            icon=":material/playlist_add:",
+            on_click=st.session_state.update,
+            args=({"candidates": name},),
+            help=f"Asks the models again, with **{name}** as Candidates under Options.",
+        )

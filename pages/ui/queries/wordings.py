@@ -251,16 +251,19 @@ def _notes(question: RelationQuestion, model: RelationModelAnswers, word: str, n
     word, n: the most frequent first answer, and its number of wordings.
     """
     answers = list(zip(question.wordings, model.answers, strict=True))
-    rights = [question.is_right(wording, answer.first.token) for wording, answer in answers]
+    rights = [question.is_right(wording, answer) for wording, answer in answers]
     n_right = rights.count(True)
     # The conclusion says it already if its answer, with ✓, is the only right one.
-    is_right = any(question.is_right(wording, word) for wording in question.wordings)
+    is_right = any(
+        right and answer.likeliest.lower() == word.lower()
+        for right, (_, answer) in zip(rights, answers, strict=True)
+    )
     notes = []
     if set(rights) - {None} and not (1 < n == n_right and is_right):
         notes.append(f"right: {n_right} of {question.n_agreeing}")
     if question.n_agreeing < len(question.wordings):
         notes.append("negation not counted")
-    if any(question.misses_not(wording, answer.first.token) for wording, answer in answers):
+    if any(question.misses_not(wording, answer.likeliest) for wording, answer in answers):
         notes.append("misses “not”")
     caveats = Counter(
         answer.note for wording, answer in answers if wording.kind != "negated" and answer.note
@@ -274,10 +277,12 @@ def _marked_answers(question: RelationQuestion, model: RelationModelAnswers) -> 
     """Answer in lower case -> it as HTML, as in the table; a wrong one is marked, too."""
     shown: dict[str, str] = {}
     for wording, answer in zip(question.wordings, model.answers, strict=True):
-        first, right = answer.first, question.is_right(wording, answer.first.token)
+        first, right = answer.first, question.is_right(wording, answer)
         if wording.kind != "negated":
             text = marked_answer(first.token, first.begins, right)
-            shown.setdefault(first.token.lower(), escape(text))
+            if answer.outside:
+                text = f"{answer.likeliest} (not ranked)"
+            shown.setdefault(answer.likeliest.lower(), escape(text))
     return shown
 
 

@@ -62,6 +62,7 @@ if TYPE_CHECKING:  # the metrics import scipy, which the Ask page doesn't need
 WAITING = "Waiting for the answer"
 SHOW_AFTER = 2.0  # seconds until a query shows its progress
 _COMES_WITH_PROJECT = {STARTER: starter_dir, STARTER_ANALOGIES: starter_analogies_dir}
+_SECONDS: dict[tuple[str, str], float] = {}  # kind of query and model -> the shortest time
 STOPPED = "stopped query"  # in the session: the key of the query that the visitor stopped
 R = TypeVar("R", bound=ModelSettings)
 S = TypeVar("S")
@@ -221,13 +222,22 @@ def answer(
             callbacks: dict[str, Any] = {"on_progress": show} | calls
             own_bar = callbacks["on_progress"] is show
             asker = _asker(partial(show, None) if own_bar else nothing)
+            started = time.monotonic()
             try:
-                return cast(One, run_query(asker, queries.answer, alone, name, shared, **callbacks))
+                found = run_query(asker, queries.answer, alone, name, shared, **callbacks)
             except TimeOverError:
                 st.button("Try again", key=f"again {name} {hash(key)}", icon=":material/refresh:")
                 raise
+            took = time.monotonic() - started
+            _SECONDS[kind.name, name] = min(took, _SECONDS.get((kind.name, name), took))
+            return cast(One, found)
 
     return cached_answer(key, ask)
+
+
+def usual_seconds(kind: str, names: Iterable[str]) -> float:
+    """How long an answer of these models took, model by model: the shortest times so far."""
+    return sum(_SECONDS.get((kind, name), 0.0) for name in names)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import streamlit as st
 
 from lama_core.api.stored_answers import Stored
 from lama_core.candidates.columns import Candidates
-from lama_core.candidates.lists import COMMON
+from lama_core.candidates.lists import COMMON, is_per_model
 from lama_core.models.devices import settings_text
 from lama_core.models.protocols import FIRST_RESCORED, KINDS, Kind
 from lama_core.models.sources.catalog import find_model
@@ -44,8 +44,7 @@ LOG_OF = {"probability": "log-prob.", "share": "log share"}
 BLANK = '<b aria-label="blank">&nbsp;?&nbsp;</b>'
 MARKS = {True: " (correct)", False: " (wrong)", None: ""}
 PRELIMINARY = (
-    f"Preliminary: the {FIRST_RESCORED} likeliest words given the left context. The ranking of all "
-    "rescored words follows."
+    f"Preliminary: the first {FIRST_RESCORED} proposed words. The ranking of all of them follows."
 )
 
 
@@ -89,16 +88,26 @@ def name_of_values(settings: Mapping[str, str]) -> Literal["probability", "share
     return "probability" if is_whole else "share"
 
 
-def draw_answers(blank: BlankAnswer, colour: str) -> None:
-    """Draw a model's best answers with bars, and the rank of the right answer."""
+def draw_answers(blank: BlankAnswer, colour: str, listed: str = "") -> None:
+    """Draw a model's best answers with bars, and the rank of the right answer.
+
+    Bars of shares of rescored words are outlines: next to another model's probabilities, their
+    lengths can't be compared.
+    listed: The name of the candidate list.
+    """
     gold = blank.gold.word.lower() if blank.gold else None
+    rescored = blank.over == "rescored"
+    look = "border:1.5px solid " if rescored else "background:"
+    value = f"share of {blank.n_over:,}" if rescored else called(blank.over)
     rows = []
-    for item in blank.predictions:
+    for item in blank.rows:
         word = item.token.lower()
+        reason = f'<div class="lx-muted">not ranked: {escape(blank.why_not_ranked())}</div>'
         rows.append(
-            f'<tr class="{"gold" if word == gold else ""}"><td class="rank">{item.rank}</td>'
-            f'<td class="word">{escape(item.token)}{longer_word(item.begins)}</td>'
-            f'<td class="bar"><div style="width:{100 * item.prob:.2f}%;background:{colour}">'
+            f'<tr class="{"gold" if word == gold else ""}"><td class="rank">{item.rank or "–"}</td>'
+            f'<td class="word">{escape(item.token)}{longer_word(item.begins)}'
+            f"{'' if item.rank else reason}</td>"
+            f'<td class="bar"><div style="width:{100 * item.prob:.2f}%;{look}{colour}">'
             f'</div></td><td class="num" title="{item.prob:.2g}">{probability(item.prob)}</td>'
             f'<td class="num muted">{fixed(item.log_prob, 2)}</td></tr>'
         )
@@ -111,9 +120,9 @@ def draw_answers(blank: BlankAnswer, colour: str) -> None:
     st.html(
         f'<table class="lx"><thead><tr><th>#</th><th>{ranked}</th>'
         f'<th class="num" colspan="2" title="of {escape(blank.shown_over())}">'
-        f'{called(blank.over)}</th><th class="num">{LOG_OF[called(blank.over)]}</th></tr></thead>'
+        f'{value}</th><th class="num">{LOG_OF[called(blank.over)]}</th></tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>"
-        + (_gold_line(blank.gold, blank) if blank.gold else "")
+        + (_gold_line(blank.gold, blank, listed) if blank.gold else "")
         + "".join(f'<div class="lx-muted">{escape(note)}</div>' for note in notes)
     )
 
@@ -155,7 +164,7 @@ def longer_word(begins: str | None) -> str:
 CONTINUES = "→: how the model continues the word."
 
 
-def _gold_line(gold: Gold, blank: BlankAnswer) -> str:
+def _gold_line(gold: Gold, blank: BlankAnswer, listed: str) -> str:
     value = ("log-prob. " if gold.log_prob is not None else "") + gold.shown_log_prob()
     notes = []
     if len(gold.pieces) > 1:
@@ -172,9 +181,11 @@ def _gold_line(gold: Gold, blank: BlankAnswer) -> str:
         )
     note = f'<div class="lx-muted">{escape("; ".join(notes))}</div>' if notes else ""
     among = f" of {blank.n_over:,}" if blank.over == "rescored" and blank.n_over else ""
+    if not among and blank.n_candidates and is_per_model(listed):
+        among = f" of {blank.n_candidates:,} words of this model"
+    rank = gold.describe_apart(blank.n_over) or f"rank <b>{gold.rank:,}</b>{among}"
     return (
-        f'<div class="lx-gold">Right answer <b>{escape(gold.word)}</b>: '
-        f"rank <b>{gold.rank:,}</b>{among}, "
+        f'<div class="lx-gold">Right answer <b>{escape(gold.word)}</b>: {rank}, '
         f"{unbroken(escape(value))}</div>{note}"
     )
 
@@ -214,13 +225,19 @@ def draw_first_answers(answers: Sequence[ModelAnswer], blank: int, *, label: str
     """Draw each model's first answer in one line, after a label. blank: the blank's index."""
     blanks = {answer.name: answer.blanks[blank] for answer in answers}
     tops = {name: found.predictions[0] for name, found in blanks.items()}
-    firsts = {name: marked_answer(top.token, top.begins, None) for name, top in tops.items()}
-    rights = {
-        name: found.gold.rank == 1 and found.gold.in_candidates
-        for name, found in blanks.items()
-        if found.gold
+    firsts = {
+        name: marked_answer(top.token, top.begins, None, outside(blanks[name]))
+        for name, top in tops.items()
     }
+    verdicts = {name: found.is_right for name, found in blanks.items()}
+    rights = {name: right for name, right in verdicts.items() if right is not None}
     st.html(f"<div>{label}{describe_first_answers(firsts, rights)}</div>")
+
+
+def outside(blank: BlankAnswer) -> str:
+    """The token that isn't a candidate and beats the first one, as text; empty if none does."""
+    item = blank.likeliest_outside
+    return f"{item.token} (not ranked)" if item else ""
 
 
 def describe_candidates(candidates: Candidates, sizes: Mapping[str, int]) -> str:
@@ -234,6 +251,9 @@ def describe_candidates(candidates: Candidates, sizes: Mapping[str, int]) -> str
     if candidates.words is None:
         shown = ", ".join(f"{size:,}" for size in sizes.values())
         whose = "the" if alone else "each"
+        if candidates.keep:
+            listed = f"own words ({shown} words; list: {plain(candidates.name)})"
+            return f"Candidates: {whose} model's {listed}."
         return f"Candidates: {whose} model's whole vocabulary ({shown} tokens)."
     which = ""
     if candidates.name == COMMON:

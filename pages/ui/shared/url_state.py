@@ -18,7 +18,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from lama_core.candidates.lists import COMMON, FILE, explain_lists, list_names
+from lama_core.candidates.lists import COMMON, FILE, OWN, explain_lists, list_names
 from lama_core.datasets.passages import STARTER
 from lama_core.errors import UserError, did_you_mean
 from lama_core.glossary import explain
@@ -506,9 +506,23 @@ def choose_precision() -> Precision:
 def choose_candidates() -> str:
     """Draw the choice of the ranked words and return their name."""
     typed = visitors.may("paths")
+    same = "same words"
+
+    def change() -> None:
+        st.session_state["candidates"] = COMMON if st.session_state[same] else OWN
+
+    st.session_state[same] = st.session_state.get("candidates", OWN) == COMMON
+    st.toggle(
+        "Same words for all models",
+        key=same,
+        on_change=change,
+        help="On: each model ranks only the words that are one token in all chosen models. Off: "
+        f"each model ranks its own words. Sets **Candidates** to {COMMON} or {OWN}.",
+    )
+    names = list_names(of_relations=False)
     return choose_or_type(
         "Candidates",
-        list_names(of_relations=False),
+        (OWN, *(name for name in names if name != OWN)),
         key="candidates",
         types=typed,
         names=FILE,
