@@ -63,9 +63,12 @@ def alone(model: Any, prompt: str | Chat, folder: Path) -> tuple[str | None, lis
     kept = next((at for at, token in enumerate(tokens.tolist()) if token in ends), len(tokens))
     best = [row[0].float().topk(2).values.tolist() for row in found.logits]
     tie = next((at for at, (first, second) in enumerate(best) if first - second < TIE), None)
+    special = set(model.tokenizer.all_special_ids)
+    plain = [at for at, token in enumerate(tokens.tolist()) if token not in special]
     if tie is not None and tie <= kept:
-        return None, log_probs[:tie]
-    return model.tokenizer.decode(tokens[:kept]).partition("\n")[0], log_probs
+        return None, [log_probs[at] for at in plain if at < tie]
+    text = model.tokenizer.decode(tokens[:kept], skip_special_tokens=True)
+    return text.partition("\n")[0], [log_probs[at] for at in plain]
 
 
 def check_text(
