@@ -31,10 +31,10 @@ HTML = frozenset((
     "small", "span", "strong", "table", "title",
 ))  # fmt: skip
 LONGEST_TAG = 3  # letters of the other tags of HTML, such as <b>, <br> and <div>
-_OPENS = frozenset(("start", "begin", "prefix"))
 _CLOSES = frozenset(("end", "suffix", "eos", "eot", "eom"))
 _CLOSES_ALONE = (["call"], ["return"])
-_NO_NAME = _OPENS | {"end", "suffix", "of", "id", "token"}
+_PAIRS = (("start", "end"), ("begin", "end"), ("prefix", "suffix"))
+_NO_NAME = frozenset(("start", "begin", "prefix", "end", "suffix", "of", "id", "token"))
 _ROLES = frozenset(("", "im", "turn"))  # names of turns that a mark opens before a role
 _BARS = "|｜"
 _CHANNEL = "channel"  # a mark whose name is the word after it
@@ -161,24 +161,36 @@ def find_answer(text: str) -> FoundAnswer:
     return FoundAnswer(start, end, has_reasoning, is_whole=is_ended and is_sure, mark=first)
 
 
-def opened_block(prompt: str, closes: Callable[[str], bool]) -> str:
-    """Return the mark at the end of a prompt, if it opens a block of the answer; else "".
+def is_paired(mark: str, is_known: Callable[[str], bool]) -> bool:
+    """Return whether a mark opens or closes a block, because the other mark of the pair is known.
+
+    Args:
+        mark: The mark.
+        is_known: Whether a model's template or vocabulary has a mark.
+    """
+    first, rest = mark[:1], mark[1:]
+    others = {first + rest[1:] if rest.startswith("/") else f"{first}/{rest}"}
+    if rest.startswith("|") != rest.endswith("|>"):  # <|x> and <x|>
+        others.add(f"<{rest[1:-1]}|>" if rest.startswith("|") else f"<|{rest[:-2]}>")
+    for one, other in _PAIRS:
+        for word, by in ((one, other), (other, one)):
+            others |= {mark.replace(word, by), mark.replace(word.upper(), by.upper())}
+    return any(is_known(other) for other in others - {mark})
+
+
+def opened_block(prompt: str, is_known: Callable[[str], bool]) -> str:
+    """Return the mark at the end of a prompt, if it opens a block that isn't the answer; else "".
 
     Args:
         prompt: The prompt.
-        closes: Whether a text is a mark with which the model's texts close a block.
+        is_known: As for `is_paired`.
     """
     shown = prompt.rstrip()
     mark = next((mark for mark in _marks(shown) if mark.end == len(shown)), None)
     if mark is None or mark.closes or mark.is_answer or mark.is_turn:
         return ""
     text = shown[mark.start :]
-    ends = [f"{text[0]}/{text[1:]}", re.sub("(?i)start|begin", _end_like, text)]
-    return text if any(end != text and closes(end) for end in ends) else ""
-
-
-def _end_like(word: re.Match[str]) -> str:
-    return "END" if word[0].isupper() else "end"
+    return text if is_paired(text, is_known) else ""
 
 
 def _marks(text: str) -> Iterator[_Mark]:
@@ -186,10 +198,14 @@ def _marks(text: str) -> Iterator[_Mark]:
     closed = {found[1] for found in _CLOSED_SQUARE.finditer(text)}
     for found in _MARK.finditer(text):
         body = found["angle"] or found["other"] or found["square"]
-        # In square brackets, a mark is in upper case, paired, or a whole line.
+        # In square brackets, a mark is in upper case, paired, a whole line, or before a word that
+        # begins without a space.
         is_mark = not found["square"] or body.isupper() or body[0] == "/" or body in closed
-        if not is_mark and _line_at(text, found.start(), found.end()).strip() != found[0]:
-            continue
+        if not is_mark:
+            line = _line_at(text, found.start(), found.end()).strip()
+            rest = line.removeprefix(found[0])
+            if rest == line or (rest and not rest[0].isalnum()):
+                continue
         named = re.split(r"\s+(?=\w+=)", body)[0] if "=" in body else body
         words = re.findall(r"[^\W_]+", re.sub(r"(?i)\bendof", "end of ", named).casefold())
         closes = "/" in (body[0], body[-1]) or not _CLOSES.isdisjoint(words)

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from lama_core.errors import ControlTokenError, UserError
-from lama_core.models.answers import FoundAnswer, find_answer, opened_block
+from lama_core.models.answers import FoundAnswer, find_answer, is_paired, opened_block
 from lama_core.models.devices import to_cpu
 from lama_core.models.hf.chat_templates import render_chat, stored_template
 from lama_core.models.hf.continuation import CausalBatch, batches_to_continue
@@ -182,7 +182,7 @@ class _Reader:
         """Return the text of a special token that is read as a mark; else ""."""
         text = str(self.tokenizer.decode([token])) if self.is_chat else ""
         is_used = text in str(stored_template(self.tokenizer))
-        return text if is_used or opened_block(text, self._is_known) else ""
+        return text if is_used or is_paired(text, self._is_known) else ""
 
     def read(self, ids: Sequence[int]) -> tuple[str, FoundAnswer]:
         """Return the text of generated tokens without special ones, and where its answer is."""
