@@ -50,8 +50,8 @@ ERRORS: dict[str, tuple[bytes, str]] = {
     ),
     "FastAPI's": (b'{"detail": "Not found here"}', "with an error: Not found here."),
     "a busy provider's": (
-        b'{"error": {"code": 502, "message": "upstream failed"}, "choices": []}',
-        r"doesn't answer \(it answered 200: upstream failed, 2 times\)",
+        b'{"choices": null, "error": {"code": 429, "message": "provider failed"}}',
+        r"doesn't answer \(it answered 200: provider failed, 2 times\)",
     ),
     "Latin-1": ('{"error": "Modèle inconnu"}'.encode("latin-1"), "not JSON in UTF-8: .*Modèle inc"),
     "words": (b"upstream connect error", "not JSON in UTF-8: upstream connect error."),
