@@ -53,19 +53,20 @@ class TextRefusedError(UserError):
 
     Attributes:
         reason: The reason that the server gives.
+        remedy: What to do.
     """
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"The server refuses the text ({reason}): shorten or remove it.")
-        self.reason = reason
+    def __init__(self, reason: str, remedy: str = "shorten or remove it") -> None:
+        super().__init__(f"The server refuses the text ({reason}): {remedy}.")
+        self.reason, self.remedy = reason, remedy
 
     @property
     def excluded(self) -> str:
         """Why a fact with this text is excluded."""
         return f"refused by the server ({self.reason})"
 
-    def __reduce__(self) -> tuple[type["TextRefusedError"], tuple[str]]:
-        return type(self), (self.reason,)  # pickled by the scoring process
+    def __reduce__(self) -> tuple[type["TextRefusedError"], tuple[str, str]]:
+        return type(self), (self.reason, self.remedy)  # pickled by the scoring process
 
 
 class TimeOverError(UserError):

@@ -8,6 +8,7 @@ process; the next process that works in the same parent folder deletes it.
 import gzip
 import io
 import os
+import shlex
 import shutil
 import stat
 import sys
@@ -33,6 +34,44 @@ MAX_FOLDERS = 256  # of a path; the standard library makes missing parents recur
 _REPLACING = ".replacing.lock"
 _OLD = ".old"  # suffix of a folder that is being replaced
 _CHUNK = 1 << 20
+LOCK_SECONDS = 10.0
+
+
+@contextmanager
+def hold_lock(file: Path, what: str, *, seconds: float | None = None) -> Iterator[None]:
+    """Hold a lock between processes.
+
+    Args:
+        file: The lock file.
+        what: What a process that holds the lock does, such as `is changing FOLDER`.
+        seconds: How long to wait for another process; None: `LOCK_SECONDS`.
+
+    Raises:
+        UserError: If another process still holds the lock then; it names the process.
+    """
+    try:
+        held = FileLock(file).acquire(timeout=LOCK_SECONDS if seconds is None else seconds)
+    except Timeout as error:
+        raise UserError(
+            f"Another process{_holder(file)} {what}. Wait for it or stop it, then try again."
+        ) from error
+    with held:
+        yield
+
+
+def _holder(file: Path) -> str:
+    """Return the process that has a lock file open, in brackets; empty if it isn't known."""
+    import psutil  # slow to import
+
+    path, found = os.path.realpath(file), ""
+    if sys.platform != "win32":  # there, listing open files can take without end
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, OSError):
+                if any(one.path == path for one in process.open_files()):
+                    is_stopped = process.status() == psutil.STATUS_STOPPED
+                    command = " ".join(shlex.join(process.cmdline()).split())[:200]
+                    found = f" ({process.pid}: {command}{', stopped' if is_stopped else ''})"
+    return found
 
 
 @contextmanager
@@ -293,13 +332,13 @@ def lock_for_changes(place: Path) -> Iterator[None]:
     lost. There is one lock for all files in the parent folder, which is created; don't nest it.
     """
     place.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(place.parent / _REPLACING)
-    with lock:
+    lock = place.parent / _REPLACING
+    with hold_lock(lock, f"is changing {place.parent}"):
         finish_replacement(place)
         try:
             yield
         finally:
-            Path(lock.lock_file).unlink(missing_ok=True)  # before the lock is released
+            lock.unlink(missing_ok=True)  # before the lock is released
 
 
 def finish_replacement(place: Path) -> None:

@@ -9,7 +9,9 @@ them.
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal
 
@@ -41,6 +43,7 @@ class Progress:
         unit: What `done` and `total` count.
         resumed: How much of `done` was finished before this process started.
         result: The run, model or dataset that this step finished, if any.
+        is_wait: Whether this process only waits, for example for a server.
     """
 
     stage: str
@@ -49,6 +52,7 @@ class Progress:
     unit: Unit = "steps"
     resumed: int = 0
     result: "Result | None" = None
+    is_wait: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,24 @@ OnNote = Callable[[str], None]
 
 def ignore(_: object) -> None:
     """Do nothing: the default callback for progress and notes."""
+
+
+_CALLBACK: ContextVar[OnProgress] = ContextVar("on_progress", default=ignore)
+
+
+@contextmanager
+def reporting(on_progress: OnProgress) -> Iterator[None]:
+    """Send what `report_wait` reports in the block, in this thread, to a callback."""
+    before = _CALLBACK.set(on_progress)
+    try:
+        yield
+    finally:
+        _CALLBACK.reset(before)
+
+
+def report_wait(what: str) -> None:
+    """Report what this process waits for."""
+    _CALLBACK.get()(Progress(f"Waiting for {what}", is_wait=True))
 
 
 def log_note(text: str) -> None:

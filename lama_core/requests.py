@@ -42,7 +42,7 @@ import msgspec
 
 from lama_core.errors import UserError, choose, did_you_mean
 from lama_core.files import check_path
-from lama_core.progress import OnNote, OnProgress, ignore, log_note
+from lama_core.progress import OnNote, OnProgress, ignore, log_note, reporting
 
 SURROGATE = re.compile("[\ud800-\udfff]")  # half a character: valid in JSON, invalid in UTF-8
 PROGRAM = "lama-explorer"
@@ -499,7 +499,8 @@ class Function(Generic[P, SomeRequest, Answer, Returned]):
             UserError: If a field is invalid, or the request can't be carried out.
         """
         request.check()
-        return self._answer(request)
+        with reporting(request.on_progress):
+            return self._answer(request)
 
 
 def _signature(kind: type[Request]) -> inspect.Signature:

@@ -13,7 +13,10 @@ def main() -> None:
     """Draw the page of the poll that the URL names, else a field for its code."""
     code, secret = (st.query_params.get(name, "") for name in ("room", "key"))
     with errors_shown():
-        room = ROOMS.find(code, visitors.address()) if code else None
+        room = None
+        if code:
+            me, address = participant.sent_id(), visitors.address()
+            room = ROOMS.find(code, address, participant=me, secret=secret)
         if room is None:
             participant.hide_menu()
             if code:

@@ -29,7 +29,9 @@ def kill_often(run: Callable[[], object], parts: Path, *, times: int = 10) -> li
         if not left and process.pid:
             os.kill(process.pid, signal.SIGSTOP)
             again = forked(run)
-            assert again.status == 2 and "Another process is writing the run" in again.said
+            assert again.status == 2
+            assert f"Another process ({process.pid}: " in again.said
+            assert ", stopped) is writing the run" in again.said
         process.kill()
         process.join()
         assert parts.is_dir(), f"the run ended before it was killed {times} times"

@@ -2,16 +2,22 @@
 
 import errno
 import os
+import signal
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from calling import call
 from disks import mounted
+from tiny_models import save_model_folder
 
+from lama_core import files
 from lama_core.downloads.checksums import Pins
-from lama_core.files import atomic_file, write_text_atomically
+from lama_core.errors import UserError
+from lama_core.files import atomic_file, hold_lock, lock_for_changes, write_text_atomically
 from lama_core.models.sources.catalog import add_model, added_models
 from lama_core.runs.find import list_runs
 from lama_core.runs.tags import change_tags, read_tags
@@ -54,6 +60,48 @@ def test_no_simultaneous_tag_is_lost(home: Path) -> None:
     info = next(info for info in list_runs(kinds=("cloze",)) if info.bundled)
     at_once(lambda number: change_tags(info, [(f"fact {number}", 0)], add=["odd"]))
     assert len(read_tags(info)) == N
+
+
+@contextmanager
+def stopped_holder(hold: Callable[[], object]) -> Iterator[int]:
+    """A process that holds a lock and is stopped; its number."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            with hold():  # type: ignore[attr-defined]
+                os.write(writer, b"x")
+                signal.pause()
+        finally:
+            os._exit(1)
+    os.read(reader, 1)
+    os.kill(child, signal.SIGSTOP)
+    try:
+        yield child
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def test_a_lock_that_is_not_released_names_its_holder(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = tmp_path / "x.lock"
+    with (
+        stopped_holder(lambda: hold_lock(lock, "")) as pid,
+        pytest.raises(UserError, match=rf"process \({pid}: .*, stopped\) is busy. Wait for it or"),
+        hold_lock(lock, "is busy", seconds=0.1),
+    ):
+        pass
+    with hold_lock(lock, "is busy", seconds=0.1):  # released by the system
+        pass
+    monkeypatch.setattr(files, "LOCK_SECONDS", 0.1)
+    model = save_model_folder("gpt2", tmp_path / "model")
+    add_model("owner/name")
+    (listed,) = home.rglob("models.json")
+    with stopped_holder(lambda: lock_for_changes(listed)) as pid:
+        status, _, said = call("models", "add", str(model))
+    assert status == 2 and said.count("\n") == 1 and f"process ({pid}: " in said
 
 
 def test_a_link_is_followed_even_to_a_file_that_does_not_exist_yet(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ A module is imported when its command is called, so that `--help` is fast.
 """
 
 import contextlib
+import re
 import signal
 import sys
 
@@ -18,6 +19,7 @@ from lama_core.runs.locks import clear_killed
 
 STOPPED = 128 + signal.SIGINT
 LONGEST = 60  # characters of a word that an error shows
+_OPTION = re.compile(r"-[a-zA-Z]|--[a-zA-Z][\w-]*(=.*)?", re.DOTALL)
 # name -> module:object, and help text
 COMMANDS: dict[str, tuple[str, str]] = {
     "models": ("models:models", "List models; fetch, add, convert, look up or forget one."),
@@ -94,10 +96,15 @@ def _usage_error(app: App, error: CycloptsError, words: tuple[str, ...]) -> str:
         known = [name for name in error.app or app if not name.startswith("-")]
         what = "command" if known else "argument"
         return f"Unexpected {what} {word[:LONGEST]!r}{did_you_mean(word, known)}."
-    if isinstance(error, UnknownOptionError) and "--" in words:
+    if isinstance(error, UnknownOptionError):
         word = error.token.keyword or error.token.value
-        if word in words[words.index("--") :]:  # words after `--` are arguments
+        if "--" in words and word in words[words.index("--") :]:  # words after it are arguments
             return f"Unexpected argument {word[:LONGEST]!r}."
+        if not _OPTION.fullmatch(word):
+            return (
+                f"{word[:LONGEST]!r} begins like an option: write the options first, then -- and "
+                "the text."
+            )
     return " ".join(str(error).split())
 
 

@@ -25,7 +25,7 @@ def print_questions(answer: QuestionsAnswer) -> None:
         f"{answer.request.normalise} of the log-probabilities",
     )
     if len(answer.groups) > 1:
-        print()
+        output.print_line()
         output.print_table(
             ("group", "questions", *(f"{name}: right (%)" for name in shares)),
             [
@@ -37,7 +37,7 @@ def print_questions(answer: QuestionsAnswer) -> None:
                 for group in answer.groups
             ],
         )
-    print()
+    output.print_line()
     output.print_table(
         ("question", "stem", "right choice", *(model.name for model in answer.models)),
         [

@@ -58,7 +58,7 @@ def find_cooccurring(
         return
     _print_found(found)
     if out is not None:
-        print(f"Written: {out}")
+        output.print_line(f"Written: {out}")
 
 
 def _print_found(found: CorpusSearch) -> None:

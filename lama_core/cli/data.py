@@ -44,12 +44,12 @@ def print_added(added: AddedDataset) -> None:
     """Print the size of a fetched or imported source, and what was excluded from it."""
     record = added.to_json()
     dataset = added.installed.dataset
-    print(f"{record['name']}: {_size(record, dataset.item)}")
+    output.print_line(f"{record['name']}: {_size(record, dataset.item)}")
     for row in record["sources"]:
-        print(f"  {row['source']}: {_size(row, 'fact')}")
+        output.print_line(f"  {row['source']}: {_size(row, 'fact')}")
     if summary := dataset.report.summary(limit=20):
-        print(summary)
-    print(f"Folder: {record['path']}")
+        output.print_line(summary)
+    output.print_line(f"Folder: {record['path']}")
 
 
 def _size(row: Mapping[str, Any], what: str) -> str:
@@ -60,7 +60,7 @@ def _size(row: Mapping[str, Any], what: str) -> str:
 def rename(name: Name, new: Annotated[str, Parameter(help="The new name.")], /) -> None:
     """Rename a fetched or imported source; existing runs keep the old name."""
     users = api.users_of(name)
-    print(f"Renamed {name} to {api.rename_dataset(name, new)}")
+    output.print_line(f"Renamed {name} to {api.rename_dataset(name, new)}")
     if users:
         output.print_note(f"{', '.join(users)} used its templates and now have none.")
 
@@ -74,7 +74,7 @@ def delete(name: Name, /, *, yes: commands.Yes = False) -> None:
         raise UserError(
             f"This permanently deletes {name} ({size}).{warning} Pass --yes to confirm."
         )
-    print(f"Deleted {name} and freed {output.size(api.delete_dataset(name))}")
+    output.print_line(f"Deleted {name} and freed {output.size(api.delete_dataset(name))}")
 
 
 data = commands.make_group("data", list_sources)

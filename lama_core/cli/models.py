@@ -62,7 +62,7 @@ def list_models(*, json: commands.Json = False) -> None:
 def print_fetched(fetched: FetchedModel) -> None:
     """Print the folder of a model."""
     name, folder = fetched.entry.name, fetched.folder
-    print(f"Added {name} to the list" if folder is None else f"{name} is in {folder}")
+    output.print_line(f"Added {name} to the list" if folder is None else f"{name} is in {folder}")
 
 
 def convert(
@@ -78,7 +78,7 @@ def convert(
     if json:
         output.print_json({"release": title, "folder": str(target)})
     else:
-        print(f"Converted {title}. Query it with --model {target}")
+        output.print_line(f"Converted {title}. Query it with --model {target}")
 
 
 def add(
@@ -87,9 +87,11 @@ def add(
 ) -> None:
     """Add a model to the list, after checking that it can be queried."""
     entry = api.add_model(name)
-    print(f"Added {entry.name}" if entry.added else f"{entry.name} is already in the list")
+    output.print_line(
+        f"Added {entry.name}" if entry.added else f"{entry.name} is already in the list"
+    )
     if entry.added and entry.note:
-        print(entry.note)
+        output.print_line(entry.note)
 
 
 def forget(
@@ -97,7 +99,7 @@ def forget(
 ) -> None:
     """Remove a model that you added from the list; its files are kept."""
     api.forget_model(name)
-    print(f"Removed {name} from the list")
+    output.print_line(f"Removed {name} from the list")
 
 
 def info(

@@ -1,6 +1,8 @@
 """Terminal output of all commands: JSON, tables, messages and the progress bar.
 
-Results go to standard output, messages and progress to standard error.
+Results go to standard output, messages and progress to standard error. Texts from files, models and
+servers can contain control characters, which could move the cursor, hide text or rename the window:
+everything that is printed here shows them as escapes, and no command prints in another way.
 """
 
 import json
@@ -28,7 +30,19 @@ from lama_core.progress import OnProgress, Pace, Progress, describe
 from lama_core.tables import Table
 
 LONGEST = 2000  # characters of an error message, which may contain a long name
+# Control characters, line separators and marks that change the direction of all following text.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _NUMBER = re.compile(r"[-+]?\d[^A-Za-z]*(e[-+]\d+)?( ([kMG]?B|to .*))?$")
+
+
+def printable(text: str) -> str:
+    """Return a text with escapes instead of control characters; lines and tabs remain."""
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)  # also valid in JSON
+
+
+def print_line(text: str = "") -> None:
+    """Print a text on standard output."""
+    print(printable(text))
 
 
 def print_json(value: Any) -> None:
@@ -38,14 +52,14 @@ def print_json(value: Any) -> None:
         text.encode(sys.stdout.encoding or "utf-8")
     except (TypeError, UnicodeEncodeError):  # keys that aren't text, or another encoding
         text = json.dumps(json_value(value), allow_nan=False, indent=2)
-    print(text)
+    print_line(text)
 
 
 def print_parts(parts: Iterable[Table | str]) -> None:
     """Print tables and lines on standard output."""
     for part in parts:
         if isinstance(part, str):
-            print(part)
+            print_line(part)
         else:
             heads = [column.head for column in part.columns]
             print_table(heads, part.cells(), title=part.title)
@@ -61,20 +75,20 @@ def print_table(
     """
     console = Console(width=None if sys.stdout.isatty() else 160)
     table = RichTable(box=None, pad_edge=False)
-    texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    texts = [["" if cell is None else printable(str(cell)) for cell in row] for row in rows]
     columns_of_texts = [
-        [column, *(row[number] for row in texts if row[number])]
+        [printable(column), *(row[number] for row in texts if row[number])]
         for number, column in enumerate(columns)
     ]
     widths = _widths(columns_of_texts, console.width - 2 * (len(columns) - 1))
     for (column, *cells), width in zip(columns_of_texts, widths, strict=True):
         is_numeric = bool(cells) and all(_NUMBER.match(cell) for cell in cells)
         justify: Literal["left", "right"] = "right" if is_numeric else "left"
-        table.add_column(column, justify=justify, overflow="fold", width=width)
+        table.add_column(Text(column), justify=justify, overflow="fold", width=width)
     for row in texts:
         table.add_row(*map(Text, row))  # Text: brackets in a cell aren't markup
     if title:
-        console.print(Text(title))
+        console.print(Text(printable(title)))
     console.print(table)
 
 
@@ -99,7 +113,10 @@ def size(n_bytes: int | None) -> str:
 
 def print_note(text: str) -> None:
     """Print a message on standard error."""
-    _emit("note", text) if _is_json() else print(text, file=sys.stderr, flush=True)
+    if _is_json():
+        _emit("note", text)
+    else:
+        print(printable(text), file=sys.stderr, flush=True)
 
 
 def print_error(text: str) -> None:
@@ -137,7 +154,8 @@ def percent(value: object) -> str:
 def progress() -> Iterator[OnProgress]:
     """Show a progress bar on standard error; yield the callback that updates it.
 
-    With LAMA_PROGRESS=json, print each report as a line of JSON instead, for the web app's jobs.
+    Outside a terminal, print only what is waited for, once. With LAMA_PROGRESS=json, print each
+    report as a line of JSON instead, for the web app's jobs.
     """
     if _is_json():
         yield _report
@@ -145,6 +163,7 @@ def progress() -> Iterator[OnProgress]:
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
     pace = Pace()
     console = Console(stderr=True)
+    told: set[str] = set()
     # Outside a terminal, a transient bar would leave an empty line.
     with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=None, visible=False)
@@ -153,11 +172,14 @@ def progress() -> Iterator[OnProgress]:
             if step.result is not None:
                 return
             pace.see(step)
+            if step.is_wait and not console.is_terminal and step.stage not in told:
+                told.add(step.stage)
+                print_note(f"{step.stage}.")
             if step.total is None:
                 bar.tasks[0].total = None
             bar.update(
                 task,
-                description=describe(step, pace),
+                description=printable(" ".join(describe(step, pace).split())),
                 completed=step.done,
                 total=step.total,
                 visible=True,
@@ -178,4 +200,4 @@ def _is_json() -> bool:
 
 
 def _emit(key: str, value: object) -> None:
-    print(json.dumps({key: value}, ensure_ascii=False), file=sys.stderr, flush=True)
+    print(printable(json.dumps({key: value}, ensure_ascii=False)), file=sys.stderr, flush=True)

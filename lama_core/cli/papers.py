@@ -8,9 +8,9 @@ from lama_core.cli import commands, output
 def print_reproduced(paper: ReproducedPaper) -> None:
     """Print each table, then the unavailable items with the commands that fetch them."""
     found = paper.found
-    print(found.citation)
+    output.print_line(found.citation)
     for note in found.notes:
-        print(note)
+        output.print_line(note)
     for table in found.tables:
         _print_reproduced(table)
     if found.absent:
@@ -18,7 +18,7 @@ def print_reproduced(paper: ReproducedPaper) -> None:
             ("unavailable", "reason", "command that fetches it"),
             [(absent.what, absent.reason, absent.command) for absent in found.absent],
         )
-    print(f"Report with charts: {paper.html}")
+    output.print_line(f"Report with charts: {paper.html}")
 
 
 def _print_reproduced(table: ReproducedTable) -> None:
@@ -26,7 +26,7 @@ def _print_reproduced(table: ReproducedTable) -> None:
     remarks, which = table.remarks()
     title = f"\n{table.name}: {table.title} ({table.about})"
     if not table.made.rows:
-        print(f"{title}\nNo row of this table is available here.")
+        output.print_line(f"{title}\nNo row of this table is available here.")
     else:
         output.print_table(
             (
@@ -55,9 +55,9 @@ def _print_reproduced(table: ReproducedTable) -> None:
             title=title,
         )
     for note in table.made.notes:
-        print(note)
+        output.print_line(note)
     for number, remark in enumerate(remarks, start=1):
-        print(f"[{number}] {remark}")
+        output.print_line(f"[{number}] {remark}")
 
 
 reproduce = commands.make(api.reproduce, print_reproduced, "reproduce petroni2019 --table table2")

@@ -62,7 +62,7 @@ def print_selected(result: StudyResult) -> None:
             f"{len(study.train):,} training and {len(study.test):,} test facts, P@1 in percent, "
             f"{study.ranking} ranking",
         )
-        print()
+        output.print_line()
 
 
 def print_study(result: StudyResult) -> None:
@@ -121,12 +121,12 @@ def print_analysis(analysis: StudyAnalysis) -> None:
     for (name, kind), values in found["curves"].items():
         shown = [k for k in (1, 2, 3, 5, 10, 20, 29) if k <= len(values)]
         curve = ", ".join(f"{k}: {percent(values[k - 1])}" for k in shown)
-        print(f"Top-K of {name}, {kind}: {curve}")
+        output.print_line(f"Top-K of {name}, {kind}: {curve}")
     if "patterns" in found:
         _print_patterns(found["patterns"], analysis.request.combination)
     if rows := found.get("transfer"):
         own, foreign = (sum(row[name] for row in rows) / len(rows) for name in ("own", "other"))
-        print(
+        output.print_line(
             f"P@1 with prompt weights of the study's model {percent(own)}, of the other study's "
             f"model {percent(foreign)}"
         )

@@ -34,7 +34,7 @@ def runs_json(runs: "Runs") -> object:
 def print_view(shown: Shown[Any, Any]) -> None:
     """Print the conclusion, tables, lines and notes of a view."""
     if shown.conclusion:
-        print(f"{shown.conclusion}\n")
+        output.print_line(f"{shown.conclusion}\n")
     output.print_parts(shown.view.tables(shown))
     for note in shown.view.notes(shown):
         output.print_note(note)

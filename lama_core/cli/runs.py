@@ -60,9 +60,11 @@ def print_effects(runs: TraceRuns) -> None:
             title=f"{model}, {relation}: mean effect on the object's probability, "
             f"{max(one.n for one in chosen):,} facts (95 % interval)",
         )
-        print()
+        output.print_line()
     if not runs.effects:
-        print("No fact is traced: no object is a model's first answer. Choose other facts.")
+        output.print_line(
+            "No fact is traced: no object is a model's first answer. Choose other facts."
+        )
 
 
 def _effect(one: RoleEffect | None) -> str:
@@ -104,7 +106,9 @@ def rename(
 ) -> None:
     """Change the title of a run that isn't bundled; its name and numbers stay the same."""
     info = api.rename_run(run, title)
-    print(f"{info.id}: {f'new title {info.label!r}' if info.title else 'title removed'}")
+    output.print_line(
+        f"{info.id}: {f'new title {info.label!r}' if info.title else 'title removed'}"
+    )
 
 
 def delete(run: Name, /, *, yes: commands.Yes = False) -> None:
@@ -112,7 +116,7 @@ def delete(run: Name, /, *, yes: commands.Yes = False) -> None:
     size = output.size(folder_bytes(api.own_folder(run)))
     if not yes:
         raise UserError(f"This permanently deletes {run} ({size}). Pass --yes to confirm.")
-    print(f"Deleted {run} and freed {output.size(api.delete_run(run))}")
+    output.print_line(f"Deleted {run} and freed {output.size(api.delete_run(run))}")
 
 
 list_runs = commands.make(api.list_runs, print_list, "runs list --json")
@@ -129,7 +133,7 @@ def print_imported(imported: ImportedRuns) -> None:
     for row in imported.to_json():
         p_at_1 = "" if row["p_at_1"] is None else f", P@1 {fixed(100 * row['p_at_1'], 1)} %"
         done = "Saved" if imported.saved else "Not saved (--dry-run)"
-        print(f"{done}: {row['run']}{p_at_1}")
+        output.print_line(f"{done}: {row['run']}{p_at_1}")
 
 
 import_run = commands.make(
@@ -144,7 +148,7 @@ runs.command(import_run)
 def print_exported(exported: ExportedRun) -> None:
     """Print what was written."""
     excluded = f"; {exported.n_excluded:,} excluded rows left out" * bool(exported.n_excluded)
-    print(f"{exported.folder}: {counted(exported.n, 'row')}{excluded}")
+    output.print_line(f"{exported.folder}: {counted(exported.n, 'row')}{excluded}")
 
 
 export_run = commands.make(

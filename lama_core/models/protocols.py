@@ -339,7 +339,7 @@ class GeneratedText:
 
     Attributes:
         text: The answer, without a line break.
-        tokens: The generated tokens as they are shown, without the one that ended the text.
+        tokens: The answer's tokens as they are shown, without special tokens.
         log_probs: float32 [token], natural log, over the model's whole vocabulary; NaN where
             a server returns none.
         in_time: False if the text is incomplete because a time limit ended it.
@@ -348,6 +348,7 @@ class GeneratedText:
         made: When a server gave the answer, such as `2026-11-25 09:30` (UTC); empty for a local
             model.
         is_stored: Whether the answer was stored by an earlier request.
+        mark: The mark before the answer, such as `<think>`; empty if there is none.
     """
 
     text: str
@@ -357,6 +358,7 @@ class GeneratedText:
     ending: Ending = "whole"
     made: str = ""
     is_stored: bool = False
+    mark: str = ""
 
     @property
     def is_incomplete(self) -> bool:

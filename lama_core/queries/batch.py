@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
+from lama_core.errors import UserError
 from lama_core.files import read_file as read_bytes
 from lama_core.files import user_path
 from lama_core.models.protocols import Context
@@ -45,6 +46,17 @@ class ManyRequest(shared_fields.ClozeSettings, command="batch", python="batch"):
         BatchForm, option("Form of the file. auto: recognised by its content, not by its name.")
     ] = "auto"
     renormalise: shared_fields.Renormalise = False
+
+    def check(self) -> None:
+        """Raise UserError if the file is a list of sentences, or another field is invalid."""
+        given: object = self.file
+        if isinstance(given, list | tuple):
+            raise UserError(
+                "lama.batch takes a file or a table, not a list. For a list of sentences with a "
+                "blank, call lama.batch(pandas.Series(sentences)); for whole sentences, "
+                "lama.sentences(sentences)."
+            )
+        super().check()
 
 
 @dataclass(frozen=True, slots=True)

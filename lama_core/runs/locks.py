@@ -7,7 +7,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from lama_core.errors import UserError, reason_of
-from lama_core.files import clear_leftovers
+from lama_core.files import clear_leftovers, hold_lock
 from lama_core.paths import data_dir
 
 
@@ -16,20 +16,16 @@ def locked(run_ids: Sequence[str], folder: Path) -> Iterator[None]:
     """Hold the lock of each run, or raise UserError if another process holds one."""
     with ExitStack() as held:
         for run_id in run_ids:
-            lock = FileLock(_lock_file(run_id, folder))
+            lock = _lock_file(run_id, folder)
             try:
                 folder.mkdir(parents=True, exist_ok=True)
-                held.enter_context(lock.acquire(timeout=0))
-            except Timeout as error:
-                raise UserError(
-                    f"Another process is writing the run {run_id}. Wait for it or stop it."
-                ) from error
+                held.enter_context(hold_lock(lock, f"is writing the run {run_id}", seconds=0))
             except OSError as error:
                 raise UserError(
                     f"{folder}: runs can't be written here: {reason_of(error)}."
                 ) from error
             # Delete the file before releasing the lock, so that no process locks a deleted file.
-            held.callback(Path(lock.lock_file).unlink, missing_ok=True)
+            held.callback(lock.unlink, missing_ok=True)
         yield
 
 

@@ -18,7 +18,7 @@ from lama_core.candidates.columns import Candidates
 from lama_core.models import devices
 from lama_core.models.cache import CACHE, CachedModel, Precision, load_model
 from lama_core.models.sources.catalog import find_model
-from lama_core.progress import OnProgress, ignore
+from lama_core.progress import OnProgress, ignore, reporting
 from lama_core.queries.blank_answers import extended_words
 from lama_core.queries.kind import NO_CANDIDATES, Asked, Calls
 from lama_core.queue import PASSES, LoadQueue, nothing
@@ -158,7 +158,8 @@ def answer(
     calls = Calls(load_page_limits(), on_progress, on_first)
     kind = kind_of(request)
     kind.check_model(model)
-    return kind.answer(model, Asked(request, shared, candidates), calls)
+    with reporting(on_progress):
+        return kind.answer(model, Asked(request, shared, candidates), calls)
 
 
 def complete_words(

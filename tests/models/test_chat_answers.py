@@ -4,12 +4,15 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 from asking import ask_loaded
 from completions_server import NAME, Server, serve
+from hypothesis import given
+from hypothesis import strategies as st
 from probe_fakes import write_dataset
 
 from lama_core.downloads.retry import Patience
@@ -44,28 +47,127 @@ def choice(content: Any, ending: str = "stop", **fields: Any) -> Choice:
     return lambda _: {"message": {"content": content, **fields}, "finish_reason": ending}
 
 
+# Forms of a block: how a mark of this name opens and closes it.
+FORMS: dict[str, tuple[str, str]] = {
+    "xml": ("<{}>", "</{}>"),
+    "with attributes": ('<{} type="x" done="true">', "</{}>"),
+    "square": ("[{}]", "[/{}]"),
+    "bars": ("<|{}>", "<{}|>"),
+    "start and end": ("<|start_{}|>", "<|end_{}|>"),
+    "begin of and end of": ("<|begin_of_{}|>", "<|end_of_{}|>"),
+    "words after": ("<|{}_start|>", "<|{}_end|>"),
+    "prefix and suffix": ("<|{}_prefix|>", "<|{}_suffix|>"),
+    "wide": ("<｜{}▁begin｜>", "<｜{}▁end｜>"),
+    "triangles": ("◁{}▷", "◁/{}▷"),
+    "channel": ("<|channel>{}\n", "<channel|>"),
+    "harmony": ("<|channel|>{}<|message|>", "<|end|>"),
+}
+REASONING = (
+    "Maybe Lyon?",
+    "\nMaybe Lyon?\nOr <answer>Nice</answer>?\n\n",
+    "a < b, [1] and <b>",
+    "",
+)
+
+
+def written(form: str, name: str, text: str) -> str:
+    opens, closes = FORMS[form]
+    return f"{opens.format(name)}{text}{closes.format(name)}"
+
+
+def answer_in(text: str) -> str:
+    found = find_answer(text)
+    return text[found.start : found.end].strip()
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ["think", "THOUGHT", "Pondering", "inner_monologue"])
+def test_a_block_of_any_name_and_form_is_not_the_answer(form: str, name: str) -> None:
+    for text, between in product(REASONING, ("", " ", "\n", "\n\n")):
+        block = written(form, name, text)
+        for after in ("Paris", "Paris\nIt is", "Paris<|im_end|>", "<answer>Paris</answer>"):
+            assert answer_in(f"{block}{between}{after}") == "Paris", (block, after)
+        assert answer_in(f"{between}{block}{block}Paris") == "Paris"
+        assert answer_in(block) == ""
+    cut = written(form, name, "Maybe").partition("Maybe")[0] + "Maybe\nLyon"
+    found = find_answer(cut)
+    assert found.in_reasoning and found.start == found.end == len(cut)
+    assert find_answer(f"{cut}<|end|>" if form == "harmony" else cut).has_reasoning
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form not in ("channel", "harmony")])
+@pytest.mark.parametrize("name", ["answer", "FINAL_ANSWER", "Response", "solution"])
+def test_an_answers_marks_are_not_part_of_it(form: str, name: str) -> None:
+    opens, closes = (mark.format(name) for mark in FORMS[form])
+    for text in (f"{opens}Paris{closes}", f"{opens}\nParis\n{closes}", f"{opens}\nParis"):
+        assert answer_in(text) == "Paris", text
+        assert answer_in(f"<think>Lyon?</think>\n{text}") == "Paris", text
+        assert answer_in(f"Hm. Lyon?\nWell.\n</think>\n{text}") == "Paris", text
+    assert find_answer(opens).in_reasoning is False and answer_in(opens) == ""
+
+
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
         ("Paris", "Paris"),
-        (" Paris\nIt is", " Paris"),
-        ("\n\n Paris\nIt is", " Paris"),
+        (" Paris\nIt is", "Paris"),
         (" \n\t\nParis", "Paris"),
-        ("<think>\nHm.\n</think>\n\nParis\n", "Paris"),
-        ("\n<think></think>Paris", "Paris"),
         ("Hm.\nWell.\n</think>\n\nParis", "Paris"),
-        ("<think>a</think><think>b</think>Paris", "Paris"),
-        ("[THINK]Hm.[/THINK]Paris", "Paris"),
-        ("<|channel|>analysis<|message|>Hm.<|end|><|channel|>final<|message|>Paris", "Paris"),
-        ("<think>\nHm.\nParis", ""),
+        ("Maybe Lyon?<channel|>Paris", "Paris"),
+        ("Okay.\n<think>Lyon?</think>\nParis", "Paris"),
         ("", ""),
         ("\n\n", ""),
+        # marks of turns
+        ("<|im_start|>assistant\nParis<|im_end|>\n<|im_start|>user\nAnd?", "Paris"),
+        ("<start_of_turn>model\nParis<end_of_turn>", "Paris"),
+        ("<|start_header_id|>assistant<|end_header_id|>\n\nParis<|eot_id|>", "Paris"),
+        ("<|turn>model\n<|channel>thought\nLyon?\n<channel|>Paris<turn|>", "Paris"),
+        ("<｜Assistant｜>Paris<｜end▁of▁sentence｜>", "Paris"),
+        ("<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>Paris<|END_OF_TURN_TOKEN|>", "Paris"),
+        ("<s> [INST]\nParis</s>", "Paris"),
+        ("[/INST] Paris<|endoftext|>", "Paris"),
+        # harmony
+        ("<|channel|>final<|message|>Paris<|return|>", "Paris"),
+        ("<|channel|>analysis<|message|>Hm.<|start|>assistant<|channel|>final<|message|>Paris",
+         "Paris"),
+        ("analysisWe need Lyon.assistantfinalParis", "Paris"),
+        # without a closing mark
+        ("[Reasoning]\nMaybe Lyon?\n[Answer]\nParis", "Paris"),
+        ("My steps:\nLyon\n[BEGIN FINAL RESPONSE]\nParis\n[END FINAL RESPONSE]", "Paris"),
+        # other texts
+        ("<b>Paris</b> is the capital", "<b>Paris</b> is the capital"),
+        ("<strong>Paris</strong>, I think", "<strong>Paris</strong>, I think"),
+        ("<br>\nParis", "Paris"),
+        ("Use <title> and </title>.", "Use <title> and </title>."),
+        ("The <foo>x</foo> of it", "The <foo>x</foo> of it"),
+        ("[Paris] or [Lyon]", "[Paris] or [Lyon]"),
+        ("[B] Paris", "[B] Paris"),
+        ("a < b and c > d", "a < b and c > d"),
+        ("See <https://example.org/a>", "See <https://example.org/a>"),
+        ("analysis of it", "analysis of it"),
     ],
-)
-def test_an_answer_is_the_first_line_with_text_after_the_reasoning(text: str, answer: str) -> None:
+)  # fmt: skip
+def test_an_answer_is_the_first_line_with_text_that_is_not_a_mark(text: str, answer: str) -> None:
+    assert answer_in(text) == answer
+
+
+@given(st.lists(st.sampled_from(sorted({
+    mark.format(name) for pair in FORMS.values() for mark in pair for name in ("think", "answer")
+} | {"\n", " ", "Paris", "<b>", "</b>", "[A]", "<s>", "</s>", "<|im_end|>", "assistant"})),
+    max_size=8))  # fmt: skip
+def test_any_text_has_an_answer_of_one_line(pieces: list[str]) -> None:
+    text = "".join(pieces)
     found = find_answer(text)
-    assert text[found.start : found.end].rstrip("\n") == answer
-    assert found.in_reasoning == (text.startswith("<think>") and "</think>" not in text)
+    assert 0 <= found.start <= found.end <= len(text)
+    assert "\n" not in text[found.start : found.end].strip("\n")
+    if found.is_whole:  # what comes later doesn't change the answer of a model that stops here
+        longer = find_answer(f"{text}\nLyon")
+        assert (longer.start, longer.end) == (found.start, found.end)
+
+
+@pytest.mark.parametrize("piece", ["<x>\n", "[aa]", '<a="', "<|channel|>", "<", "<a b='c' "])
+def test_a_hostile_text_is_read_in_linear_time(piece: str) -> None:
+    assert find_answer(piece * 20_000).start >= 0  # quadratic: a minute
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,9 @@ BROKEN = {
     " \n\t ": "empty",
     "{# all of it is a comment #}": "empty",
     "{% if false %}{{ messages }}{% endif %}": "empty",
+    # no text
+    "{{ '\\ud800' }}": "half of a character",
+    "{{ messages[0]['content'] }}{{ '\\udfff' }}": "half of a character",
     # too much; LOOP is tried below, when its model is added
     "{% for a in range(100000) %}{% set b = (a ~ 'x') * 10000000 %}{% endfor %}": "takes more than",
     "{{ 'a' * 10 ** 10 }}": "GB of memory",

@@ -1,5 +1,6 @@
 """Generated texts are those of `transformers.generate`, token by token, for each prompt alone."""
 
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -7,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny_models import CAUSAL, MASKED, SEQ2SEQ, open_family
+from tiny_models import CAUSAL, MASKED, SEQ2SEQ, open_family, tiny_tokenizer
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 from lama_core.errors import ControlTokenError, UserError, WindowError
 from lama_core.models import generators
 from lama_core.models.cache import load_model
 from lama_core.models.hf.continuation import shared_prefixes
-from lama_core.models.hf.generation import generate, prompt_ids
+from lama_core.models.hf.generation import _Reader, _special_ids, generate, prompt_ids
 from lama_core.models.protocols import Chat, GeneratedText, Message
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import locate
@@ -63,9 +64,12 @@ def alone(model: Any, prompt: str | Chat, folder: Path) -> tuple[str | None, lis
     kept = next((at for at, token in enumerate(tokens.tolist()) if token in ends), len(tokens))
     best = [row[0].float().topk(2).values.tolist() for row in found.logits]
     tie = next((at for at, (first, second) in enumerate(best) if first - second < TIE), None)
+    special = set(model.tokenizer.all_special_ids)
+    plain = [at for at, token in enumerate(tokens.tolist()) if token not in special]
     if tie is not None and tie <= kept:
-        return None, log_probs[:tie]
-    return model.tokenizer.decode(tokens[:kept]).partition("\n")[0], log_probs
+        return None, [log_probs[at] for at in plain if at < tie]
+    text = model.tokenizer.decode(tokens[:kept], skip_special_tokens=True)
+    return text.partition("\n")[0], [log_probs[at] for at in plain]
 
 
 def check_text(
@@ -148,6 +152,55 @@ def test_a_chat_goes_through_the_template(tmp_path: Path) -> None:
     assert prompt_ids(model, chat) == prompt_ids(model, plain)
     (first,), (second,) = generate(model, [chat], 5), generate(model, [plain], 5)
     assert first.text == second.text
+
+
+@pytest.mark.parametrize("family", [*CAUSAL, *SEQ2SEQ])
+def test_special_tokens_anywhere_are_left_out_as_in_transformers(family: str) -> None:
+    tokenizer = tiny_tokenizer(family)
+    special = _special_ids(tokenizer)
+    words = tokenizer("Paris is in France", add_special_tokens=False)["input_ids"]
+    reader = _Reader(tokenizer, special, words, is_chat=False)
+    draw = np.random.default_rng(1)
+    for _ in range(20):
+        ids = list(words)
+        for token in draw.choice(sorted(special), 3):
+            ids.insert(int(draw.integers(len(ids) + 1)), int(token))
+        text, found = reader.read(ids)
+        assert text == tokenizer.decode(ids, skip_special_tokens=True)
+        assert text[found.start : found.end] == text
+        answer = reader.answer(ids, [0.0] * len(ids), 99, in_time=True)
+        assert answer.text == text and len(answer.tokens) == len(words)
+
+
+def read(template: str, text: str, *, is_chat: bool = True) -> GeneratedText:
+    """The answer in a text of a model with this chat template, and with marks as special tokens."""
+    tokenizer = deepcopy(tiny_tokenizer("smollm2"))
+    marks = ["<|im_end|>", "<|channel>", "<channel|>", "[THINK]", "[/THINK]"]
+    tokenizer.add_special_tokens({"additional_special_tokens": marks})
+    tokenizer.chat_template = template
+    ids, prompt = (tokenizer(part, add_special_tokens=False)["input_ids"] for part in
+                   (text, template))  # fmt: skip
+    reader = _Reader(tokenizer, _special_ids(tokenizer), prompt, is_chat=is_chat)
+    return reader.answer(ids, [0.0] * len(ids), 99, in_time=True)
+
+
+def test_special_tokens_of_a_chat_are_marks() -> None:
+    found = read("<|im_end|>", "Paris<|im_end|>\nuser")
+    assert (found.text, "".join(found.tokens), found.ending) == ("Paris", "Paris", "whole")
+    found = read("<|channel> assistant:", "<|channel>thought\nLyon?\n<channel|>Paris")
+    assert (found.text, found.mark) == ("Paris", "<|channel>thought")
+    assert "".join(found.tokens) == "Paris"
+    assert read("", "[THINK]Lyon?\nHm[/THINK]Paris").text == "Paris"
+    assert read("", "[THINK]Lyon?\nHm").ending == "in reasoning"
+    assert read("", "Paris<|im_end|> is", is_chat=False).text == "Paris is"
+
+
+def test_a_block_that_the_template_opens_is_not_the_answer() -> None:
+    template = "user: {{ x }} </think> assistant: <think>\n"
+    assert read(template, "Lyon?\nHm").ending == "in reasoning"
+    assert read(template, "Lyon?\n</think>\n\nParis\nIt is").text == "Paris"
+    assert read("assistant: <think>\n", "Paris\nIt is").text == "Paris", "nothing closes it"
+    assert read("[/THINK] [THINK]", "Lyon?\nHm[/THINK]Paris").text == "Paris"
 
 
 def test_a_control_token_in_a_question_is_refused(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Rooms of class polls: who may answer, how often, for how long, and who sees the answers."""
 
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -138,6 +139,21 @@ def test_an_address_tries_few_wrong_codes_a_minute(polls: Rooms, clock: Clock) -
     assert polls.find(room.code, "10.0.0.2") is room
     clock.now = 60
     assert polls.find(room.code, "10.0.0.1") is room
+
+
+def test_wrong_codes_of_others_lock_out_nobody_of_the_room(polls: Rooms) -> None:
+    room, other = (polls.open(QUESTION, "") for _ in range(2))
+    me, stranger = room.join("", "10.0.0.1"), other.join("", "10.0.0.1")
+    for _ in range(2 * rooms.MAX_WRONG_CODES):
+        with suppress(UserError):
+            polls.find("?", "10.0.0.1")
+    assert polls.find(room.code, "10.0.0.1", participant=me) is room
+    assert polls.find(room.code.lower(), "10.0.0.1", secret=room.secret) is room
+    room.answer(me, "Paris")
+    assert room.answer_of(me) == "Paris"
+    for wrong in ({}, {"participant": stranger}, {"secret": other.secret}, {"participant": "x"}):
+        with pytest.raises(UserError, match="Too many wrong room codes"):
+            polls.find(room.code, "10.0.0.1", **wrong)
 
 
 def test_no_address_is_kept(polls: Rooms) -> None:

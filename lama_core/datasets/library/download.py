@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from filelock import FileLock, Timeout
-
 from lama_core import paths
 from lama_core.datasets import formats, user_table, variants
 from lama_core.datasets.dataset import AnyDataset
@@ -18,7 +16,7 @@ from lama_core.datasets.library import derived, installed, published
 from lama_core.datasets.table_file import GZIP, SUFFIXES
 from lama_core.downloads import archive
 from lama_core.errors import UserError, reason_of
-from lama_core.files import copy_file, replace_folder, user_path, work_folder
+from lama_core.files import copy_file, hold_lock, replace_folder, user_path, work_folder
 from lama_core.progress import OnProgress, Progress, ignore
 from lama_core.requests import Request, argument, option
 
@@ -283,12 +281,8 @@ def _download_lock(name: str) -> Iterator[None]:
     folder = downloads_dir(name)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / ".lock", timeout=0):
+        with hold_lock(folder / ".lock", f"is downloading {name}", seconds=0):
             yield
-    except Timeout:
-        raise UserError(
-            f"{name} is being downloaded by another command or page: wait until it is done"
-        ) from None
     except OSError as error:
         raise UserError(f"can't download {name} to {folder}: {reason_of(error)}") from error
 

@@ -4,25 +4,28 @@ A prompt is a plain text, or messages that the tokenizer's chat template makes o
 models read several prompts together, padded on the left; the beginnings that prompts share (the
 examples of a relation) are computed once, and a finished text leaves the batch. Encoder-decoder
 models read the prompt with their encoder. The result is that of `transformers.generate` with
-`do_sample=False` on each prompt alone, except for rounding: of two tokens with almost the same
-probability, the batch can decide which one is chosen.
+`do_sample=False` on each prompt alone, decoded with `skip_special_tokens`, except for rounding: of
+two tokens with almost the same probability, the batch can decide which one is chosen.
 """
 
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 
 from lama_core.errors import ControlTokenError, UserError
-from lama_core.models.answers import find_answer
+from lama_core.models.answers import FoundAnswer, find_answer, is_paired, opened_block
 from lama_core.models.devices import to_cpu
-from lama_core.models.hf.chat_templates import render_chat
+from lama_core.models.hf.chat_templates import render_chat, stored_template
 from lama_core.models.hf.continuation import CausalBatch, batches_to_continue
 from lama_core.models.hf.self_checks import find_lookback
 from lama_core.models.protocols import Chat, Ending, GeneratedText
+
+LONGEST_MARK = 16  # tokens
 
 
 def generate(
@@ -47,8 +50,12 @@ def generate(
     shares = _can_share(model, rows, max_tokens)
     # Each distinct prompt is continued once; sorted, prompts with the same beginning share a batch.
     different = sorted(set(map(tuple, rows)))
+    chats = {
+        tuple(ids) for ids, prompt in zip(rows, prompts, strict=True) if not isinstance(prompt, str)
+    }
     if not shares:
         different.sort(key=len, reverse=True)
+    special = _special_ids(model.tokenizer)
     found: dict[tuple[int, ...], GeneratedText] = {}
     for some in batches_to_continue(model, different, max_tokens):
         batch = (
@@ -56,7 +63,8 @@ def generate(
             if model.kind == "seq2seq"
             else CausalBatch(model, some, shares=shares)
         )
-        found |= zip(some, _greedy(model, batch, max_tokens, until), strict=True)
+        readers = [_Reader(model.tokenizer, special, ids, is_chat=ids in chats) for ids in some]
+        found |= zip(some, _greedy(model, batch, readers, max_tokens, until), strict=True)
     return [found[tuple(ids)] for ids in rows]
 
 
@@ -105,7 +113,11 @@ def prompt_ids(model: Any, prompt: str | Chat) -> list[int]:
 
 
 def _greedy(
-    model: Any, batch: "CausalBatch | _Seq2SeqBatch", max_tokens: int, until: float
+    model: Any,
+    batch: "CausalBatch | _Seq2SeqBatch",
+    readers: Sequence["_Reader"],
+    max_tokens: int,
+    until: float,
 ) -> list[GeneratedText]:
     """Generate until every text of the batch has ended, or the time is over."""
     ends = _end_tokens(model)
@@ -124,7 +136,7 @@ def _greedy(
                 continue
             ids[number].append(tokens[place])
             log_probs[number].append(values[place])
-            if not find_answer(model.tokenizer.decode(ids[number])).is_whole:
+            if not readers[number].read(ids[number])[1].is_whole:
                 kept.append(place)
         running = [running[place] for place in kept]
         if not kept or step + 1 == max_tokens:
@@ -134,35 +146,101 @@ def _greedy(
             break
         logits = batch.next(tokens, kept)
     return [
-        _text_of(model, *one, max_tokens, in_time=number not in running)
-        for number, one in enumerate(zip(ids, log_probs, strict=True))
+        reader.answer(ids[number], log_probs[number], max_tokens, in_time=number not in running)
+        for number, reader in enumerate(readers)
     ]
 
 
-def _text_of(
-    model: Any, ids: list[int], log_probs: list[float], max_tokens: int, *, in_time: bool
-) -> GeneratedText:
-    """Return the answer in a generated text, and the answer's tokens."""
-    decode = model.tokenizer.decode
-    text = decode(ids)
-    found = find_answer(text)
-    ending: Ending = "whole"
-    if found.in_reasoning:
-        ending = "in reasoning"
-    elif len(ids) == max_tokens and not found.is_whole:
-        ending = "cut"
-    first, end = 0, len(ids)
-    while found.is_whole and end and decode(ids[: end - 1]).startswith(text[: found.end]):
-        end -= 1  # this token has no text before the line break
-    while found.start and first < end and len(decode(ids[: first + 1])) <= found.start:
-        first += 1  # this token has no text after the reasoning and the empty lines
-    return GeneratedText(
-        text[found.start : found.end],
-        tuple(decode([one]) for one in ids[first:end]),
-        np.array(log_probs[first:end], np.float32),
-        in_time,
-        ending,
-    )
+def _special_ids(tokenizer: Any) -> frozenset[int]:
+    """Return the tokens that transformers omits from a text with `skip_special_tokens`."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    added = backend.get_added_tokens_decoder() if backend is not None else {}
+    more = (number for number, token in added.items() if token.special)
+    return frozenset((*tokenizer.all_special_ids, *more))
+
+
+class _Reader:
+    """Finds the answer to one prompt in the tokens that a model adds to it.
+
+    Special tokens aren't part of a text. Those that a chat template uses, and those that open or
+    close a block, are read as marks.
+    """
+
+    def __init__(
+        self, tokenizer: Any, special: frozenset[int], prompt: Sequence[int], *, is_chat: bool
+    ) -> None:
+        self.tokenizer, self.special, self.is_chat = tokenizer, special, is_chat
+        end = tokenizer.decode(prompt[-LONGEST_MARK:]) if is_chat else ""
+        self.opened = opened_block(end, self._is_known)
+
+    def _is_known(self, mark: str) -> bool:
+        """Return whether the chat template or the vocabulary has a mark."""
+        template = str(stored_template(self.tokenizer))
+        return mark in template or mark in self.tokenizer.get_vocab()
+
+    def _mark_of(self, token: int) -> str:
+        """Return the text of a special token that is read as a mark; else ""."""
+        text = str(self.tokenizer.decode([token])) if self.is_chat else ""
+        is_used = text in str(stored_template(self.tokenizer))
+        return text if is_used or is_paired(text, self._is_known) else ""
+
+    def read(self, ids: Sequence[int]) -> tuple[str, FoundAnswer]:
+        """Return the text of generated tokens without special ones, and where its answer is."""
+        decode, plain = self.tokenizer.decode, list(ids)
+        if self.special.isdisjoint(plain):
+            text = decode(plain)
+            return text, self._find(text, ())
+        plain = [token for token in ids if token not in self.special]
+        text = decode(plain)
+        marked, n_plain = "", 0  # the text with special tokens
+        marks: list[tuple[int, int]] = []  # where these are in it
+        for token in ids:
+            if token not in self.special:
+                n_plain += 1
+                continue
+            shown = sum(end - start for start, end in marks)
+            marked += text[len(marked) - shown : len(decode(plain[:n_plain]))]
+            marks.append((len(marked), len(marked) + len(mark := self._mark_of(token))))
+            marked += mark
+        marked += text[len(marked) - sum(end - start for start, end in marks) :]
+        return text, self._find(marked, marks)
+
+    def _find(self, marked: str, marks: Sequence[tuple[int, int]]) -> FoundAnswer:
+        """Return where the answer is in the text without its marks."""
+        found = find_answer(self.opened + marked)
+
+        def place(at: int) -> int:
+            at = max(0, at - len(self.opened))
+            return at - sum(min(at, end) - start for start, end in marks if start < at)
+
+        return replace(found, start=place(found.start), end=place(found.end))
+
+    def answer(
+        self, ids: list[int], log_probs: list[float], max_tokens: int, *, in_time: bool
+    ) -> GeneratedText:
+        """Return the answer in a generated text, and the answer's tokens."""
+        decode = self.tokenizer.decode
+        text, found = self.read(ids)
+        ending: Ending = "whole"
+        if found.in_reasoning:
+            ending = "in reasoning"
+        elif len(ids) == max_tokens and not found.is_whole:
+            ending = "cut"
+        kept = [number for number, token in enumerate(ids) if token not in self.special]
+        plain = [ids[number] for number in kept]
+        first, end = 0, len(plain)
+        while found.is_whole and end and decode(plain[: end - 1]).startswith(text[: found.end]):
+            end -= 1  # this token has no text before the line break
+        while found.start and first < end and len(decode(plain[: first + 1])) <= found.start:
+            first += 1  # this token has no text after the reasoning and the empty lines
+        return GeneratedText(
+            text[found.start : found.end],
+            tuple(decode([one]) for one in plain[first:end]),
+            np.array([log_probs[number] for number in kept[first:end]], np.float32),
+            in_time,
+            ending,
+            mark=found.mark,
+        )
 
 
 def _end_tokens(model: Any) -> set[int]:

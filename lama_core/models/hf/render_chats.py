@@ -29,6 +29,8 @@ def render(template: str, messages: list[dict[str, str]], special: dict[str, Any
     text = str(rendered[0][0])
     if not text.strip():
         raise ValueError("it renders an empty text")
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        raise ValueError("it renders half of a character (a lone surrogate)")
     if len(text) > LONGEST:
         raise ValueError(f"it renders {len(text):,} characters; the limit is {LONGEST:,}")
     return text

@@ -29,7 +29,14 @@ from lama_core.files import read_file, write_text_atomically
 from lama_core.models.answers import FoundAnswer, find_answer
 from lama_core.models.protocols import Chat, Ending, GeneratedText
 from lama_core.models.server.addresses import check_gives_scores, read_address
-from lama_core.models.server.completions import Completions, RequestRefused
+from lama_core.models.server.completions import (
+    BROKEN,
+    SURROGATE,
+    UNREADABLE,
+    Completions,
+    RequestRefused,
+    message_of,
+)
 from lama_core.models.server.served import ServedModel
 from lama_core.paths import cache_dir
 
@@ -131,7 +138,8 @@ class ChatModel(ServedModel):
                 path.unlink(missing_ok=True)  # damaged: requested again below
         answer = self._ask(body)
         values = [value if math.isfinite(value) else None for value in answer.log_probs.tolist()]
-        stored = {name: getattr(answer, name) for name in ("text", "tokens", "ending", "made")}
+        fields = ("text", "tokens", "ending", "made", "mark")
+        stored = {name: getattr(answer, name) for name in fields}
         write_text_atomically(path, json.dumps({**stored, "log_probs": values}))
         return answer
 
@@ -170,19 +178,24 @@ class ChatModel(ServedModel):
         answer = self._post(body, n_more)
         try:
             choice = answer["choices"][0]
-            message = choice["message"]
+            message = choice.get("message")
+            if message is None and choice.get("error"):
+                said = message_of(json.dumps(choice, ensure_ascii=False).encode(errors="replace"))
+                raise UserError(f"The server {self._server.address.url} gave no answer: {said}.")
             text, has_reasoning = _content(message)
             used = ((answer.get("usage") or {}).get("completion_tokens_details") or {}).get(
                 "reasoning_tokens"
             )
-            given = (choice.get("logprobs") or {}).get("content") or []
-            tokens = [(str(one["token"]), float(one["logprob"])) for one in given]
             reason = choice.get("finish_reason")
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise UserError(
-                f"The server {self._server.address.url} can't be used as a chat server: its "
-                "response has an unexpected format."
-            ) from error
+            call = _call(message)
+        except UNREADABLE as error:
+            raise UserError(self._server.unreadable("as a chat server", answer)) from error
+        if call and not text.strip():
+            raise TextRefusedError(
+                f"it answered with a call of a tool, {call}, instead of a text",
+                "start the server without tools, or choose another model",
+            )
+        tokens = _tokens(choice)
         if reason == "content_filter" and not text.strip():
             raise TextRefusedError("its content filter stopped the answer")
         _check_was_read(body, answer)
@@ -201,6 +214,7 @@ class ChatModel(ServedModel):
             tuple(token for token, _ in kept),
             _log_probs([value if math.isfinite(value) else None for _, value in kept]),
             ending=ending,
+            mark=found.mark,
             made=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M"),
         )
         return answered, has_reasoning, reason == "length"
@@ -244,6 +258,9 @@ def open_chat(reference: str, patience: Patience | None = None) -> ChatModel:
 def _read_answer(path: Path) -> GeneratedText:
     stored = json.loads(read_file(path, ANSWER_BYTES))
     tokens, log_probs = tuple(stored.pop("tokens")), _log_probs(stored.pop("log_probs"))
+    text, found = stored["text"], find_answer(stored["text"])
+    if text[found.start : found.end] != text:
+        raise ValueError("stored by a version that found another answer")
     return GeneratedText(tokens=tokens, log_probs=log_probs, **stored, is_stored=True)
 
 
@@ -268,7 +285,24 @@ def _content(message: Mapping[str, Any]) -> tuple[str, bool]:
         content = message.get("refusal") or ""
     if not isinstance(content, str):
         raise TypeError("the content isn't text")
-    return content, has_reasoning
+    return SURROGATE.sub(BROKEN, content), has_reasoning
+
+
+def _call(message: Mapping[str, Any]) -> str:
+    """Return the tool that a message calls, with its arguments; empty if it calls none."""
+    calls = message.get("tool_calls") or [{"function": message.get("function_call")}]
+    called = calls[0].get("function") or {}
+    words = " ".join(f"{called.get('name', '')} {called.get('arguments', '')}".split())
+    return "".join(char if char.isprintable() else " " for char in words)[:100]
+
+
+def _tokens(choice: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """Return the tokens of a choice with their log-probabilities; [] without them."""
+    try:
+        given = (choice.get("logprobs") or {}).get("content") or []
+        return [(SURROGATE.sub(BROKEN, str(one["token"])), float(one["logprob"])) for one in given]
+    except UNREADABLE:
+        return []
 
 
 def _check_was_read(body: Mapping[str, Any], answer: Mapping[str, Any]) -> None:

@@ -12,10 +12,11 @@ import json
 import math
 import os
 import re
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
@@ -25,12 +26,16 @@ from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
 
 from lama_core.downloads.retry import Patience, TryAgain, passing_faults, retried
-from lama_core.errors import TextRefusedError, UserError
+from lama_core.errors import TextRefusedError, UserError, int_from_env
 from lama_core.models.server.addresses import CHAT, ENDPOINT, ServerAddress
-from lama_core.models.server.refusals import refuses_text
+from lama_core.models.server.refusals import refuses_text, stated_status
+from lama_core.progress import report_wait
 
 KEY = "LAMA_SERVER_KEY"
 THREADS = "LAMA_SERVER_THREADS"
+SECONDS = "LAMA_SERVER_SECONDS"
+N_SECONDS = 300
+SHOWN_AFTER = 3.0  # seconds after which the user sees what is waited for
 N_THREADS = 4
 MAX_THREADS = 64
 MAX_BYTES = 1 << 28  # of a response: enough for 30 tokens with lists of 150,000 tokens each
@@ -39,10 +44,14 @@ LONGEST_WAIT = 30.0
 PRESENT = 120.0  # a date that is fewer seconds from a response is the time of the response
 SPACE = "▁"  # a space, in tokens of servers that send SentencePiece tokens unchanged
 BROKEN = "�"
+SURROGATE = re.compile("[\ud800-\udfff]")  # half of a character, which no text can contain
 LEAST = -1e30  # lower log-probabilities are raised to this
 BYTE = re.compile(r"<0x[0-9A-F]{2}>")  # a byte of a character, as SentencePiece writes it
-PATIENCE = Patience(read=120.0, attempts=5, pause=0.5)
+PATIENCE = Patience(attempts=5, pause=0.5)
 MAX_BEFORE = 2  # maximum number of control tokens that a server puts before a text
+
+# What reading a response of another form raises.
+UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
 
 Done = TypeVar("Done")
 Lists = Mapping[str, float]
@@ -100,9 +109,10 @@ class Completions:
     """Completions of one model; at most LAMA_SERVER_THREADS requests run at once."""
 
     def __init__(self, address: ServerAddress, patience: Patience | None = None) -> None:
-        """Raise UserError if LAMA_SERVER_THREADS or LAMA_SERVER_KEY has an invalid value."""
+        """Raise UserError if an environment variable `LAMA_SERVER_...` has an invalid value."""
         self.address = address
-        self._patience = patience or PATIENCE
+        seconds = float(max(1, int_from_env(SECONDS, N_SECONDS)))
+        self._patience = patience or replace(PATIENCE, read=seconds, whole=seconds)
         self._time = 0.0  # the server's, at its last response, in seconds
         self._prefix: str | None = None  # what stands before the path, once the server has answered
         n_threads = _n_threads()
@@ -118,10 +128,18 @@ class Completions:
         """Return `work(item)` of each item, computed in threads; raise the first failure."""
         futures = [self._pool.submit(work, item) for item in items]
         try:
+            if wait(futures, SHOWN_AFTER, FIRST_EXCEPTION).not_done:
+                self._report_wait()
             return [future.result() for future in futures]
         finally:
             for future in futures:
                 future.cancel()
+
+    def _report_wait(self) -> None:
+        report_wait(
+            f"{self.address.url} to answer ({self.address.model}), at most "
+            f"{self._patience.whole:g} seconds"
+        )
 
     def describe(self) -> dict[str, Any]:
         """Return the server's record of the model; empty if the server doesn't list its models.
@@ -148,7 +166,7 @@ class Completions:
             )
         record = known[self.address.model]
         created = record.get("created")
-        if isinstance(created, int) and abs(created - self._time) < PRESENT:
+        if isinstance(created, int) and abs(created - int(self._time)) < PRESENT:
             return {name: value for name, value in record.items() if name != "created"}
         return record
 
@@ -222,11 +240,19 @@ class Completions:
             lists = [_list(one) for one in given]
             counted = (answer.get("usage") or {}).get("prompt_tokens")
             n_prompt = int(counted) if isinstance(counted, int) and counted > 0 else None
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise UserError(self._unusable("its response has an unexpected format")) from error
+        except UNREADABLE as error:
+            raise UserError(self.unreadable("for completions", answer)) from error
         if not len(tokens) == len(log_probs) == len(lists):
             raise UserError(self._unusable("tokens and log-probabilities differ in number"))
         return tokens, log_probs, lists, n_prompt
+
+    def unreadable(self, use: str, answer: object) -> str:
+        """Return the message for a response of another form. use: Such as `for completions`."""
+        said = message_of(json.dumps(answer, ensure_ascii=False).encode(errors="replace"))
+        return (
+            f"The server {self.address.url} can't be used {use}: its response has an unexpected "
+            f"format: {said}."
+        )
 
     def _unusable(self, what: str) -> str:
         return f"The server {self.address.url} can't be used for completions: {what}."
@@ -258,8 +284,9 @@ class Completions:
         raise refused
 
     def _ask_patiently(self, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
+        until = time.monotonic() + self._patience.whole
         try:
-            return retried(lambda: self._ask_once(path, body), self._patience)
+            return retried(lambda: self._ask_until(until, path, body), self._patience)
         except TryAgain as reason:
             raise UserError(
                 f"The server {self.address.url} doesn't answer ({reason}, "
@@ -267,7 +294,37 @@ class Completions:
                 f"are kept.{self._proxy_note()}"
             ) from reason
 
-    def _ask_once(self, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
+    def _ask_until(self, until: float, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Return the response to one request.
+
+        A timeout of the connection only limits each pause between received bytes, so the request
+        is sent in a thread, which is given up at the time `until`.
+        """
+        done: Future[dict[str, Any]] = Future()
+        opened: list[requests.Response] = []
+
+        def ask() -> None:
+            try:
+                done.set_result(self._ask_once(path, body, opened))
+            except BaseException as error:  # noqa: BLE001 - raised by `result` below
+                done.set_exception(error)
+
+        threading.Thread(target=ask, daemon=True).start()
+        if wait([done], max(0.0, min(SHOWN_AFTER, until - time.monotonic()))).not_done:
+            self._report_wait()
+        if wait([done], max(0.0, until - time.monotonic())).not_done:
+            for response in opened:
+                response.raw.shutdown()  # ends the thread
+            raise UserError(
+                f"The server {self.address.url} hasn't finished its answer after "
+                f"{self._patience.whole:g} seconds: try again later, or raise {SECONDS}."
+            )
+        return done.result()
+
+    def _ask_once(
+        self, path: str, body: Mapping[str, Any] | None, opened: list[requests.Response]
+    ) -> dict[str, Any]:
+        """Return the response to one request; `opened` gets the response that is being read."""
         patience = self._patience
         try:
             with (
@@ -281,44 +338,61 @@ class Completions:
                     allow_redirects=False,  # never send the key to another address
                 ) as response,
             ):
+                opened.append(response)
                 data = self._read(response)
+                opened.clear()
         except (requests.exceptions.RequestException, ValueError) as error:
             kind = type(error).__name__
             raise UserError(
                 f"Request to {self.address.url} failed: {kind}.{self._proxy_note()}"
             ) from error
         self._time = _time_of(response)
-        status = response.status_code
+        status, answer = response.status_code, None
+        if status == 200:
+            answer = self._parsed(response, data)
+            status = stated_status(answer)
         if body is not None and refuses_text(status, data):
-            raise TextRefusedError(f"HTTP {status}: {_message(data)}")
+            raise TextRefusedError(f"HTTP {response.status_code}: {message_of(data)}")
         if status == 429 or status >= 500:
-            raise TryAgain(f"it answered {status}", _retry_after(response))
-        self._check_status(response, data)
-        try:
-            answer = json.loads(data)
-        except (ValueError, RecursionError) as error:
-            web_page = data[:200].lstrip().startswith(b"<")
-            what = "it returns a web page" if web_page else "its response is not JSON"
-            raise UserError(self._unusable(what) + self._proxy_note()) from error
+            reason = f"it answered {response.status_code}"
+            if answer is not None:
+                reason += f": {message_of(data)}"
+            raise TryAgain(reason, _retry_after(response))
+        self._check_status(response, status, data)
         if not isinstance(answer, dict):
-            raise UserError(self._unusable("its response has an unexpected format"))
+            raise UserError(self.unreadable("for completions", answer))
         return answer
 
+    def _parsed(self, response: requests.Response, data: bytes) -> Any:
+        """Return the content of a response: JSON in UTF-8, or in the encoding that it names."""
+        named = requests.utils.get_encoding_from_headers(response.headers) or ""
+        try:
+            try:
+                return json.loads(data)
+            except UnicodeDecodeError:
+                return json.loads(data.decode(named))
+        except (ValueError, LookupError, RecursionError) as error:
+            web_page = data[:200].lstrip().startswith(b"<")
+            what = f"its response is not JSON in UTF-8: {message_of(data)}"
+            what = "it returns a web page" if web_page else what
+            raise UserError(self._unusable(what) + self._proxy_note()) from error
+
     def _read(self, response: requests.Response) -> bytes:
-        until = time.monotonic() + self._patience.whole
         data = bytearray()
         for chunk in response.iter_content(CHUNK):
             data += chunk
             if len(data) > MAX_BYTES:
                 raise UserError(self._unusable(f"a response exceeds {MAX_BYTES:,} bytes"))
-            if time.monotonic() > until:
-                raise UserError(self._unusable(f"a response takes over {self._patience.whole:g} s"))
         return bytes(data)
 
-    def _check_status(self, response: requests.Response, data: bytes) -> None:
-        url, status = self.address.url, response.status_code
+    def _check_status(self, response: requests.Response, status: int, data: bytes) -> None:
+        """Raise RequestRefused for an error. status: As `stated_status` reads it."""
+        url = self.address.url
         if status == 200:
             return
+        if response.status_code == 200:
+            said = f"The server {url} answered with an error: {message_of(data)}."
+            raise RequestRefused(said, status)
         if status in (401, 403):
             what = "doesn't accept the key in" if _key() else "needs a key: set"
             raise RequestRefused(
@@ -336,7 +410,7 @@ class Completions:
                 status,
             )
         raise RequestRefused(
-            f"The server {url} answered HTTP {status}: {_message(data)}.{self._proxy_note()}",
+            f"The server {url} answered HTTP {status}: {message_of(data)}.{self._proxy_note()}",
             status,
         )
 
@@ -383,7 +457,7 @@ def _time_of(response: requests.Response) -> float:
     """Return the time of a response by the server's clock, else by this machine's, in seconds."""
     try:
         return parsedate_to_datetime(response.headers.get("Date", "")).timestamp()
-    except ValueError:
+    except (ValueError, TypeError, OverflowError):
         return time.time()
 
 
@@ -393,17 +467,21 @@ def _retry_after(response: requests.Response) -> float:
     return min(float(given), LONGEST_WAIT) if given.isdecimal() and given.isascii() else 0.0
 
 
-def _message(data: bytes) -> str:
+def message_of(data: bytes) -> str:
     """Return a server's error message on one line, without the key."""
-    text = data[:4000].decode("utf-8", errors="replace")
     try:
-        read = json.loads(data)
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")
+    try:
+        read = json.loads(text)
     except (ValueError, RecursionError):
         read = None
     for name in ("error", "message", "detail"):
-        if isinstance(read, dict) and name in read:
+        if isinstance(read, dict) and read.get(name):
             read = read[name]
-            text = str(read)
+            text = read if isinstance(read, str) else json.dumps(read, ensure_ascii=False)
+    text = text[:4000]
     text = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     if key := _key():
         text = text.replace(key, "…")
@@ -413,6 +491,7 @@ def _message(data: bytes) -> str:
 def _text(token: object) -> str:
     if not isinstance(token, str):
         raise TypeError("a token is not a string")
+    token = SURROGATE.sub(BROKEN, token)
     return "" if BYTE.fullmatch(token) else token.replace(SPACE, " ")
 
 

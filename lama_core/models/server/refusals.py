@@ -36,6 +36,7 @@ FILTERED = re.compile(
 # The fields of an error with the server's own words; others repeat the request.
 FIELDS = ("error", "message", "msg", "detail", "code", "type", "innererror", "errors", "metadata")
 MAX_BYTES = 1 << 16
+RESULTS = ("choices", "data")  # the fields of a response that isn't an error
 
 
 def refuses_text(status: int, data: bytes) -> bool:
@@ -54,6 +55,23 @@ def refuses_text(status: int, data: bytes) -> bool:
         return bool(LARGER_THAN_LIMIT.search(said))
     long = (TOO_LONG.search(said) or LARGER_THAN_LIMIT.search(said)) and status != 403
     return bool(long or (FILTERED.search(said) and status != 500))
+
+
+def stated_status(answer: object) -> int:
+    """Return the status of a body that came with HTTP status 200.
+
+    Some servers and proxies send errors with this status. It is then the code of the error, or 400
+    if the error has none.
+    """
+    if not isinstance(answer, dict):
+        return 200
+    error = answer.get("error")
+    has_words = any(answer.get(name) for name in ("message", "detail"))
+    if not error and (not has_words or any(name in answer for name in RESULTS)):
+        return 200
+    parts = [part for part in (error, answer) if isinstance(part, dict)]
+    codes = [part.get(name) for part in parts for name in ("code", "status", "status_code")]
+    return next((code for code in codes if isinstance(code, int) and 400 <= code < 600), 400)
 
 
 def _words(data: bytes) -> list[str]:

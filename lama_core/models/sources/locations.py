@@ -21,14 +21,13 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from lama_core.downloads.archive import is_archive, unpack
 from lama_core.downloads.checksums import Pins
 from lama_core.errors import UserError, reason_of
 from lama_core.files import (
     current_folder,
     folder_bytes,
+    hold_lock,
     open_file,
     read_file,
     replace_folder,
@@ -187,7 +186,7 @@ def _fetch_checked(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
     lock = cache_dir() / "models" / "locks" / f"{name[:32]}.lock"
     try:
         lock.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(lock):
+        with hold_lock(lock, f"is fetching {entry.title}"):
             return _fetch_locked(entry, on_progress, repin)
     except OSError as error:
         raise UserError(

@@ -14,7 +14,7 @@ Departure: Several right answers to one question
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -55,6 +55,8 @@ from lama_core.scoring.refusals import REFUSED, score_accepted
 from lama_core.types import Fact
 
 CHARACTERS_PER_TOKEN = 4  # of English text, to estimate what a chat server will count
+LONGEST_MARK = 60  # characters that a note shows
+MIN_SAME = 10  # answers of a run, of which most are the same
 PART = 64  # questions that a model answers together
 HAS_CONTROL = "question or example contains a control token of the model"
 ANSWERS = pa.schema(
@@ -64,6 +66,7 @@ ANSWERS = pa.schema(
         ("n_tokens", pa.int16()),
         (REFUSED, pa.string()),
         ("ending", pa.string()),
+        ("mark", pa.string()),
     ]
 )
 
@@ -174,7 +177,7 @@ class GenerationSpec(RunSpec, kind=GENERATION, version=2):
             ]
             _check_one_counts(answered, model_name)
             answers = [answer for answer in found if answer and not answer.get(REFUSED)]
-            if note := _incomplete_note(answers, model_name, self.max_tokens):
+            for note in _notes(answers, model_name, self.max_tokens):
                 on_note(note)
             table = make_rows(answered, answers, dataset, knowledge)
             return Finished(table, self._describe(dataset, answered))
@@ -325,25 +328,38 @@ def _answer_row(one: GeneratedText) -> dict[str, Any]:
         "log_prob": total,
         "n_tokens": len(one.tokens),
         "ending": one.ending,
+        "mark": one.mark,
     }
 
 
-def _incomplete_note(
-    answers: Sequence[dict[str, Any]], model_name: str, max_tokens: int
-) -> str | None:
-    """Return a note on the answers if more than half of them are empty or cut, else None."""
+def _notes(answers: Sequence[dict[str, Any]], model_name: str, max_tokens: int) -> Iterator[str]:
+    """Yield notes on answers that are mostly empty or cut, or that begin with the same mark."""
+    n = len(answers)
     endings = Counter(answer.get("ending") for answer in answers)
     n_cut, n_reasoning = endings["cut"], endings["in reasoning"]
     n_empty = sum(
         answer.get("ending") in (None, "whole") and not answer["text"].strip() for answer in answers
     )
-    if 2 * (n_cut + n_reasoning + n_empty) <= len(answers):
-        return None
-    return (
-        f"{model_name}: of {len(answers):,} answers {n_cut:,} are cut at {max_tokens} tokens, "
-        f"{n_reasoning:,} end within the model's reasoning, and {n_empty:,} are empty for another "
-        "reason."
-    )
+    if 2 * (n_cut + n_reasoning + n_empty) > n:
+        yield (
+            f"{model_name}: of {n:,} answers {n_cut:,} are cut at {max_tokens} tokens, "
+            f"{n_reasoning:,} end within the model's reasoning, and {n_empty:,} are empty for "
+            "another reason."
+        )
+    marks = Counter(mark for answer in answers if (mark := answer.get("mark")))
+    for mark, n_marked in marks.most_common(1):
+        if n_marked > 1:
+            yield (
+                f"{model_name}: {n_marked:,} of {n:,} texts begin with {mark[:LONGEST_MARK]!r}, "
+                "which isn't part of the answer."
+            )
+    texts = Counter(answer["text"].strip() for answer in answers)
+    for text, n_same in texts.most_common(1):
+        if text and n >= MIN_SAME and 2 * n_same > n:
+            yield (
+                f"{model_name}: {n_same:,} of {n:,} answers are {text[:LONGEST_MARK]!r}. If this "
+                "isn't an answer, the model writes something before it."
+            )
 
 
 def _check_one_counts(rows: Sequence[GenerationRow], model_name: str) -> None:

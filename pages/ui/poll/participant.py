@@ -30,10 +30,15 @@ def draw_door() -> None:
             links.go(screens.POLL, {"room": code.strip().upper()})
 
 
+def sent_id() -> str:
+    """The participant's id that the session or the URL has; empty if neither has one."""
+    return str(st.session_state.get(ME) or st.query_params.get(ME, ""))
+
+
 def draw(room: Room) -> None:
     """Draw the page."""
     hide_menu()
-    me = st.session_state.get(ME) or st.query_params.get(ME, "")
+    me = sent_id()
     if room.models is None:
         most = int_from_env("LAMA_ADDRESS_CONNECTIONS", CONNECTIONS)
         me = room.join(me, visitors.address(), most)

@@ -91,6 +91,10 @@ class Room:
         """Whether this is the room's secret."""
         return secrets.compare_digest(secret.encode(errors="replace"), self.secret.encode())
 
+    def knows(self, participant: str, secret: str) -> bool:
+        """Whether one of these is a participant's id in this room, or the room's secret."""
+        return participant in self._answers or self.is_lecturer(secret)
+
     def join(self, participant: str, address: str, most: int = 0) -> str:
         """Return the participant's id: `participant` if it is one of this room, else a new one.
 
@@ -206,23 +210,35 @@ class Rooms:
             self._rooms[room.code] = room
         return room
 
-    def find(self, code: str, address: str) -> Room | None:
+    def find(
+        self, code: str, address: str, *, participant: str = "", secret: str = ""
+    ) -> Room | None:
         """The open poll with this code, in upper or lower case; None if there is none.
 
+        Args:
+            code: The code.
+            address: The client's address.
+            participant: The id that the browser sent, or empty.
+            secret: The secret that it sent, or empty.
+
         Raises:
-            UserError: If this address tried too many wrong codes in this minute.
+            UserError: If this address tried too many wrong codes in this minute, and neither id
+                nor secret belongs to the poll.
         """
         code, mark = code.strip().upper(), _mark(address)
         with self._lock:
             self.end_old()
+            room = self._rooms.get(code)
+            if room and room.knows(participant, secret):
+                return room
             minute = int(self._clock() // 60)
             if minute != self._minute:
                 self._minute, self._wrong = minute, Counter()
             if self._wrong[mark] >= MAX_WRONG_CODES:
                 raise UserError("Too many wrong room codes. Try again in a minute.")
-            if code not in self._rooms and code not in self._ended:
+            if room is None and code not in self._ended:
                 self._wrong[mark] += 1
-            return self._rooms.get(code)
+            return room
 
     def has_ended(self, code: str) -> bool:
         """Whether a poll with this code ended not long ago."""

@@ -1,0 +1,196 @@
+"""Servers that are slow, broken or hostile: each fault is one sentence with the server's words."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from socket import create_server, socket
+from typing import Any
+
+import pytest
+from completions_server import NAME, Server, serve
+
+from lama_core.downloads.retry import Patience
+from lama_core.errors import TextRefusedError, UserError
+from lama_core.models.protocols import Chat, Message
+from lama_core.models.server import completions
+from lama_core.models.server.chat import ChatModel, open_chat
+from lama_core.progress import Progress, reporting
+
+QUICK = Patience(connect=5, read=20, whole=20, attempts=2, pause=0.01)
+QUESTION = [Chat((Message("user", "What is the capital of France?"),))]
+pytestmark = pytest.mark.usefixtures("home")
+Choice = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def opened(stack: ExitStack, server: Server) -> ChatModel:
+    stack.enter_context(serve(server))
+    return open_chat(f"chat:{server.address}#{NAME}", QUICK)
+
+
+def choice(content: Any, ending: str = "stop", **fields: Any) -> Choice:
+    return lambda _: {"message": {"content": content, **fields}, "finish_reason": ending}
+
+
+def said(text: str) -> bytes:
+    return json.dumps({"choices": [{"message": {"content": text}}]}, ensure_ascii=False).encode()
+
+
+TOOL = {"function": {"name": "search", "arguments": '{"query": "capital"}'}}
+ERRORS: dict[str, tuple[bytes, str]] = {
+    "an error": (b'{"error": {"message": "model is loading"}}', "with an error: model is loading."),
+    "LM Studio's": (
+        b'{"error": "Unexpected endpoint. Returning 200 anyway"}',
+        "with an error: Unexpected endpoint. Returning 200 anyway.",
+    ),
+    "vLLM's": (
+        b'{"object": "error", "message": "no such model", "code": 404}',
+        "with an error: no such model.",
+    ),
+    "FastAPI's": (b'{"detail": "Not found here"}', "with an error: Not found here."),
+    "a busy provider's": (
+        b'{"choices": null, "error": {"code": 429, "message": "provider failed"}}',
+        r"doesn't answer \(it answered 200: provider failed, 2 times\)",
+    ),
+    "Latin-1": ('{"error": "Modèle inconnu"}'.encode("latin-1"), "not JSON in UTF-8: .*Modèle inc"),
+    "words": (b"upstream connect error", "not JSON in UTF-8: upstream connect error."),
+    "a stream": (b'data: {"choices": []}\n\ndata: [DONE]', r'not JSON in UTF-8: data: \{"choices"'),
+    "no choice": (b'{"choices": []}', r'unexpected format: \{"choices": \[\]\}'),
+    "a list": (b'[{"error": {"message": "quota"}}]', "unexpected format: .*quota"),
+    "a number": (b"1" * 5000, "not JSON in UTF-8: 1111"),
+    "an escape": (b'{"error": "\\u001b[31mred"}', r"with an error: \[31mred."),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_a_fault_is_one_sentence_with_the_servers_words(stack: ExitStack, name: str) -> None:
+    server = Server()
+    model = opened(stack, server)
+    server.body, expected = ERRORS[name]
+    model._record = lambda: ""  # type: ignore[method-assign] # asked for before the fault
+    with pytest.raises(UserError, match=expected) as error:
+        model.generate(QUESTION, 7)
+    assert str(error.value).isprintable() and len(str(error.value)) < 400
+
+
+def test_a_long_text_is_refused_also_with_status_200(stack: ExitStack) -> None:
+    server = Server()
+    model = opened(stack, server)
+    model._record = lambda: ""  # type: ignore[method-assign]
+    server.body = b'{"error": {"message": "the prompt exceeds the context size"}}'
+    with pytest.raises(TextRefusedError, match="exceeds the context size"):
+        model.generate(QUESTION, 7)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (choice(None, "tool_calls", tool_calls=[TOOL]), 'a tool, search {"query": "capital"}'),
+        (choice("", "function_call", function_call=TOOL["function"]), "a tool, search"),
+        (lambda _: {"error": {"message": "out of credit"}}, "gave no answer: out of credit."),
+    ],
+)
+def test_a_choice_without_a_text_is_explained(
+    stack: ExitStack, given: Choice, expected: str
+) -> None:
+    model = opened(stack, Server(chats={"": given}))
+    with pytest.raises(UserError) as error:
+        model.generate(QUESTION, 7)
+    assert expected in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        choice("Paris", "tool_calls", tool_calls=[TOOL]),
+        lambda _: {
+            "message": {"content": "Paris"},
+            "logprobs": {"content": [{"token": "P", "logprob": 10**400}]},
+        },
+        lambda _: {"message": {"content": "Paris"}, "logprobs": {"tokens": ["Paris"]}},
+        lambda _: {"message": {"content": "Paris"}, "logprobs": [-0.5]},
+    ],
+)
+def test_a_text_is_an_answer_whatever_comes_with_it(stack: ExitStack, given: Choice) -> None:
+    (found,) = opened(stack, Server(chats={"": given})).generate(QUESTION, 7)
+    assert found.text == "Paris"
+
+
+def test_half_a_character_is_replaced(stack: ExitStack) -> None:
+    (found,) = opened(stack, Server(chats={"": choice("Par\ud800is")})).generate(QUESTION, 7)
+    assert found.text == "Par�is"
+
+
+@pytest.mark.parametrize("created", [10**400, -(10**400), 1e300, True, "now", None, [1]])
+def test_any_date_of_a_model_is_read(stack: ExitStack, created: object) -> None:
+    model = opened(stack, Server(says={"created": created}))
+    assert model.generate(QUESTION, 7)[0].text == "Paris"
+
+
+def test_another_encoding_is_read_if_the_server_names_it() -> None:
+    data = said("Bogotá").decode().encode("latin-1")
+    named = b"HTTP/1.1 200 OK\r\nContent-Type: application/json; charset=iso-8859-1\r\n"
+    head = named + b"Content-Length: %d\r\n\r\n" % len(data)
+    with raw_server(lambda client: client.sendall(head + data)) as address:
+        assert answer_of(address).text == "Bogotá"
+
+
+def answer_of(address: str, patience: Patience = QUICK) -> Any:
+    server = completions.Completions(
+        completions.ServerAddress(f"http://{address}", NAME),
+        patience,
+    )
+    model = ChatModel("m", server, identity="m")
+    model._record = lambda: ""  # type: ignore[method-assign]
+    return model.generate(QUESTION, 7)[0]
+
+
+@contextmanager
+def raw_server(answer: Callable[[socket], object]) -> Iterator[str]:
+    """Answer each connection with bytes, while the block runs."""
+    listening = create_server(("127.0.0.1", 0))
+
+    def serve_all() -> None:
+        while True:
+            try:
+                client, _ = listening.accept()
+                with client:
+                    client.recv(1 << 16)
+                    answer(client)
+            except OSError:
+                if listening.fileno() < 0:
+                    return
+
+    thread = threading.Thread(target=serve_all, daemon=True)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        listening.close()
+
+
+@pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"])
+def test_a_whole_answer_has_a_time_limit(head: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    over = threading.Event()
+
+    def drip(client: socket) -> None:
+        client.sendall(head)
+        while not over.wait(0.02):
+            client.sendall(b"x")
+
+    monkeypatch.setattr(completions, "SHOWN_AFTER", 0.05)
+    steps: list[Progress] = []
+    patience = Patience(connect=5, read=20, whole=0.3, attempts=2, pause=0.01)
+    began = time.monotonic()
+    with (
+        raw_server(drip) as address,
+        reporting(steps.append),
+        pytest.raises(UserError, match=r"hasn't finished its answer after 0.3 seconds: try again"),
+    ):
+        answer_of(address, patience)
+    over.set()
+    assert time.monotonic() - began < 15
+    assert [step.stage for step in steps] == [
+        f"Waiting for http://{address} to answer ({NAME}), at most 0.3 seconds"
+    ]
