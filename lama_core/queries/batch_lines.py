@@ -44,6 +44,7 @@ from lama_core.scoring.blanks import NO_BLANK, parse_query
 from lama_core.scoring.limits import UNLIMITED, Limits
 from lama_core.scoring.model_info import AboutModel, model_fields
 from lama_core.scoring.refusals import score_accepted
+from lama_core.texts import word_key
 from lama_core.types import Query
 
 MAX_LINES = 500
@@ -210,8 +211,8 @@ class BatchModelAnswers(AboutModel):
 
 
 def differ(answers: Iterable[LineAnswer]) -> bool:
-    """Return whether models' first answers to a line differ, ignoring case."""
-    return len({answer.word.lower() for answer in answers if answer.word is not None}) > 1
+    """Return whether models' first answers to a line are different words."""
+    return len({word_key(answer.word) for answer in answers if answer.word is not None}) > 1
 
 
 def _check_lines(lines: Sequence[BatchLine], models: Sequence[str]) -> tuple[BatchLine, ...]:

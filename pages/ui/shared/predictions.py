@@ -26,6 +26,7 @@ from lama_core.queries.blank_answers import (
 )
 from lama_core.rounding import fixed
 from lama_core.scoring.model_info import AboutModel
+from lama_core.texts import word_key
 from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import title_of
 
@@ -79,12 +80,12 @@ def title_of_kind(kind: Kind | None) -> str:
 
 def draw_answers(blank: BlankAnswer, colour: str) -> None:
     """Draw a model's best answers with bars, and the rank of the right answer."""
-    gold = blank.gold.word.lower() if blank.gold else None
+    gold = word_key(blank.gold.word) if blank.gold else None
     rows = []
     for item in blank.predictions:
-        word = item.token.lower()
+        is_gold = word_key(item.token) == gold
         rows.append(
-            f'<tr class="{"gold" if word == gold else ""}"><td class="rank">{item.rank}</td>'
+            f'<tr class="{"gold" if is_gold else ""}"><td class="rank">{item.rank}</td>'
             f'<td class="word">{escape(item.token)}{longer_word(item.begins)}</td>'
             f'<td class="bar"><div style="width:{100 * item.prob:.2f}%;background:{colour}">'
             f'</div></td><td class="num" title="{item.prob:.2g}">{probability(item.prob)}</td>'
