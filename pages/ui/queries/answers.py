@@ -151,10 +151,10 @@ def _row(one: RankedAnswer, colour: str) -> str:
 def _margin_line(ranking: ModelRanking) -> str:
     """The gold answer's rank and margin; without a gold answer, the lead of the first answer."""
     margin, gold = ranking.margin, ranking.gold
+    equal = margin is not None and abs(margin) <= TIE
     if not ranking.has_gold and margin is not None:
-        return (
-            f'<div class="lx-gold">The first answer leads by {fixed(margin, 2)} in log-prob.</div>'
-        )
+        lead = "No answer leads" if equal else f"The first answer leads by {fixed(margin, 2)}"
+        return f'<div class="lx-gold">{lead} in log-prob.</div>'
     if gold is None:
         return ""
     place = (
@@ -163,7 +163,7 @@ def _margin_line(ranking: ModelRanking) -> str:
         else "no rank, as this model has no tokens for it"
     )
     by = ""
-    if margin is not None and abs(margin) <= TIE:
+    if equal:
         by = ", equal to the best other answer"
     elif margin is not None:
         than = "below the first" if margin < 0 else "above the second"
