@@ -74,6 +74,20 @@ def test_an_answer_inside_a_word_of_the_question_does_not_stand_in_it() -> None:
     assert not match("It is thorium.", ["Thor"], "Who is thorium named after?").right
 
 
+def test_every_measure_compares_numbers_names_and_accents_as_texts() -> None:
+    for text, answer in (("3.14", "314"), ("-5", "5"), ("C#", "C++"), ("10:30", "1030")):
+        found = match(text, [answer])
+        assert (found.right, found.exact_match, found.token_f1) == (False, False, 0.0)
+    found = match("Bogota\u0301\u200b.", ["Bogotá"], "What is the capital of Colombia?")
+    assert (found.right, found.exact_match, found.contains, found.token_f1) == (
+        True,
+        True,
+        True,
+        1.0,
+    )
+    assert match("C# or C", ["C#"], "C or C++?").right, "C# isn't in the question"
+
+
 def test_token_f1_is_by_common_words() -> None:
     # Without the article: one common word of three and of one.
     assert token_f1("The capital is Paris", "Paris") == pytest.approx(2 * 1 / (3 + 1))
