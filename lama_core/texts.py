@@ -18,7 +18,7 @@ isn't 12. The Turkish İ is an i, the dotless ı isn't.
 
 import re
 from functools import lru_cache
-from unicodedata import category, decimal, decomposition, name, normalize, numeric
+from unicodedata import category, decimal, decomposition, name, normalize
 
 # Unicode's Default_Ignorable_Code_Point, without tags (England's flag isn't Scotland's), and
 # control characters that aren't spaces.
@@ -47,6 +47,7 @@ _OTHER_MEANING = ("<super>", "<fraction>", "<circle>", "<square>")
 # Scripts whose words aren't separated by spaces (Hangul: particles are written with the word), as
 # their characters' Unicode names begin.
 _UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN")
+_NUMERALS = frozenset("0123456789〇零一二三四五六七八九十百千万萬亿億")  # a number: 十三, 5百
 ARTICLES = ("a", "an", "the")
 _THOUSANDS = re.compile(
     r"(?<!\w)(?<!\w-)(?<!\d[.,:/^'])\d{1,3}([, '])\d{3}(?:\1\d{3})*(?!\d)", re.ASCII
@@ -68,9 +69,10 @@ class _Letters(dict[int, str]):
     def __missing__(self, code: int) -> str:
         letter = chr(code)
         kind, *parts = decomposition(letter).split() or [""]
+        is_sign = kind in _OTHER_MEANING or (category(letter) == "So" and len(parts) > 1)  # ½, №
         if category(letter) == "Nd":
             found = str(decimal(letter))
-        elif kind.startswith("<") and kind not in _OTHER_MEANING and parts[0] != "0020":
+        elif kind.startswith("<") and not is_sign and parts[0] != "0020":
             found = "".join(chr(int(part, 16)) for part in parts).translate(self)
         else:
             found = _SAME.get(letter, letter)
@@ -184,7 +186,6 @@ def _in_one_word(before: str, after: str) -> bool:
     """Return whether two neighbouring characters belong to one word; "" is the text's end."""
     if not before or not after or {before, after} & {" ", _SOFT, _NUMBERS}:
         return False
-    is_number = all(numeric(one, None) is not None for one in (before, after))  # 十三
-    if is_number or category(after).startswith("M"):
+    if category(after).startswith("M") or (before in _NUMERALS and after in _NUMERALS):
         return True
     return not any(name(one, "").startswith(_UNSPACED) for one in (before, after))
