@@ -186,7 +186,7 @@ def test_every_command_shows_an_example(words: tuple[str, ...], command: App) ->
 # What stands on the API may also import these modules, which all rooms share.
 SHARED = {
     "api", "errors", "files", "glossary", "grouping", "paths", "progress", "queries", "requests",
-    "rounding", "tables", "views",
+    "rounding", "tables", "texts", "views",
 }  # fmt: skip
 # Other modules that the pages still import: to be emptied, never to grow.
 BELOW = """

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from lama_core.datasets.dataset import Dataset
 from lama_core.grouping import grouped
+from lama_core.texts import word_key
 from lama_core.types import Fact
 
 ALIASES_FILE = "aliases.tsv"
@@ -26,9 +27,9 @@ def with_aliases(dataset: Dataset, file: Path) -> Dataset:
         )
 
     def named(fact: Fact) -> Fact:
-        subject = fact.subject.lower()
+        subject = word_key(fact.subject)
         given = known.get((fact.relation, fact.object), [])
-        names = tuple(name for name in given if name.lower() not in subject)
+        names = tuple(name for name in given if word_key(name) not in subject)
         return replace(fact, aliases=names) if names else fact
 
     # The dataset's digest doesn't cover aliases: they only change how generated answers are

@@ -8,6 +8,7 @@ from typing import TypeVar
 from lama_core.errors import did_you_mean
 from lama_core.lessons.lesson import PERCENT, Lesson, Predict
 from lama_core.rounding import percent
+from lama_core.texts import word_key
 
 Value = TypeVar("Value")
 
@@ -71,7 +72,7 @@ def judge(step: Predict, predicted: str, shown: StepResult | None) -> Judged:
                 detail = f" ({percent(values[answer])}{PERCENT})"
         else:
             answer = _find(shown.firsts, step, step.row) or ""
-    right = bool(answer) and predicted.strip().casefold() == answer.strip().casefold()
+    right = bool(answer) and word_key(predicted) == word_key(answer)
     return Judged(step.question, predicted, answer + detail, right)
 
 

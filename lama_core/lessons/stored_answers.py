@@ -8,6 +8,7 @@ import numpy as np
 from lama_core.queries.blank_answers import Gold
 from lama_core.runs.info import Run
 from lama_core.scoring.blanks import parse_query
+from lama_core.texts import word_key
 
 N_BEST = 5
 
@@ -32,14 +33,14 @@ class Stored:
 
     def judged(self, word: str | None) -> "Stored":
         """Return the answers with one gold answer, `word`; with none if its rank isn't stored."""
-        wanted = (word or "").strip().casefold()
-        golds = [one for one in self.golds if one.word.casefold() == wanted]
+        wanted = word_key(word or "")
+        golds = [one for one in self.golds if word_key(one.word) == wanted]
         listed = [
             Gold(str(word).strip(), rank, log_prob, (answer,), in_candidates=True)
             for rank, (answer, log_prob) in enumerate(
                 zip(self.words, self.log_probs, strict=True), start=1
             )
-            if answer.casefold() == wanted
+            if word_key(answer) == wanted
         ]
         return replace(self, golds=(*golds, *listed)[:1])
 

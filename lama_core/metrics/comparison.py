@@ -39,6 +39,7 @@ from lama_core.runs.alignment import differing_candidates, number_rows
 from lama_core.runs.info import Run, RunInfo
 from lama_core.scoring import shared_fields
 from lama_core.scoring.ranking import Ranking
+from lama_core.texts import word_key
 
 ComparedUnit = Literal["fact", "query"]
 
@@ -213,7 +214,7 @@ def pair_rows(a: Run, b: Run, *, ranking: Ranking, k: int = 1) -> tuple[pd.DataF
         pairs[f"rank_{end}"] = run.column(f"rank_{ranking}").array[at]
         pairs[f"first_{end}"] = run.column(first).array[at]
         pairs[f"right_{end}"] = pairs[f"rank_{end}"] <= k
-    pairs["same_first"] = same_words(pairs["first_a"], pairs["first_b"], str.lower)
+    pairs["same_first"] = same_words(pairs["first_a"], pairs["first_b"], word_key)
     return pairs, int(counts[0].sum() + counts[1].sum()) - 2 * len(pairs)
 
 
@@ -226,10 +227,12 @@ def what_differs(a: RunInfo, b: RunInfo) -> str:
         return "The runs count differently: " + "; ".join(map(_when_right, (a, b))) + "."
     if a.generates and a.version != b.version:
         old = a if a.version < b.version else b
+        part = "part of it, also of a word or of the repeated question"
+        if old.version > 1:
+            part = "in it, also as part of a number, such as 5 in 1.5"
         return (
             f"The runs count differently: {old.label} was made with scoring version {old.version}, "
-            "in which a text is right if a right answer is any part of it, also of a word or of "
-            "the repeated question. Run it again to compare them."
+            f"in which a text is right if a right answer is {part}. Run it again to compare them."
         )
     if a.ranks_statements != b.ranks_statements:
         statements, words = (a, b) if a.ranks_statements else (b, a)

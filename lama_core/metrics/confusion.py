@@ -3,11 +3,11 @@
     n        facts with this gold answer and this first answer
     share    n / facts with this gold answer that have a first answer
 
-Words are compared ignoring case. The matrix has a row for each of the most frequent gold answers
-and columns for all of these words that are first answers, and for the most frequent other first
-answers; the most frequent wrong pair is always among them. All others share one row and one column,
-so that the cells add up to all facts. Words with both a row and a column come first, so right
-answers are a diagonal from the top left.
+Equal words (`texts.word_key`) count as one. The matrix has a row for each of the most frequent gold
+answers and columns for all of these words that are first answers, and for the most frequent other
+first answers; the most frequent wrong pair is always among them. All others share one row and one
+column, so that the cells add up to all facts. Words with both a row and a column come first, so
+right answers are a diagonal from the top left.
 """
 
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ from lama_core.metrics.fact_answers import JoinedAnswers
 from lama_core.rounding import counted, percent
 from lama_core.runs.alignment import Bools
 from lama_core.scoring.ranking import Ints
+from lama_core.texts import word_key
 
 N_WORDS = 20
 
@@ -58,13 +59,13 @@ class Confusion:
         """Whether a cell's two labels are the same word, bool [gold, answer]."""
         right = np.zeros(self.counts.shape, dtype=bool)
         for row, gold in enumerate(self.golds):
-            same = [gold.lower() == answer.lower() for answer in self.answers]
+            same = [word_key(gold) == word_key(answer) for answer in self.answers]
             right[row, : len(same)] = same
         return right
 
     def conclusion(self, title: str) -> str:
         """Return how often a run is right, and its most frequent wrong pair. title: the run's."""
-        is_right = _are_right(self.pairs)
+        is_right = are_right(self.pairs)
         n_right = int(self.pairs.loc[is_right, "n"].sum())
         said = f"{title} is right on {percent(n_right / self.n)} % of {self.n:,} facts"
         if is_right.all():
@@ -102,14 +103,15 @@ def confusion(joined: JoinedAnswers, rows: Ints, *, of: int = 0, n: int = N_WORD
     )
     named = list(range(min(n - n // 4, len(golds))))
     frequent = list(range(len(answers)))
-    for worst in np.flatnonzero(~_are_right(pairs))[:1]:
+    for worst in np.flatnonzero(~are_right(pairs))[:1]:
         if at_gold[worst] not in named:
             named[-1] = int(at_gold[worst])
         frequent.insert(0, frequent.pop(at_answer[worst]))
-    places = {str(answers[at]).lower(): at for at in frequent}
-    diagonal = [places[word] for word in (str(golds[at]).lower() for at in named) if word in places]
+    places = {word_key(str(answers[at])): at for at in frequent}
+    keys = [word_key(str(gold)) for gold in golds]
+    diagonal = [places[keys[at]] for at in named if keys[at] in places]
     shown = list(dict.fromkeys([*diagonal, *frequent]))[:n]
-    named.sort(key=lambda at: str(golds[at]).lower() not in places)
+    named.sort(key=lambda at: keys[at] not in places)
     lines, columns = np.full(len(golds), len(named)), np.full(len(answers), len(shown))
     lines[named], columns[shown] = np.arange(len(named)), np.arange(len(shown))
     size = (min(len(named) + 1, len(golds)), min(n + 1, len(answers)))
@@ -125,15 +127,15 @@ def confusion(joined: JoinedAnswers, rows: Ints, *, of: int = 0, n: int = N_WORD
     )
 
 
-def _are_right(pairs: pd.DataFrame) -> pd.Series:
+def are_right(pairs: pd.DataFrame) -> pd.Series:
     """Return for each pair of gold and answer whether they are the same word."""
-    return pairs["gold"].str.lower() == pairs["answer"].str.lower()
+    return pairs["gold"].map(word_key) == pairs["answer"].map(word_key)
 
 
 def _by_frequency(words: pd.Categorical, rows: Ints) -> tuple[NDArray[np.object_], Ints]:
     """Return the distinct words of some rows by frequency, and each row's index into these."""
     spelled = np.array([str(word) for word in words.categories], dtype=object)
-    merged, _ = pd.factorize(np.array([word.lower() for word in spelled], dtype=object))
+    merged, _ = pd.factorize(np.array(list(map(word_key, spelled)), dtype=object))
     codes = merged[words.codes[rows]]
     counts = np.bincount(codes, minlength=merged.max(initial=-1) + 1)
     best = np.argsort(-counts, kind="stable")

@@ -30,6 +30,7 @@ from lama_core.runs.info import Run
 from lama_core.runs.tags import SEPARATOR, read_tags
 from lama_core.scoring.queries import SQUAD
 from lama_core.scoring.ranking import Ints, Ranking
+from lama_core.texts import word_key
 
 WrongKind = Literal["right type", "another valid", "neither"]
 WRONG_KINDS: tuple[WrongKind, ...] = ("right type", "another valid", "neither")
@@ -178,12 +179,13 @@ class JoinedAnswers:
     @cached_property
     def contained(self) -> Bools:
         """Whether the subject contains the gold answer, bool [row]."""
-        golds, subjects = _lower(self.facts["object"]), self.facts["subject"]
+        golds, subjects = _keys(self.facts["object"]), self.facts["subject"]
         found = np.zeros(len(golds), bool)
         for start in range(0, len(golds), _BLOCK):
             rows = slice(start, start + _BLOCK)
             some = subjects.iloc[rows].tolist()
-            found[rows] = [gold in one.lower() for one, gold in zip(some, golds[rows], strict=True)]
+            pairs = zip(map(word_key, some), golds[rows], strict=True)
+            found[rows] = [gold in subject for subject, gold in pairs]
         return found
 
     @cached_property
@@ -491,8 +493,8 @@ def _looked_up(run: Run, name: str, moved: Bools, is_object: Bools) -> Bools:
     if not len(rows):
         return is_object
     relations = run.column("relation").astype("str").to_numpy()
-    objects = set(zip(relations, _lower(run.column("object")), strict=True))
-    answers = run.column(name).iloc[rows].astype("str").str.lower()
+    objects = set(zip(relations, _keys(run.column("object")), strict=True))
+    answers = _keys(run.column(name))[rows]
     found = is_object.copy()
     found[rows] = [pair in objects for pair in zip(relations[rows], answers, strict=True)]
     return found
@@ -505,21 +507,21 @@ def by_word(column: "pd.Categorical | pd.Series", of: Callable[[str], Any], none
     return np.array(values, dtype=object if isinstance(none, str) else None)[words.codes]
 
 
-def same_words(a: pd.Series, b: pd.Series, spell: Callable[[str], str] = str) -> Bools:
-    """Whether two columns have the same word after `spell`, bool [row]; False where missing."""
+def same_words(a: pd.Series, b: pd.Series, key: Callable[[str], str] = str) -> Bools:
+    """Whether two columns have words with the same key, bool [row]; False where missing."""
     codes: dict[str, int] = {}
 
     def code(word: str) -> int:
-        return codes.setdefault(spell(word), len(codes))
+        return codes.setdefault(key(word), len(codes))
 
     first, second = by_word(a, code, -1), by_word(b, code, -1)
     same: Bools = (first == second) & (first >= 0)
     return same
 
 
-def _lower(column: pd.Series) -> NDArray[np.object_]:
-    """Return a categorical column's words in lower case, object [row]."""
-    return by_word(column, str.lower, "")
+def _keys(column: pd.Series) -> NDArray[np.object_]:
+    """Return a categorical column's words as `texts.word_key`, object [row]."""
+    return by_word(column, word_key, "")
 
 
 def _is_one_of(column: "pd.Categorical | pd.Series", wanted: Sequence[str]) -> Bools:
@@ -528,5 +530,6 @@ def _is_one_of(column: "pd.Categorical | pd.Series", wanted: Sequence[str]) -> B
 
 
 def _is_word(column: "pd.Categorical | pd.Series", wanted: str) -> Bools:
-    """Whether a categorical is this word, ignoring case, bool [row]."""
-    return by_word(column, lambda word: word.lower() == wanted.lower(), False)
+    """Whether a categorical is this word, bool [row]."""
+    key = word_key(wanted)
+    return by_word(column, lambda word: word_key(word) == key, False)

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from lama_core.errors import NoStartTokenError, UserError
+from lama_core.grouping import grouped
 from lama_core.models.protocols import (
     KINDS,
     Statement,
@@ -41,9 +42,11 @@ from lama_core.scoring.statement_scores import (
     tokens_line,
 )
 from lama_core.tables import Column, Table, decimals, make_table
+from lama_core.texts import written_key
 from lama_core.types import Query
 
 MAX_RANKED = 200
+TIE = 1e-4  # of scores: a smaller difference can be one of last digits, which differ by CPU
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,10 +92,12 @@ class RankRequest(shared_fields.ModelSettings, command="rank", python="rank"):
             raise UserError(
                 f"There are {len(answers):,} answers; the maximum is {MAX_RANKED}. Remove some."
             )
-        gold = " ".join((self.gold or "").split()) or None
-        if gold is not None and gold not in answers:
+        if not (key := written_key(self.gold or "")):
+            return query, answers, None
+        gold = next((answer for answer in answers if written_key(answer) == key), None)
+        if gold is None:
             raise UserError(
-                f"The right answer {gold[:60]!r} is not one of the answers: add it to them, or "
+                f"The right answer {key[:60]!r} is not one of the answers: add it to them, or "
                 "remove it."
             )
         return query, answers, gold
@@ -113,7 +118,11 @@ class RankedAnswer:
     statement: The text with the answer.
     """
 
-    rank: Annotated[int | None, Column("From 1; none if the model can't write the answer.")]
+    rank: Annotated[
+        int | None,
+        Column("From 1, shared by equal scores; none if the model can't write the answer."),
+    ]
+    worst_rank: Annotated[int | None, Column("The last rank of the answers that share the rank.")]
     answer: Annotated[str, Column("The answer.")]
     is_gold: Annotated[
         bool | None, Column("Whether it is the gold answer; none without one.", in_json=False)
@@ -139,6 +148,12 @@ class RankedAnswer:
         Column("The tokens' log-probabilities.", format=tokens_line, json=tokens_json),
     ]
     statement: str
+
+    @property
+    def ranks(self) -> str:
+        """Return the rank, or the first and last of the ranks that equal scores share."""
+        worst = f"–{self.worst_rank}" if self.worst_rank != self.rank else ""
+        return f"{self.rank}{worst}" if self.rank else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +200,13 @@ class ModelRanking(AboutModel):
         return first.score - max(others) if others else None
 
     def notes(self) -> list[str]:
-        """Return notes on answers or tokens that weren't scored, one sentence each."""
+        """Return notes on equal scores, and on what wasn't scored, one sentence each."""
         notes = []
+        tied = grouped(
+            (one.ranks, one.answer) for one in self.answers if one.rank != one.worst_rank
+        )
+        for ranks, names in tied.items():
+            notes.append(f"Equal scores share the ranks {ranks}: {', '.join(names)}.")
         if self.n_left_out:
             more = ", including the right one" * (self.has_gold and self.gold is None)
             notes.append(
@@ -313,7 +333,7 @@ class AnswersKind(QueryKind[RankRequest, Typed, ModelRanking]):
     def gold(self, asked: AskedAnswers, one: ModelRanking) -> str:
         """Return the gold answer and its rank as text; empty if there is none."""
         gold = one.gold
-        return f"Right answer {gold.answer}: rank {gold.rank or 'unknown'}" if gold else ""
+        return f"Right answer {gold.answer}: rank {gold.ranks or 'unknown'}" if gold else ""
 
 
 def rank_answers(
@@ -323,15 +343,25 @@ def rank_answers(
     tokens: Sequence[StatementScores],
     scoring: Scoring,
 ) -> tuple[RankedAnswer, ...]:
-    """Return the scored answers, best first; those that the model can't write come last."""
+    """Return the scored answers, best first; those that the model can't write come last.
+
+    Answers with equal scores (`TIE`) share the best of their ranks, and are in the order given.
+    """
     scores = np.array([statement_score(each, scoring.aggregate) for each in tokens])
     possible = np.flatnonzero(~np.isneginf(scores))
     order = possible[np.argsort(-scores[possible], kind="stable")]
+    tie = np.cumsum(np.diff(scores[order], prepend=np.inf) < -TIE)
+    order = order[np.lexsort((order, tie))]
     log_probs = log_softmax(scores[None, order])[0] if len(order) else np.zeros(0)
+    ranks = np.searchsorted(tie, tie, "left") + 1
+    worst = np.searchsorted(tie, tie, "right")
 
-    def ranked(at: int, rank: int | None, log_prob: float | None) -> RankedAnswer:
+    def ranked(
+        at: int, rank: int | None, worst: int | None, log_prob: float | None
+    ) -> RankedAnswer:
         return RankedAnswer(
             rank=rank,
+            worst_rank=worst,
             answer=answers[at],
             is_gold=answers[at] == gold if gold else None,
             score=float(scores[at]) if rank else None,
@@ -342,10 +372,10 @@ def rank_answers(
             statement=statements[at].text,
         )
 
-    rows = enumerate(zip(order.tolist(), log_probs.tolist(), strict=True), start=1)
+    rows = (column.tolist() for column in (order, ranks, worst, log_probs))
     return (
-        *(ranked(at, rank, log_prob) for rank, (at, log_prob) in rows),
-        *(ranked(at, None, None) for at in np.flatnonzero(np.isneginf(scores)).tolist()),
+        *(ranked(*row) for row in zip(*rows, strict=True)),
+        *(ranked(at, None, None, None) for at in np.flatnonzero(np.isneginf(scores)).tolist()),
     )
 
 
@@ -378,7 +408,8 @@ rank = QueryFunction(
 
     Returns:
         A DataFrame with a row for each model and answer, the most likely first; prob is the share
-        of the answers, so it sums to 1 over them.
+        of the answers, so it sums to 1 over them. Equal scores share the best of their ranks;
+        worst_rank is the last of these.
 
     Raises:
         UserError: If the text doesn't have exactly one blank, or a model is unknown.

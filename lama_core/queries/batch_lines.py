@@ -44,6 +44,7 @@ from lama_core.scoring.blanks import NO_BLANK, parse_query
 from lama_core.scoring.limits import UNLIMITED, Limits
 from lama_core.scoring.model_info import AboutModel, model_fields
 from lama_core.scoring.refusals import score_accepted
+from lama_core.texts import word_key
 from lama_core.types import Query
 
 MAX_LINES = 500
@@ -222,12 +223,15 @@ class BatchModelAnswers(AboutModel):
 
 
 def differ(answers: Iterable[LineAnswer]) -> bool:
-    """Return whether models' first answers to a line differ, ignoring case.
+    """Return whether models' first answers to a line are different words.
 
     A token that isn't a candidate and beats the first answer is a part of the answer.
     """
     shown = {
-        ((answer.blank.rows[0].token if answer.blank else answer.word).lower(), answer.word.lower())
+        (
+            word_key(answer.blank.rows[0].token if answer.blank else answer.word),
+            word_key(answer.word),
+        )
         for answer in answers
         if answer.word is not None
     }

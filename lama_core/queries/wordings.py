@@ -36,6 +36,7 @@ from lama_core.scoring.model_info import AboutModel, model_fields
 from lama_core.scoring.prompt_choice import PROMPT_SETS
 from lama_core.scoring.queries import gather_knowledge
 from lama_core.tables import Column, Table, decimals, json_row, make_table, thousands
+from lama_core.texts import word_key
 from lama_core.types import Prompt, Query, Relation
 
 MAX_WORDINGS = 60
@@ -134,15 +135,15 @@ class RelationQuestion:
         right = self._right()
         if not right or wording.kind == "negated":
             return None
-        is_right = answer.first.token.lower() in right
+        is_right = word_key(answer.first.token) in right
         return None if is_right and answer.outside else is_right
 
     def misses_not(self, wording: RelationWording, word: str) -> bool:
         """Return whether an answer to a negated wording is one that the negation rules out."""
-        return wording.kind == "negated" and word.lower() in self._right()
+        return wording.kind == "negated" and word_key(word) in self._right()
 
     def _right(self) -> set[str]:
-        return {answer.lower() for answer in (self.gold, *self.objects) if answer}
+        return {word_key(answer) for answer in (self.gold, *self.objects) if answer}
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,15 +317,15 @@ def first_answers(
 ) -> tuple[tuple[str, int], ...]:
     """Return (likeliest answer, number of wordings with it) of a model, most frequent first.
 
-    Negated wordings don't count. Words that differ only in case count as one answer.
+    Negated wordings don't count. Equal words (`texts.word_key`) count as one answer.
     """
     words = [
         answer.likeliest
         for wording, answer in zip(question.wordings, model.answers, strict=True)
         if wording.kind != "negated"
     ]
-    spellings = {word.lower(): word for word in reversed(words)}
-    counts = Counter(word.lower() for word in words)
+    spellings = {word_key(word): word for word in reversed(words)}
+    counts = Counter(map(word_key, words))
     return tuple((spellings[word], n) for word, n in counts.most_common())
 
 

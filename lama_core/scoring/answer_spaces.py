@@ -14,6 +14,7 @@ from lama_core.datasets import Dataset, relation_objects
 from lama_core.datasets.dataset import MAX_ANSWERS, MAX_LETTERS
 from lama_core.errors import UserError
 from lama_core.files import user_path
+from lama_core.texts import written_key
 
 RELATION = "relation"
 
@@ -47,9 +48,9 @@ def check_answers(answers: Iterable[str]) -> tuple[str, ...]:
             raise UserError(f"Answer {number} is empty: remove it.")
         if len(answer) > MAX_LETTERS:
             raise UserError(f"Answer {number} is longer than {MAX_LETTERS} letters: shorten it.")
-        if answer in seen:
+        if written_key(answer) in seen:
             raise UserError(f"The answer {answer[:60]!r} occurs twice: remove one.")
-        seen.add(answer)
+        seen.add(written_key(answer))
     return stripped
 
 

@@ -39,10 +39,31 @@ def give(room: Room, *answers: str) -> list[str]:
     return here
 
 
-def test_answers_are_grouped_without_spaces_and_case(polls: Rooms) -> None:
-    room = polls.open(QUESTION, "")
-    give(room, "Berlin", " paris", "Paris ", "PARIS", "Paris")
-    assert room.tally() == (("Paris", 4), ("Berlin", 1))
+def test_typed_answers_are_grouped_and_judged_as_equal_texts(polls: Rooms) -> None:
+    room = polls.open(PollQuestion(text="___.", gold="e\u0301toile"), "")
+    give(room, "Berlin", " étoile", "L'étoile", "ÉTOILE ", "étoile", "the étoile.", "étoile")
+    assert room.tally() == (("étoile", 5), ("Berlin", 1), ("L'étoile", 1))
+    assert [room.question.is_gold(word) for word, _ in room.tally()] == [True, False, False]
+    signs = polls.open(PollQuestion(text="___.", gold="C++"), "")
+    give(signs, "c++", "C", "C#", "C++")
+    assert signs.tally() == (("c++", 2), ("C", 1), ("C#", 1))
+    assert not polls.open(QUESTION, "").question.is_gold(""), "there is no right answer"
+
+
+def test_options_are_counted_as_the_lecturer_wrote_them(polls: Rooms) -> None:
+    question = PollQuestion(
+        text="___.", options=("Turkey", "turkey", "Bogota\u0301"), gold="turkey"
+    )
+    room = polls.open(question, "")
+    give(room, "Turkey", "turkey", "turkey", "Bogotá")
+    assert room.tally() == (("turkey", 2), ("Turkey", 1), ("Bogota\u0301", 1))
+    assert [question.is_gold(word) for word, _ in room.tally()] == [True, False, False]
+
+
+def test_a_models_word_is_the_option_that_it_spells_in_lower_case() -> None:
+    question = PollQuestion(text="___.", options=("Rome", "Paris"), gold="Paris")
+    assert question.is_gold("paris") and not question.is_gold("rome")
+    assert not question.is_gold("oslo")
 
 
 def test_an_answer_is_one_short_line_and_changes_until_the_reveal(polls: Rooms) -> None:

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from written_statements import ByWord
 
 from lama_core.errors import UserError
 from lama_core.models.protocols import Statement
-from lama_core.queries.answers import RankRequest, rank
+from lama_core.queries.answers import RankRequest, rank, rank_answers
 from lama_core.scoring.limits import UNLIMITED, Limits
 from lama_core.scoring.statement_scores import make_statement, score_answers, statement_score
 
@@ -59,9 +60,39 @@ def test_the_margin_is_the_golds_and_negative_behind_the_first() -> None:
     assert ranked(answers=("Oslo",)).answers[0].prob == 1.0
 
 
-def test_equal_scores_rank_in_the_order_given() -> None:
-    found = ranked(part="answer", answers=("Rome", "New", "Oslo"))
-    assert [one.answer for one in found.answers] == ["Oslo", "Rome", "New"]
+def test_equal_scores_share_a_rank_and_are_named() -> None:
+    changes: Any = {"part": "answer", "answers": ("Rome", "New", "Oslo"), "gold": "New"}
+    answer = ask_loaded(rank, [ByWord()], **FIELDS | changes)
+    (found,) = answer.models
+    ranks = [(one.answer, one.rank, one.worst_rank) for one in found.answers]
+    assert ranks == [("Oslo", 1, 1), ("Rome", 2, 3), ("New", 2, 3)], "in the order given"
+    assert found.notes() == ["Equal scores share the ranks 2–3: Rome, New."]
+    assert rank.kind.gold(answer.asked, found) == "Right answer New: rank 2–3"
+    assert [one["worst_rank"] for one in answer.to_json()["models"][0]["answers"]] == [1, 3, 3]
+    assert answer.frame()["worst_rank"].tolist() == [1, 3, 3]
+
+
+def test_scores_that_differ_in_last_digits_are_equal_and_in_the_order_given() -> None:
+    asked = RankRequest(**FIELDS | {"part": "answer", "answers": ("Rome", "Cairo", "Oslo")})
+    query, answers, _ = asked.asked()
+    statements = [make_statement(query, one, "answer") for one in answers]
+    (one,) = ByWord().statement_log_probs(statements[:1], hiding="", scored="answer")
+    tokens = [
+        replace(one, log_probs=one.log_probs + np.float32(delta)) for delta in (0, 2e-6, 1e-2)
+    ]
+    found = rank_answers(answers, None, statements, tokens, asked.scoring)
+    assert [(row.answer, row.ranks) for row in found] == [
+        ("Oslo", "1"), ("Rome", "2–3"), ("Cairo", "2–3"),
+    ]  # fmt: skip
+
+
+def test_the_gold_answer_is_one_of_the_answers_as_written() -> None:
+    changes: Any = {"answers": ("Kraków", "kraków"), "gold": "Krako\u0301w\u200b"}
+    assert RankRequest(**FIELDS | changes).asked()[2] == "Kraków"
+    with pytest.raises(UserError, match="not one of the answers"):
+        RankRequest(**FIELDS | changes | {"gold": "KRAKÓW"}).check()
+    with pytest.raises(UserError, match="occurs twice"):
+        RankRequest(**FIELDS | {"answers": ("Kraków", "Krako\u0301w")}).check()
 
 
 def test_an_answer_that_cannot_be_written_stands_last_and_takes_no_probability() -> None:

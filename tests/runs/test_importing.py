@@ -4,6 +4,7 @@ import io
 import json
 import os
 import tarfile
+import unicodedata
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -167,6 +168,38 @@ def test_a_first_prediction_that_is_the_object_is_right(home: Path, tmp_path: Pa
     np.testing.assert_allclose(one.top.log_probs[0, :2], [-0.1, -2])
     only = import_run.answer(ImportRunRequest(str(path), model="two", dry_run=True))
     assert [row["model"] for row in only.to_json()] == ["two"]
+
+
+def test_facts_and_predictions_are_found_in_any_composition(home: Path, tmp_path: Path) -> None:
+    fact = next(
+        one for one in lama.load_dataset("starter").facts if "é" in one.subject + one.object
+    )
+    subject, gold = (unicodedata.normalize("NFD", one) for one in (fact.subject, fact.object))
+    row = {"relation": fact.relation, "subject": f"{subject}\u200b", "object": gold}
+    rows = [
+        row | {"predictions": [fact.object.upper()]},
+        row | {"subject": fact.subject, "rank": 1},
+    ]
+    path = write(tmp_path / "made.jsonl", "\n".join(map(json.dumps, rows)))
+    asked = ImportRunRequest(str(path), model="m", dataset="starter", dry_run=True)
+    (found,) = import_run.answer(asked).to_json()
+    assert (found["n"], found["n_matched"], found["p_at_1"]) == (1, 1, 1.0), "one fact, twice"
+    run = imported(path)
+    assert run.facts["fact_id"].tolist() == [fact.id]
+    assert run.facts["first_is_object"].tolist() == [True]
+    assert run.facts["first_is_valid"].tolist() == [False], "it is the gold answer"
+
+
+def test_data_of_the_same_facts_in_another_composition_are_the_same(
+    home: Path, tmp_path: Path
+) -> None:
+    text = f"{HEAD},rank\nPérou,capitale,Bogotá,1\n"
+    made = [
+        imported(write(tmp_path / f"{form}.csv", unicodedata.normalize(form, text)), model=form)
+        for form in ("NFC", "NFD")
+    ]
+    assert made[0].info.data_digest == made[1].info.data_digest
+    assert made[0].facts["fact_id"].tolist() == made[1].facts["fact_id"].tolist()
 
 
 def test_what_is_matched_and_dropped_is_said_before_and_nothing_is_saved(

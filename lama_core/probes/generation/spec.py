@@ -113,7 +113,7 @@ class GenerationWork:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GenerationSpec(RunSpec, kind=GENERATION, version=2):
+class GenerationSpec(RunSpec, kind=GENERATION, version=3):
     """A run of generated answers.
 
     Attributes:

@@ -40,6 +40,7 @@ from lama_core.errors import UserError
 from lama_core.models.auxiliary.translator import Translator
 from lama_core.models.protocols import KINDS, BlankFiller
 from lama_core.scoring.batches import score_cloze
+from lama_core.texts import word_key
 from lama_core.types import Fact, Query
 
 RefillForm = Literal["paper", "words"]
@@ -199,7 +200,7 @@ def _change_word(template: str, place: int, refiller: Refiller, n_words: int) ->
     old = template.split()[place]
     old_score = refiller.log_prob_of(scores, old)
     best = np.argsort(-scores, kind="stable")[: n_words + 1].tolist()
-    others = [at for at in best if refiller.columns.words[at].lower() != old.lower()]
+    others = [at for at in best if word_key(refiller.columns.words[at]) != word_key(old)]
     return [
         Paraphrase(refiller.with_word(template, place, at), float(scores[at]) - old_score, template)
         for at in others[:n_words]

@@ -35,6 +35,7 @@ from lama_core.runs.importers.answer_rows import (
     short,
 )
 from lama_core.runs.importers.results import DropList, ImportedResults, ReadOptions
+from lama_core.texts import written_key
 
 TOOL = "lm-evaluation-harness"
 MAX_METADATA = 256 << 20
@@ -265,7 +266,8 @@ def _golds(target: list[str], words: list[str], best: int, verdict: object) -> l
     """Return the right choices: numbers, or texts of choices if only they fit the verdict."""
     numbers = [int(one) for one in target if one.isdecimal() and len(one) < 6]
     by_number = [at for at in numbers if at < len(words)]
-    by_text = [words.index(short(one)) for one in target if short(one) in words]
+    keys = [written_key(word) for word in words]
+    by_text = [keys.index(key) for key in map(written_key, map(short, target)) if key in keys]
     readings = [one for one in (by_number, by_text) if one]
     if not readings:
         raise Rejected("the right answer isn't one of the choices")

@@ -1,6 +1,7 @@
 """Results of other tools as the rows of a run: their facts are those of an installed dataset.
 
-A row's fact is that of the dataset with the same relation, subject and object. The dataset is the
+A row's fact is that of the dataset with the same relation, subject and object, as written
+(`lama_core.texts`). The dataset is the
 one given, or the installed one with the most of the results' facts, if it has half of them. Other
 rows, and results of unknown facts, bring their own facts, which the run keeps.
 """
@@ -18,8 +19,9 @@ from lama_core.datasets.dataset import Dataset
 from lama_core.datasets.library.installed import dataset_names, load_dataset
 from lama_core.datasets.user_table import SOURCE
 from lama_core.errors import UserError
-from lama_core.runs.importers.results import ImportedResults
+from lama_core.runs.importers.results import REQUIRED, ImportedResults
 from lama_core.scoring.ranking import Ints
+from lama_core.texts import written_key
 from lama_core.types import Relation
 
 SHARE = 0.5  # of the facts that an installed dataset must have, if no dataset is given
@@ -60,7 +62,7 @@ class Matched:
         if self.dataset:
             return self.dataset.digest
         digest = hashlib.sha256()
-        keys = keys_of(self.results.rows)
+        keys = keys_of(keyed(self.results.rows))
         for key in pc.sort_indices(distinct := keys.unique()).to_numpy():
             digest.update(distinct[key].as_buffer())
             digest.update(b"\n")
@@ -69,7 +71,7 @@ class Matched:
     @cached_property
     def fact_ids(self) -> pa.Array:
         """The id of each row's fact."""
-        rows = self.results.rows
+        rows = keyed(self.results.rows)
         pair = pc.binary_join_element_wise(rows["subject"], rows["object"], "|")
         own = pc.binary_join_element_wise(rows["relation"], pair, ":").combine_chunks()
         if not self.dataset or not self.n_matched:
@@ -87,23 +89,37 @@ class Matched:
 
     @cached_property
     def facts(self) -> pa.Table:
-        """All known facts, each once: relation, subject and object."""
-        names = ["relation", "subject", "object"]
-        own = self.results.rows.select(names).filter(pa.array(self.at < 0))
-        tables = [own, _table(self.dataset)] if self.dataset else [own]
-        return pa.concat_tables(tables).group_by(names).aggregate([])
+        """The keys of all known facts, each once: relation, subject and object."""
+        own = keyed(self.results.rows.filter(pa.array(self.at < 0)))
+        tables = [own, keyed(_table(self.dataset))] if self.dataset else [own]
+        return pa.concat_tables(tables).group_by(list(REQUIRED)).aggregate([])
 
 
-def keys_of(table: pa.Table, *names: str) -> pa.Array:
-    """Return one text for each row: relation, subject and object, or the columns named."""
-    columns = [table[name] for name in names or ("relation", "subject", "object")]
+def keyed(table: pa.Table, key: Callable[[str], str] = written_key) -> pa.Table:
+    """Return relation, subject and object of each row, those that it has, as their keys."""
+    names = [name for name in REQUIRED if name in table.column_names]
+    return pa.table({name: key_column(table[name], key) for name in names})
+
+
+def key_column(
+    texts: pa.Array | pa.ChunkedArray, key: Callable[[str], str] = written_key
+) -> pa.Array:
+    """Return the key of each text; null stays null."""
+    whole = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+    words = whole.dictionary_encode()
+    keys = [None if word is None else key(word) for word in words.dictionary.to_pylist()]
+    return pa.array(keys, pa.string()).take(words.indices)
+
+
+def keys_of(facts: pa.Table, *names: str) -> pa.Array:
+    """Return one text for each row of keys: relation, subject and object, or the columns named."""
+    columns = [facts[name] for name in names or REQUIRED]
     return pc.binary_join_element_wise(*columns, _BETWEEN).combine_chunks()
 
 
 def _table(dataset: Dataset) -> pa.Table:
-    names = ("relation", "subject", "object")
-    columns = {name: [getattr(fact, name) for fact in dataset.facts] for name in names}
-    return pa.table(columns, pa.schema([(name, pa.string()) for name in names]))
+    columns = {name: [getattr(fact, name) for fact in dataset.facts] for name in REQUIRED}
+    return pa.table(columns, pa.schema([(name, pa.string()) for name in REQUIRED]))
 
 
 def match(
@@ -119,12 +135,12 @@ def match(
     Raises:
         UserError: If there is no such dataset, or it has none of the facts.
     """
-    keys = [keys_of(one.rows) for one in results]
+    keys = [keys_of(keyed(one.rows)) for one in results]
     total = sum(map(len, keys))
     best: tuple[Dataset | None, list[Ints]] = (None, [np.full(len(one), -1) for one in keys])
     for one in _datasets(dataset):
         on_stage(f"Comparing the facts with {one.name}")
-        known = keys_of(_table(one))
+        known = keys_of(keyed(_table(one)))
         found = [_find(some, known) for some in keys]
         if _n_found(found) > max(_n_found(best[1]), 0 if dataset else SHARE * total - 1):
             best = (one, found)

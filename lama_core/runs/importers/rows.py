@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lama_core.runs.alignment import Bools
 from lama_core.runs.facts_table import SCHEMA, UNRANKED
-from lama_core.runs.importers.matching import Matched, keys_of
+from lama_core.runs.importers.matching import Matched, key_column, keyed, keys_of
 from lama_core.runs.importers.results import (
     ANSWERS,
     MAX_PREDICTIONS,
@@ -28,6 +28,7 @@ from lama_core.scoring.preparation import Segment
 from lama_core.scoring.queries import SQUAD
 from lama_core.scoring.ranking import NO_COLUMN, Ints, pad_columns
 from lama_core.scoring.top_answers import ROW, TopRows
+from lama_core.texts import word_key
 
 MAX_QUERIES = 1000  # of one fact
 BLOCK = 1 << 22  # scores at a time
@@ -56,7 +57,7 @@ def without_unusable_rows(results: ImportedResults) -> ImportedResults:
         drops.add_lines("", (np.flatnonzero(kept & bad) + 1).tolist(), reason)
         kept &= ~bad
     rows = np.flatnonzero(kept)
-    queries = pd.Series(_codes(table, "relation", "subject", "object", "query")[rows])
+    queries = pd.Series(_codes(keyed(table), table["query"])[rows])
     repeated = rows[queries.duplicated()]
     drops.add_lines("", (repeated + 1).tolist(), "the same fact again")
     kept[repeated] = False
@@ -100,15 +101,23 @@ def _has_bad_score(column: pa.ChunkedArray, *, finite: bool) -> Bools:
 
 
 def _among(table: pa.Table, options: Mapping[str, Sequence[str]]) -> Bools:
-    known = [f"{name}\x1f{one}" for name, words in options.items() for one in words]
-    keys = keys_of(table, "relation", "object")
-    return pc.is_in(keys, value_set=pa.array(known, pa.string())).to_numpy(zero_copy_only=False)
+    pairs = [(name, one) for name, words in options.items() for one in words]
+    known = pa.array([name for name, _ in pairs], pa.string())
+    words = pa.array([one for _, one in pairs], pa.string())
+    keys, value_set = (
+        keys_of(keyed(one), "relation", "object")
+        for one in (table, pa.table({"relation": known, "object": words}))
+    )
+    return pc.is_in(keys, value_set=value_set).to_numpy(zero_copy_only=False)
 
 
-def _codes(table: pa.Table, *names: str) -> Ints:
-    """Return a number for each row, the same for the same texts; in order of appearance."""
-    filled = pa.table({name: table[name].fill_null("") for name in names})
-    return keys_of(filled, *names).dictionary_encode().indices.to_numpy().astype(np.int64)
+def _codes(facts: pa.Table, queries: pa.ChunkedArray | None = None) -> Ints:
+    """Return a number for each fact or query, the same for equal ones; in order of appearance."""
+    keys = keys_of(facts)
+    if queries is not None:
+        queries = queries.fill_null("").combine_chunks()
+        keys = keys_of(pa.table({"fact": keys, "query": queries}), "fact", "query")
+    return keys.dictionary_encode().indices.to_numpy().astype(np.int64)
 
 
 def make_rows(matched: Matched) -> pa.Table:
@@ -118,17 +127,11 @@ def make_rows(matched: Matched) -> pa.Table:
     found = _answers(table)
     scored = _ranked_by_scores(matched, found)
     excluded = pa.array([NO_RANK]).take(pa.array(np.zeros(n_rows, int), mask=found["counted"]))
-    first, relation = found["first"], table["relation"]
-    facts = {name: pc.utf8_lower(matched.facts[name]) for name in REQUIRED}
-    said = pa.table(
-        {
-            "relation": pc.utf8_lower(relation),
-            "subject": pc.utf8_lower(table["subject"]),
-            "object": pc.utf8_lower(first),
-        }
-    )
+    relation = table["relation"]
+    own, facts, words = keyed(table), keyed(matched.facts, word_key), keyed(table, word_key)
+    said = words.set_column(2, "object", key_column(found["first"], word_key))
     is_object = _is_known(said, facts, "relation", "object")
-    is_gold = pc.equal(said["object"], pc.utf8_lower(table["object"])).fill_null(False)
+    is_gold = pc.equal(said["object"], words["object"]).fill_null(False)
     is_other = pc.invert(pc.or_(is_gold, _of_squad(matched, table))).combine_chunks()
     is_valid = pc.and_(_is_known(said, facts, *REQUIRED), is_other)
     infos = matched.relations
@@ -140,14 +143,14 @@ def make_rows(matched: Matched) -> pa.Table:
         "subject": table["subject"],
         "object": table["object"],
         "origin": matched.origins,
-        "prompt": pa.array(_number_queries(_codes(table, *REQUIRED))),
+        "prompt": pa.array(_number_queries(_codes(own))),
         "query": table["query"].fill_null(""),
         "excluded": excluded,
         **found,
         "first_is_valid": is_valid,
         "first_is_object": is_object,
         "n_valid": _n_valid(matched),
-        "object_count": _n_facts(table, matched.facts, "relation", "object"),
+        "object_count": _n_facts(own, matched.facts, "relation", "object"),
         "subject_tokens": _n_tokens(table["subject"]),
         "subject_pieces": pa.nulls(n_rows, pa.int16()),
     }
@@ -170,9 +173,8 @@ def _mapped(column: pa.ChunkedArray, values: Mapping[str, str | None]) -> pa.Arr
     return known.take(pc.index_in(column, value_set=pa.array(list(values), pa.string())))
 
 
-def _is_known(said: pa.Table, facts: Mapping[str, pa.ChunkedArray], *names: str) -> pa.Array:
-    known = keys_of(pa.table(dict(facts)), *names).unique()
-    return pc.is_in(keys_of(said, *names), value_set=known)
+def _is_known(said: pa.Table, facts: pa.Table, *names: str) -> pa.Array:
+    return pc.is_in(keys_of(said, *names), value_set=keys_of(facts, *names).unique())
 
 
 def _n_facts(table: pa.Table, facts: pa.Table, *names: str) -> pa.Array:
@@ -185,7 +187,7 @@ def _n_facts(table: pa.Table, facts: pa.Table, *names: str) -> pa.Array:
 def _n_valid(matched: Matched) -> pa.Array:
     """Return the number of right answers to each row."""
     table = matched.results.rows
-    n_facts = _n_facts(table, matched.facts, "relation", "subject")
+    n_facts = _n_facts(keyed(table), matched.facts, "relation", "subject")
     n_facts = pc.if_else(_of_squad(matched, table).combine_chunks(), 1, n_facts)
     return pc.min_element_wise(n_facts, np.iinfo(np.int16).max)
 
@@ -301,10 +303,11 @@ def _ranked_by_scores(matched: Matched, found: dict[str, Any]) -> dict[str, pa.A
 def _segment(words: Sequence[str], given: pa.Table, objects: Objects) -> Segment:
     """Return rows of one relation as a segment of queries. words: the relation's answers."""
     columns = answer_columns(tuple(words))
-    gold = pc.index_in(given["object"], value_set=pa.array(words, pa.string())).to_numpy()
+    keys = key_column(pa.array(words, pa.string()))
+    index = {key: at for at, key in reversed(list(enumerate(keys.to_pylist())))}
+    gold = pc.index_in(key_column(given["object"]), value_set=keys).to_numpy()
     removed = [
-        sorted(columns.index[one] for one in others if one in columns.index)
-        for others in objects(given)
+        sorted(index[one] for one in others if one in index) for others in objects(keyed(given))
     ]
     return Segment(columns, (), (), np.arange(len(given)), gold.astype(int), pad_columns(removed))
 
@@ -343,7 +346,7 @@ def _of_squad(matched: Matched, table: pa.Table) -> pa.ChunkedArray:
 
 
 def _other_objects(matched: Matched) -> Objects:
-    """Return a function that gives each row's other right answers."""
+    """Return a function that gives each row's other right answers, for the keys of its fact."""
     facts = matched.facts.filter(pc.invert(_of_squad(matched, matched.facts)))
     several = facts.filter(pc.greater(_n_facts(facts, facts, "relation", "subject"), 1))
     objects: dict[tuple[str, str], set[str]] = {}

@@ -18,7 +18,7 @@ from lama_core.runs.spec import RunSpec, ScoringJob
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportedSpec(RunSpec, kind=IMPORTED, version=1):
+class ImportedSpec(RunSpec, kind=IMPORTED, version=2):
     """An imported run.
 
     answers: Name and digest of the ranked answers, empty if they aren't known.

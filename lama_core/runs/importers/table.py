@@ -6,7 +6,7 @@ logarithm), `scores` (of the predictions), `model`, `query`. `NAMES` lists other
 recognised. A prediction may bring its score: `["Paris", -0.1]` or
 `{"token": "Paris", "log_prob": -0.1}`.
 
-A row without rank and verdict is right if its first prediction is the object, ignoring case.
+A row without rank and verdict is right if its first prediction is the same word as the object.
 """
 
 import math
@@ -41,6 +41,7 @@ from lama_core.runs.importers.results import (
     ImportedResults,
     ReadOptions,
 )
+from lama_core.texts import word_key
 
 # Role -> the names of columns that are recognised for it, in lower case.
 NAMES: dict[str, tuple[str, ...]] = {
@@ -192,7 +193,7 @@ class _Rows:
         if made["rank"] is None and made["correct"] is None:
             if not words:
                 raise Rejected("no rank, no prediction and no verdict")
-            made["correct"] = words[0].lower() == made["object"].lower()
+            made["correct"] = word_key(words[0]) == word_key(made["object"])
         if model not in self.models and len(self.models) >= MAX_MODELS:
             raise UserError(f"The table has more than {MAX_MODELS} models: split it.")
         stage = f"Reading {self.path.name}"

@@ -38,6 +38,7 @@ from lama_core.runs.find import list_runs
 from lama_core.runs.info import RunInfo
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.shared_fields import ClozeSettings
+from lama_core.texts import word_key
 from lama_core.views.colours import model_colours
 from lama_core.views.figure import Figure
 from lama_core.views.training import find_series, place_of
@@ -149,7 +150,7 @@ def _mark(one: FirstWord, gold: str, wrong: str) -> str:
     """The mark of a word: right answer, answer that a negation rules out, or none."""
     if one.outside:
         return ""
-    return {gold.casefold(): "gold", wrong.casefold(): "wrong"}.get(one.word.casefold(), "")
+    return {word_key(gold): "gold", word_key(wrong): "wrong"}.get(word_key(one.word), "")
 
 
 def _word_probs(stored: Stored) -> list[tuple[str, float]]:

@@ -33,30 +33,34 @@ def draw_class(room: Room, *, reveals: bool, counts_only: bool = False) -> None:
     reveals: whether the right answer is marked. counts_only: whether only their number is shown.
     """
     tally = room.tally()
-    n, gold = sum(number for _, number in tally), room.question.gold if reveals else ""
+    n, is_gold = sum(number for _, number in tally), room.question.is_gold
     detail = f"{counted(n, 'answer')} of {counted(room.n_participants(), 'participant')}"
-    if gold and n:
-        right = sum(number for word, number in tally if word.casefold() == gold.casefold())
+    if reveals and room.question.gold and n:
+        right = sum(number for word, number in tally if is_gold(word))
         detail += f" · {percent(right / n, 0)}\N{NO-BREAK SPACE}%\N{NO-BREAK SPACE}right"
     predictions.draw_head(CLASS, CLASS, CLASS_COLOUR, "" if counts_only else detail)
     if counts_only:
         st.subheader(detail, anchor=False)  # as large as the room's code
         return
     shares = [(word, number, number / max(1, n)) for word, number in tally[:MOST_SHOWN]]
-    rows = [(word, share, f"{number} ({percent(share, 0)} %)") for word, number, share in shares]
-    _draw_bars(rows, CLASS_COLOUR, gold, _rest(tally[MOST_SHOWN:]) if n else "No answers yet.")
+    rows = [
+        (word, share, f"{number} ({percent(share, 0)} %)", reveals and is_gold(word))
+        for word, number, share in shares
+    ]
+    _draw_bars(rows, CLASS_COLOUR, _rest(tally[MOST_SHOWN:]) if n else "No answers yet.")
 
 
 def draw_results(room: Room) -> None:
     """Draw the answers of the class and the models side by side, after the reveal."""
     models, gold, tally = room.models or (), room.question.gold, room.tally()
+    is_gold = room.question.is_gold
     firsts = [word for word, number in tally if number and number == tally[0][1]]
-    one_right = gold.casefold() in map(str.casefold, firsts)
+    one_right = any(map(is_gold, firsts))
     tied = f"{CLASS}, tied{', one right' * one_right}" if len(firsts) > 1 else CLASS
     named = {tied: ", ".join(firsts[:MOST_FIRST])} if firsts else {}
     named |= {one.name: one.rows[0][0] for one in models}
     line = f"Right answer: <b>{escape(gold)}</b> · " if gold else ""
-    rights = {name: word.lower() == gold.lower() for name, word in named.items() if gold}
+    rights = {name: is_gold(word) for name, word in named.items() if gold}
     if len(firsts) > 1:
         rights.pop(tied, None)
     for one in models:
@@ -75,20 +79,21 @@ def draw_results(room: Room) -> None:
             title = predictions.short_title(one.name)
             number = f"{one.number} of each answer"
             predictions.draw_head(one.name, title, colours[one.name], number)
-            rows = [(word, prob, predictions.probability(prob)) for word, prob in one.rows]
-            _draw_bars(rows, colours[one.name], gold, one.note)
+            rows = [
+                (word, prob, predictions.probability(prob), is_gold(word))
+                for word, prob in one.rows
+            ]
+            _draw_bars(rows, colours[one.name], one.note)
 
 
-def _draw_bars(
-    rows: Sequence[tuple[str, float, str]], colour: str, gold: str, note: str = ""
-) -> None:
-    """Draw a row for each (word, share, text of its value)."""
+def _draw_bars(rows: Sequence[tuple[str, float, str, bool]], colour: str, note: str = "") -> None:
+    """Draw a row for each (word, share, text of its value, whether it is marked as right)."""
     shown = "".join(
-        f'<tr class="{"gold" if word.casefold() == gold.casefold() else ""}">'
+        f'<tr class="{"gold" if is_right else ""}">'
         f'<td class="word">{escape(word)}</td><td class="bar">'
         f'<div style="width:{100 * share:.2f}%;background:{colour}"></div></td>'
         f'<td class="num">{text}</td></tr>'
-        for word, share, text in rows
+        for word, share, text, is_right in rows
     )
     under = f'<div class="lx-muted">{escape(note)}</div>' if note else ""
     st.html(f'<table class="lx lx-poll"><tbody>{shown}</tbody></table>{under}')

@@ -52,9 +52,8 @@ def draw(room: Room) -> None:
         _draw_form(room, me)
     else:
         if given := room.answer_of(me):
-            gold = room.question.gold.casefold()
-            mark = " (correct)" if given.casefold() == gold else " (wrong)"
-            st.markdown(f"Your answer: **{plain(given)}**{mark * bool(gold)}")
+            mark = " (correct)" if room.question.is_gold(given) else " (wrong)"
+            st.markdown(f"Your answer: **{plain(given)}**{mark * bool(room.question.gold)}")
         draw_results(room)
         st.caption("Stay here: the next question appears on this page.")
     st.fragment(_wait, run_every=EVERY)(room, room.n_asked, room.models)

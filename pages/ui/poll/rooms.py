@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
-from unicodedata import normalize
 
 from lama_core.errors import UserError
+from lama_core.texts import answer_key, written_key
 
 MAX_SECONDS = 2 * 60 * 60
 MAX_ROOMS = 50
@@ -47,6 +47,20 @@ class PollQuestion:
     gold: str = ""
     query: Any = None
     back: Any = None
+
+    def key(self, answer: str) -> str:
+        """What equal answers share: that of an option as written, else of one equal as an answer.
+
+        Without options, typed answers are compared as answers.
+        """
+        keys = [written_key(one) for one in self.options]
+        written, typed = written_key(answer), answer_key(answer)
+        loosely = (key for key in keys if answer_key(key) == typed)
+        return written if written in keys else next(loosely, typed)
+
+    def is_gold(self, answer: str) -> bool:
+        """Whether this is the right answer; never without one."""
+        return bool(self.gold) and self.key(answer) == self.key(self.gold)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +139,8 @@ class Room:
         Raises:
             UserError: If the answer is empty or none of the options.
         """
-        options = self.question.options
-        answer = text if text in options else _tidy(text)
+        options, key = self.question.options, self.question.key
+        answer = next((one for one in options if key(one) == key(text)), _tidy(text))
         if not answer:
             raise UserError("Give an answer first; a guess is enough.")
         if options and answer not in options:
@@ -144,14 +158,13 @@ class Room:
         return len(self._answers)
 
     def tally(self) -> tuple[tuple[str, int], ...]:
-        """Each answer and its number, most frequent first; case is ignored."""
+        """Each answer and its number, most frequent first, in its most frequent spelling."""
         with self._lock:
             given = [answer for answer in self._answers.values() if answer]
-        spelled: dict[str, Counter[str]] = {
-            one.casefold(): Counter({one: 0}) for one in self.question.options
-        }
+            key, options = self.question.key, self.question.options
+        spelled = {key(one): Counter({one: 0}) for one in options}
         for answer in given:
-            spelled.setdefault(answer.casefold(), Counter())[answer] += 1
+            spelled.setdefault(key(answer), Counter())[answer] += 1
         counts = [(each.most_common(1)[0][0], each.total()) for each in spelled.values()]
         return tuple(sorted(counts, key=lambda count: -count[1]))
 
@@ -277,7 +290,7 @@ def _mark(address: str) -> str:
 def _tidy(text: str) -> str:
     """A text of at most `MAX_LETTERS` characters in one line, without invisible ones."""
     shown = "".join(letter if letter.isprintable() else " " for letter in text[: 4 * MAX_LETTERS])
-    return normalize("NFC", " ".join(shown.split()))[:MAX_LETTERS].strip()
+    return written_key(shown)[:MAX_LETTERS].strip()
 
 
 ROOMS = Rooms()

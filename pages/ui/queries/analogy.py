@@ -21,6 +21,7 @@ from lama_core.queries.analogy import (
 from lama_core.queries.analogy_templates import SLOTS, AnalogyQuestion
 from lama_core.queries.kind import Answer
 from lama_core.rounding import fixed
+from lama_core.texts import word_key
 from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form, Widget
 from pages.ui.queries.outside_candidates import draw_outside_candidates
@@ -180,13 +181,13 @@ def _draw_solution(asked: AnalogyAsked, column: ModelColumn[Solution]) -> None:
     """Draw a model's answers, and those of vector arithmetic."""
     blank = column.answer.answer.blanks[0]
     predictions.draw_answers(blank, column.colour, asked.request.candidates)
-    _draw_arithmetic(column.answer.baselines, (asked.request.gold or "").lower())
+    _draw_arithmetic(column.answer.baselines, word_key(asked.request.gold or ""))
 
 
 def _draw_arithmetic(answers: tuple[VectorAnswer, ...], gold: str) -> None:
     """Draw the answers of vector arithmetic on a model's input embeddings, a column per method.
 
-    gold: The right answer in lower case, which is marked; "" if there is none.
+    gold: The right answer as `word_key`, which is marked; "" if there is none.
     """
     if not answers:
         return
@@ -194,7 +195,7 @@ def _draw_arithmetic(answers: tuple[VectorAnswer, ...], gold: str) -> None:
     lists = (answer.predictions for answer in answers)
     for rank, items in enumerate(zip_longest(*lists), start=1):
         cells = (
-            f'<td class="word">{_word(item.token, item.token.lower() == gold)}</td>'
+            f'<td class="word">{_word(item.token, word_key(item.token) == gold)}</td>'
             f'<td class="num muted">{fixed(item.score, 2)}</td>'
             if item
             else "<td></td><td></td>"

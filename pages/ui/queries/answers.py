@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from lama_core.glossary import explain
 from lama_core.queries.answers import (
     MAX_RANKED,
+    TIE,
     AskedAnswers,
     ModelRanking,
     RankedAnswer,
@@ -142,7 +143,7 @@ def _row(one: RankedAnswer, colour: str) -> str:
     hint = "\n".join(shown_tokens(answer_tokens(one.tokens)))
     return (
         f'<tr class="{"gold" if one.is_gold else ""}" title="{escape(hint)}">'
-        f'<td class="rank">{one.rank or ""}</td><td class="word">{escape(one.answer)}</td>'
+        f'<td class="rank">{one.ranks}</td><td class="word">{escape(one.answer)}</td>'
         f'<td class="bar"><div style="width:{100 * one.prob:.2f}%;background:{colour}"></div></td>'
         f'<td class="num" title="{one.prob:.2g}">{share}</td>'
         f'<td class="num muted">{score}</td></tr>'
@@ -152,20 +153,22 @@ def _row(one: RankedAnswer, colour: str) -> str:
 def _margin_line(ranking: ModelRanking) -> str:
     """The gold answer's rank and margin; without a gold answer, the lead of the first answer."""
     margin, gold = ranking.margin, ranking.gold
+    equal = margin is not None and abs(margin) <= TIE
     if not ranking.has_gold and margin is not None:
-        return (
-            f'<div class="lx-gold">The first answer leads by {fixed(margin, 2)} in log-prob.</div>'
-        )
+        lead = "No answer leads" if equal else f"The first answer leads by {fixed(margin, 2)}"
+        return f'<div class="lx-gold">{lead} in log-prob.</div>'
     if gold is None:
         return ""
     place = (
-        f"rank <b>{gold.rank}</b> of {ranking.n_ranked}"
+        f"rank <b>{gold.ranks}</b> of {ranking.n_ranked}"
         if gold.rank
         else "no rank, as this model has no tokens for it"
     )
-    than = "below the first" if margin is not None and margin < 0 else "above the second"
     by = ""
-    if margin is not None:
+    if equal:
+        by = ", equal to the best other answer"
+    elif margin is not None:
+        than = "below the first" if margin < 0 else "above the second"
         by = predictions.unbroken(f", log-prob. {fixed(abs(margin), 2)} {than}")
     hint = "margin: its log-probability minus that of the best other answer"
     return (
@@ -179,8 +182,10 @@ def _draw_notes(
 ) -> None:
     """Draw the models' first answers into the line above, and how the answers are scored."""
     request, gold = answer.asked.request, answer.asked.shared[2]
-    firsts = {one.name: one.answers[0].answer for one in answer.models if one.answers[0].rank}
-    rights = {one.name: bool(one.answers[0].is_gold) for one in answer.models if gold}
+    tied = {one.name: [row for row in one.answers if row.rank == 1] for one in answer.models}
+    firsts = {name: ", ".join(row.answer for row in rows) for name, rows in tied.items() if rows}
+    # An answer that shares the first rank is neither right nor wrong.
+    rights = {name: bool(rows[0].is_gold) for name, rows in tied.items() if gold and len(rows) == 1}
     lines[0].html(f"<div>{predictions.describe_first_answers(firsts, rights)}</div>")
     statement = answer.models[0].answers[0].statement
     st.caption(

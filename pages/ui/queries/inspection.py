@@ -28,6 +28,7 @@ from lama_core.queries.lenses.tokens import AS_NEEDED, ATTRIBUTION_METHODS, Mode
 from lama_core.requests import field_values
 from lama_core.rounding import fixed
 from lama_core.scoring.blanks import parse_query
+from lama_core.texts import word_key
 from pages.ui.queries.tab import describe_kind
 from pages.ui.shared import cache, links, predictions, url_state
 from pages.ui.shared.export import Rows, draw_answer_export, draw_export, made_with
@@ -315,7 +316,7 @@ def _draw_edit(text: str, asked: ClozeRequest) -> None:
         query_model,
         lambda pair: predictions.describe(pair[1]),
         per_row=3,
-        draw=lambda column: st.html(_before_and_after(*column.answer, (asked.gold or "").lower())),
+        draw=lambda column: st.html(_before_and_after(*column.answer, word_key(asked.gold or ""))),
     )
     if columns:
         texts = dict.fromkeys((text, edited or ""))
@@ -360,13 +361,13 @@ def _known_name(text: str) -> tuple[str, str]:
 def _before_and_after(before: ModelAnswer, after: ModelAnswer, gold: str) -> str:
     """HTML of a model's answers before and after the edit, and of the tracked answer's change.
 
-    gold: The right answer before the edit in lower case, which is marked; "" if there is none.
+    gold: The right answer before the edit as `word_key`, which is marked; "" if there is none.
     """
     blanks = before.blanks[0], after.blanks[0]
     rows = [
         f'<tr><td class="rank">{rank}</td>'
         + "".join(
-            f'<td class="word">{escape(item.token)}{mark * (item.token.lower() == gold)}'
+            f'<td class="word">{escape(item.token)}{mark * (word_key(item.token) == gold)}'
             f"{predictions.longer_word(item.begins)}</td>"
             f'<td class="num">{predictions.probability(item.prob)}</td>'
             if item

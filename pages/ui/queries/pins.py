@@ -30,6 +30,7 @@ from lama_core.queries.kind import Asked
 from lama_core.requests import Request, from_record, record
 from lama_core.rounding import fixed
 from lama_core.scoring.shared_fields import ModelSettings
+from lama_core.texts import word_key
 from lama_core.views.colours import model_colours
 from pages.ui.queries import history
 from pages.ui.queries.table import TABS
@@ -394,9 +395,9 @@ def _table(listed: PinnedAnswers, colour: str) -> str:
     colour: that of the bars of probabilities or shares; empty for answers that only have
     log-probabilities.
     """
-    right = listed.right.casefold()
+    right = word_key(listed.right)
     rows = "".join(
-        f'<tr class="{"gold" if word.casefold() == right else ""}">'
+        f'<tr class="{"gold" if word_key(word) == right else ""}">'
         f'<td class="rank">{rank or ""}</td><td class="word">{escape(word)}</td>'
         f'{_prob_cells(value, colour)}<td class="num muted">'
         f"{'' if value is None else fixed(value, 2)}</td></tr>"

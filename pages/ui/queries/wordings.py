@@ -26,6 +26,7 @@ from lama_core.queries.wordings import (
     relations_with_templates,
     subjects_of,
 )
+from lama_core.texts import word_key
 from lama_core.types import Relation
 from lama_core.views.figure import relation_label
 from pages.ui.queries import widgets
@@ -226,14 +227,14 @@ def _draw_agreement(asked: AskedRelation, column: ModelColumn[RelationModelAnswe
     shown = _marked_answers(question, model)
     word, n = counts[0]
     if total == 1:
-        text, others = f"The only wording gives <b>{shown[word.lower()]}</b> first.", counts[1:]
+        text, others = f"The only wording gives <b>{shown[word_key(word)]}</b> first.", counts[1:]
     elif n == 1:
         text, others = f"No two of <b>{total}</b> wordings give the same word first:", counts
     else:
-        text = f"<b>{n} of {total}</b> wordings give <b>{shown[word.lower()]}</b> first."
+        text = f"<b>{n} of {total}</b> wordings give <b>{shown[word_key(word)]}</b> first."
         others = counts[1:]
     chips = [
-        f'<span class="lx-chip">{shown[other.lower()]}{f" × {times}" * (times > 1)}</span>'
+        f'<span class="lx-chip">{shown[word_key(other)]}{f" × {times}" * (times > 1)}</span>'
         for other, times in others[:MAX_CHIPS]
     ]
     if len(others) > len(chips):
@@ -274,7 +275,7 @@ def _notes(question: RelationQuestion, model: RelationModelAnswers, word: str, n
 
 
 def _marked_answers(question: RelationQuestion, model: RelationModelAnswers) -> dict[str, str]:
-    """Answer in lower case -> it as HTML, as in the table; a wrong one is marked, too."""
+    """Answer as `word_key` -> it as HTML, as in the table; a wrong one is marked, too."""
     shown: dict[str, str] = {}
     for wording, answer in zip(question.wordings, model.answers, strict=True):
         first, right = answer.first, question.is_right(wording, answer)
@@ -282,7 +283,7 @@ def _marked_answers(question: RelationQuestion, model: RelationModelAnswers) -> 
             text = marked_answer(first.token, first.begins, right)
             if answer.outside:
                 text = f"{answer.likeliest} (not ranked)"
-            shown.setdefault(answer.likeliest.lower(), escape(text))
+            shown.setdefault(word_key(answer.likeliest), escape(text))
     return shown
 
 

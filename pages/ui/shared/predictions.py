@@ -30,6 +30,7 @@ from lama_core.queries.blank_answers import (
 )
 from lama_core.rounding import fixed
 from lama_core.scoring.model_info import AboutModel
+from lama_core.texts import word_key
 from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import title_of
 
@@ -95,16 +96,16 @@ def draw_answers(blank: BlankAnswer, colour: str, listed: str = "") -> None:
     lengths can't be compared.
     listed: The name of the candidate list.
     """
-    gold = blank.gold.word.lower() if blank.gold else None
+    gold = word_key(blank.gold.word) if blank.gold else None
     rescored = blank.over == "rescored"
     look = "border:1.5px solid " if rescored else "background:"
     value = f"share of {blank.n_over:,}" if rescored else called(blank.over)
     rows = []
     for item in blank.rows:
-        word = item.token.lower()
+        is_gold = word_key(item.token) == gold
         reason = f'<div class="lx-muted">not ranked: {escape(blank.why_not_ranked())}</div>'
         rows.append(
-            f'<tr class="{"gold" if word == gold else ""}"><td class="rank">{item.rank or "–"}</td>'
+            f'<tr class="{"gold" if is_gold else ""}"><td class="rank">{item.rank or "–"}</td>'
             f'<td class="word">{escape(item.token)}{longer_word(item.begins)}'
             f"{'' if item.rank else reason}</td>"
             f'<td class="bar"><div style="width:{100 * item.prob:.2f}%;{look}{colour}">'

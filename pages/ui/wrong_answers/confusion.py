@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from lama_core.metrics.confusion import N_WORDS, Confusion, confusion
+from lama_core.metrics.confusion import N_WORDS, Confusion, are_right, confusion
 from lama_core.metrics.fact_answers import JoinedAnswers
 from lama_core.rounding import percentage
 from lama_core.runs.info import RunInfo
@@ -134,7 +134,7 @@ def _draw_pairs(found: Confusion, chosen: FactsChoice) -> None:
     st.markdown("### Pairs of right and first answer")
     pairs = found.pairs
     if not st.toggle("Right answers, too", key="every_pair", bind=BOUND):
-        pairs = pairs[pairs["gold"].str.lower() != pairs["answer"].str.lower()]
+        pairs = pairs[~are_right(pairs)]
     number = st.column_config.NumberColumn
     picked = draw_table(
         pairs.assign(share=pairs["share"].map(percentage)),
