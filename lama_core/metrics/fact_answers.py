@@ -23,9 +23,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lama_core.metrics.cooccurrence import stated_in_texts
+from lama_core.metrics.known_ranks import hits
 from lama_core.metrics.sentence_forms import wordings_in_texts
 from lama_core.metrics.verdicts import overridden
 from lama_core.runs.alignment import Bools, number_rows
+from lama_core.runs.facts_table import UNRANKED
 from lama_core.runs.info import Run
 from lama_core.runs.tags import SEPARATOR, read_tags
 from lama_core.scoring.queries import SQUAD
@@ -53,7 +55,8 @@ class RunAnswers:
     Attributes:
         run: The run.
         at: Row of `Run.facts`, or -1 if the run doesn't have this row.
-        rank: Rank of the gold answer; NaN where excluded.
+        rank: Rank of the gold answer; NaN where excluded. `shown_rank` is for readers.
+        known: What the row knows of the rank; see `Run.known_to`.
         log_prob: Log-probability of the gold answer; NaN where excluded.
         confidence: Probability of the answer; NaN where excluded.
         answer: The first prediction; null where excluded.
@@ -69,6 +72,7 @@ class RunAnswers:
     run: Run
     at: Ints
     rank: NDArray[np.float32]
+    known: Ints
     log_prob: NDArray[np.float32]
     confidence: NDArray[np.float32]
     answer: pd.Categorical
@@ -78,6 +82,21 @@ class RunAnswers:
     pieces: NDArray[np.float32]
     margin: NDArray[np.float32]
     n_answers: NDArray[np.float32]
+
+    @cached_property
+    def shown_rank(self) -> NDArray[np.float32]:
+        """The rank where it is known; NaN where excluded or only known to be large."""
+        return np.where(self.rank < UNRANKED, self.rank, _UNKNOWN)
+
+    @cached_property
+    def unknown(self) -> Bools:
+        """Whether the row counts, but its first answer isn't known."""
+        missing = self.answer.codes < 0
+        return np.where(self.run.info.generates, False, missing & ~np.isnan(self.rank))
+
+    def hits(self, k: int = 1) -> NDArray[np.float64]:
+        """Whether the gold answer is among the k best: 1, 0, or NaN if unknown or excluded."""
+        return hits(self.rank, self.known, k)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,9 +259,9 @@ class JoinedAnswers:
         if chosen.counting != "all":
             yield np.isnan(focus.rank) == (chosen.counting == "excluded")
         for number in chosen.right:
-            yield self.runs[number].rank <= chosen.k
+            yield self.runs[number].hits(chosen.k) == 1
         for number in chosen.wrong:
-            yield self.runs[number].rank > chosen.k
+            yield self.runs[number].hits(chosen.k) == 0
         if chosen.contained is not None:
             yield self.contained == chosen.contained
         if chosen.wrong_kind is not None:
@@ -265,7 +284,7 @@ class JoinedAnswers:
         to_confidence = chosen.confidence_max if chosen.confidence_max < 1 else None
         # Values, inclusive lower end, exclusive lower end, inclusive upper end.
         for values, least, above, most in (
-            (focus.rank, chosen.rank_min, None, chosen.rank_max),
+            (focus.shown_rank, chosen.rank_min, None, chosen.rank_max),
             (self.facts["object_count"], chosen.count_min, None, chosen.count_max),
             (self.facts["subject_tokens"], chosen.words_min, None, chosen.words_max),
             (focus.pieces, chosen.pieces_min, None, chosen.pieces_max),
@@ -297,7 +316,7 @@ class JoinedAnswers:
             columns[f"{name} answer"] = run.answer[rows]
             columns[f"{name} prob"] = run.confidence[rows].astype(float)
             if run.run.info.has_ranks:
-                columns[f"{name} rank"] = pd.array(run.rank[rows]).astype("Int64")
+                columns[f"{name} rank"] = pd.array(run.shown_rank[rows]).astype("Int64")
             else:
                 columns[f"{name} right"] = self.right(number)[rows]
             columns[f"{name} log_prob"] = run.log_prob[rows].astype(float)
@@ -334,15 +353,14 @@ class JoinedAnswers:
         return {row: own[place] for row, place in at if place in own}
 
     def right(self, number: int, k: int = 1) -> Bools:
-        """Whether the gold answer is among a run's k best, bool [row]; False where excluded."""
-        with np.errstate(invalid="ignore"):
-            return self.runs[number].rank <= k
+        """Whether the gold answer is known to be among a run's k best, bool [row]."""
+        return self.runs[number].hits(k) == 1
 
 
 def wrong_kinds(run: RunAnswers) -> dict[WrongKind, Bools]:
-    """Classify the wrong first answers: for each kind, bool [row]."""
+    """Classify the wrong first answers that are known: for each kind, bool [row]."""
     with np.errstate(invalid="ignore"):
-        wrong = run.rank > 1
+        wrong = (run.rank > 1) & ~run.unknown
     return {
         "right type": wrong & run.is_object & ~run.is_valid,
         "another valid": wrong & run.is_valid,
@@ -444,6 +462,7 @@ def _align(run: Run, key: Ints, known: Ints, ranking: Ranking) -> RunAnswers:
         run,
         at,
         numbers(f"rank_{ranking}"),
+        there(run.known_to, 0),
         numbers("log_prob"),
         np.exp(numbers(f"{name}_log_prob")),
         words(name),

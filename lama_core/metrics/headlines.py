@@ -62,7 +62,7 @@ def overall(scores: pd.DataFrame) -> pd.DataFrame:
         if len(known):
             line |= {column: float(known[column].to_numpy(float).mean()) for column in columns}
             n = known["n"].to_numpy(np.int64)
-            hits = np.rint(known["p_at_k"].to_numpy(float) * n).astype(np.int64)
+            hits = np.rint(known["p_at_k"].to_numpy(float) * n)
             ends = mean_share_intervals(hits, n)
             line |= {"low": float(ends.low), "high": float(ends.high)}
         counts = {"n": int(part["n"].sum()), "n_excluded": int(part["n_excluded"].sum())}
@@ -132,6 +132,11 @@ def headline(
     return Headline(f"{who}: {said}{then}", _counted(known, metric, k, counts), order)
 
 
+def is_level(difference: float) -> bool:
+    """Return whether a difference of shares is 0.0 percentage points when it is shown."""
+    return percent(abs(difference)) == percent(0)
+
+
 def paired_headline(found: Comparison, titles: tuple[str, str], *, k: int = 1) -> str:
     """Return which of two runs is better on the facts that both count, and by how much.
 
@@ -148,7 +153,7 @@ def paired_headline(found: Comparison, titles: tuple[str, str], *, k: int = 1) -
     if k > 1:
         right = f"{found.units} have the right answer among the first {k}"
     of = f"of {whole.n:,} {right}"
-    if whole.only_a == whole.only_b:
+    if is_level(whole.difference):
         return f"{_joined(titles)} are level: {percent(whole.a)} % {of}"
     sign = 1 if whole.difference > 0 else -1
     first, second = titles[::-sign]

@@ -59,7 +59,13 @@ class RanksView(View[RanksRequest, pd.DataFrame]):
         """Return how often the right answer comes late."""
         frame = shown.frame
         by_run = {str(run): part for run, part in frame.groupby("run", sort=False)}
-        late = {run: part[part["low"] > LATE]["share"].sum() for run, part in by_run.items()}
+        late = {  # of runs whose ranks are all known
+            run: part[part["low"] > LATE]["share"].sum()
+            for run, part in by_run.items()
+            if part["share"].sum() > 1 - 1e-9
+        }
+        if not late:
+            return ""
         return (
             f"The right answer comes after rank {LATE} for "
             f"{listed(shown.names, late, lowest_first=True)} of all {shown.counts}"

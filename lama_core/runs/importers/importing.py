@@ -24,6 +24,7 @@ from lama_core.progress import OnProgress, Progress, ignore
 from lama_core.requests import Request, argument, option
 from lama_core.rounding import counted, fixed
 from lama_core.runs.execute import save
+from lama_core.runs.facts_table import KNOWN_TO, UNRANKED
 from lama_core.runs.importers.formats import FORMATS, find_format, recognize
 from lama_core.runs.importers.matching import Matched, match
 from lama_core.runs.importers.results import (
@@ -110,6 +111,15 @@ class OpenedResults:
     def model(self) -> str:
         """The model's name."""
         return self.spec.model_name
+
+    @property
+    def known_to(self) -> int | None:
+        """The largest k for which P@k is known for every row; None if there is no largest."""
+        rows = self.finished.rows
+        if KNOWN_TO not in rows.column_names:
+            return None
+        found: int | None = pc.min(rows.filter(pc.is_null(rows["excluded"]))[KNOWN_TO]).as_py()
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """Return what `runs import --json` prints of a run."""
@@ -260,7 +270,7 @@ def as_run(matched: Matched, request: ImportRunRequest, file: str, digest: str) 
     results, rows = matched.results, make_rows(matched)
     relations = describe_relations(matched, rows)
     has_scores = "scores" in rows.column_names
-    has_ranks = has_scores or results.rows["rank"].null_count < len(results.rows)
+    has_ranks = has_scores or (pc.max(rows[KNOWN_TO].fill_null(UNRANKED)).as_py() or 0) > 1
     known = rows["first_log_prob"].null_count < len(rows)
     imported = Imported(
         _one_line(results.tool),
@@ -421,6 +431,8 @@ def report(opened: OpenedResults) -> Iterator[str]:
         yield "No installed dataset has these facts: they are kept with the run"
     if not about["has_ranks"]:
         yield "No ranks: an answer is right or wrong, so only P@1 is shown"
+    elif (depth := opened.known_to) is not None:
+        yield f"Not every right answer has a rank: P@k is shown up to k = {depth}"
     if about["n_excluded"]:
         yield f"{about['n_excluded']:,} excluded: the results have no rank for them"
     for one in opened.matched.results.dropped:

@@ -189,10 +189,8 @@ class _Rows:
             "predictions": words,
             "scores": scores,
         }
-        if made["rank"] is None and made["correct"] is None:
-            if not words:
-                raise Rejected("no rank, no prediction and no verdict")
-            made["correct"] = words[0].lower() == made["object"].lower()
+        if made["rank"] is None and made["correct"] is None and not words:
+            raise Rejected("no rank, no prediction and no verdict")
         if model not in self.models and len(self.models) >= MAX_MODELS:
             raise UserError(f"The table has more than {MAX_MODELS} models: split it.")
         stage = f"Reading {self.path.name}"
