@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.metrics.precision_at_k import RankArray
 from lama_core.runs.alignment import Bools
 from lama_core.runs.facts_table import RANKED
 from lama_core.runs.info import Run
 from lama_core.scoring.ranking import Ints
 
 
-def hits(ranks: RankArray, known: Ints, k: int) -> NDArray[np.float64]:
+def hits(ranks: NDArray[Any], known: Ints, k: int) -> NDArray[np.float64]:
     """Return whether each rank is at most k, float64 [row]: 1, 0, or NaN if it isn't known.
 
     Args:
@@ -33,7 +32,7 @@ def hits(ranks: RankArray, known: Ints, k: int) -> NDArray[np.float64]:
     return np.where((known < k) | np.isnan(ranks), np.nan, ranks <= k)
 
 
-def exact_ranks(ranks: RankArray, known: Ints) -> NDArray[np.float64]:
+def exact_ranks(ranks: NDArray[Any], known: Ints) -> NDArray[np.float64]:
     """Return the ranks, float64 [row]; NaN in rows that don't know theirs."""
     return np.where(known < RANKED, np.nan, ranks)
 

@@ -8,7 +8,6 @@ import pandas as pd
 from lama_core.metrics.headlines import is_level
 from lama_core.metrics.intervals import METHOD_OF_MEANS
 from lama_core.metrics.score_tables import precision_curves, stacked
-from lama_core.rounding import percent
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, interval, share, table_of_frame, text
 from lama_core.views.choice import RunsRequest
@@ -131,7 +130,7 @@ def lines_figure(
     lines = [
         said(
             names[line["run"]],
-            f"P@{line['k']}: {percent(line['p_at_k'])} %",
+            f"P@{line['k']}: {as_share(line['p_at_k'])}",
             said_interval(line["low"], line["high"]),
             f"mean over {line['n_relations']} relations, {line['n']:,} {counts}",
         )

@@ -73,11 +73,11 @@ class KnownByView(View[KnownByRequest, pd.DataFrame]):
         places = np.full(int(keep.sum()), ALL, dtype=object)
         if request.by != "all":
             places = joined.facts.loc[keep, request.by].astype(str).to_numpy()
-        hits = np.array([run.hits(request.k)[keep] for run in joined.runs])
+        hits = [run.hits(request.k)[keep] for run in joined.runs]
         defined = defined_rows(places, hits)
         if not defined.any():
             raise UserError(why_undefined(runs, request.k))
-        right, places = hits[:, defined] == 1, places[defined]
+        right, places = np.array(hits)[:, defined] == 1, places[defined]
         sets = sorted(product((True, False), repeat=len(ids)), key=lambda one: -sum(one))
         lines = []
         for place in dict.fromkeys(places):

@@ -149,7 +149,7 @@ def measures(shown: "Shown[ScoresRequest, RunScores]") -> dict[str, ScoreMeasure
     """
     table = shown.found.by("relation")
     hidden = {"p_at_1", "freq"}
-    hidden |= {name for name in table if len(table) and table[name].isna().all()}
+    hidden |= {str(name) for name in table if len(table) and table[name].isna().all()}
     metrics = (METRICS | TEXT_METRICS).items()
     others = [metric for name, metric in metrics if name in table and name not in hidden]
     first = ScoreMeasure(P_AT_K, "p_at_k", f"P@{shown.request.k}")
@@ -439,7 +439,8 @@ def _with_means(
 
 def _said(line: Line, measure: ScoreMeasure, shown: Shown[ScoresRequest, RunScores]) -> str:
     """Return lines about a mark: the row, the run and its score, the facts, and the baselines."""
-    value = measure.metric.shown(line[measure.column]) + " %" * measure.metric.is_share
+    value = measure.metric.shown(line[measure.column])
+    value = value + " %" * measure.metric.is_share if value else "undefined"
     freq, chance = line["freq"], line["chance"]
     return said(
         line["row"],

@@ -288,11 +288,17 @@ def _draw_tests(found: Comparison) -> None:
         )
         + f" (A ahead in {mean.ahead_a:,}, B in {mean.ahead_b:,}, equal in {mean.equal:,})"
     )
-    cells[2].metric("Same first answer", f"{percent(agreed.same_first)} %")
+    is_known, units = agreed.same_first == agreed.same_first, found.units
+    cells[2].metric(
+        "Same first answer", f"{percent(agreed.same_first)} %" if is_known else "unknown"
+    )
+    if agreed.n_unknown:
+        cells[2].caption(f"not known for {agreed.n_unknown:,} of {whole.n:,} {units}")
     cells[2].caption(
         f"both right {percent(agreed.both_right)} %, both wrong {percent(agreed.both_wrong)} %"
     )
-    cells[3].metric("Cohen's kappa of right answers", fixed(agreed.kappa, 2), help=explain("Kappa"))
+    kappa = fixed(agreed.kappa, 2) if agreed.kappa == agreed.kappa else "undefined"
+    cells[3].metric("Cohen's kappa of right answers", kappa, help=explain("Kappa"))
     if found.n_unpaired:
         excluded = counted(found.n_unpaired, "row")
         cells[3].caption(f"excluded: {excluded} that only one run is scored on")
