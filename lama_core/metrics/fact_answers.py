@@ -10,7 +10,8 @@ A row is a fact, or a fact and a prompt if the runs have several prompts. The an
 prediction of the chosen ranking; the filtered ranking removes the other valid objects.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -41,6 +42,7 @@ COUNTINGS: tuple[Counting, ...] = ("counted", "excluded", "all")
 
 _Condition = Bools | pd.Series | bool
 _UNKNOWN = np.float32(np.nan)
+LEAST_NAMES = 3  # that begin with a word which isn't whole; see `whole_words`
 _BLOCK = 1 << 20  # rows whose texts are Python objects at the same time
 _WORDS = ("relation", "source", "type", "object", "origin")
 _BASE = (
@@ -398,9 +400,9 @@ def fallbacks(joined: JoinedAnswers, rows: Ints, *, n: int = 20) -> pd.DataFrame
     """Return the most frequent wrong answers of each run on these rows, at most n per run.
 
     Columns: number (index of the run), answer, n, share (of the run's wrong answers), n_relations,
-    right_type (share that are objects of the relation).
+    right_type (share that are objects of the relation), whole (see `whole_words`).
     """
-    names = ["number", "answer", "n", "share", "n_relations", "right_type"]
+    names = ["number", "answer", "n", "share", "n_relations", "right_type", "whole"]
     tables = [pd.DataFrame(columns=names)]
     relations = joined.facts["relation"].cat.codes.to_numpy() if len(joined.facts) else np.array([])
     for number, run in enumerate(joined.runs):
@@ -420,9 +422,25 @@ def fallbacks(joined: JoinedAnswers, rows: Ints, *, n: int = 20) -> pd.DataFrame
             counts[best] / max(1, len(wrong)),
             kinds.reindex(best).to_numpy(),
             typed[best] / counts[best],
+            whole_words(run.run, run.answer.categories[best]),
         )
         tables.append(pd.DataFrame(dict(zip(names, columns, strict=True))))
     return pd.concat([one for one in tables if len(one)] or tables[:1], ignore_index=True)
+
+
+def whole_words(run: Run, words: Iterable[str]) -> Bools:
+    """Return whether each answer of a run is a whole word, bool [word].
+
+    A causal model's answer can be the beginning of a longer name, such as `new`: an answer that
+    isn't an object in the data, and with which at least `LEAST_NAMES` names of the data begin.
+    """
+    words = [word.lower() for word in words]
+    if not (run.info.ranks_words and run.info.model_kind == "causal"):
+        return np.ones(len(words), bool)
+    objects = {word.lower() for word in run.words_of("object")}
+    names = objects.union(word.lower() for word in run.words_of("subject"))
+    begun = Counter(name.partition(" ")[0] for name in names if " " in name)
+    return np.array([word in objects or begun[word] < LEAST_NAMES for word in words], bool)
 
 
 def _base(run: Run) -> pd.DataFrame:

@@ -303,12 +303,12 @@ def rank_histogram(
 ) -> pd.DataFrame:
     """Count facts by rank, in bins of equal width on a log axis.
 
-    Columns: run, model, low, high, n, share. A bin includes both `low` and `high`; rank 1 has a
-    separate bin. A run has no bins of ranks that some of its rows don't know. ranking: None is each
-    run's own.
+    Columns: run, model, low, high, n (facts), share (mean over relations), over_facts (share of the
+    run's facts). A bin includes both `low` and `high`; rank 1 has a separate bin. A run has no bins
+    of ranks that some of its rows don't know. ranking: None is each run's own.
     """
     chosen = [(run, scored_rows(run, ranking or run.info.ranking, relations)) for run in runs]
-    ranked = [rows.ranks[rows.ranks < UNRANKED] for _, rows in chosen]
+    ranked = (rows.ranks[rows.ranks < UNRANKED] for _, rows in chosen)
     highest = max((int(one.max(initial=1)) for one in ranked), default=1)
     n_bins = int(np.ceil(np.log10(max(highest, 2)) * bins_per_decade))
     edges = np.unique(np.round(10 ** (np.arange(n_bins + 1) / bins_per_decade)).astype(np.int64))
@@ -316,11 +316,19 @@ def rank_histogram(
     lows = lows[lows <= highest]
     highs = np.concatenate([lows[1:] - 1, [highest]])
     tables = []
-    for (run, rows), ranks in zip(chosen, ranked, strict=True):
-        numbers = np.searchsorted(lows, ranks, side="right") - 1
-        counts = np.bincount(numbers, minlength=len(lows))
-        share = counts / max(1, len(rows.ranks))
-        table = of_run(run, low=lows, high=highs, n=counts, share=share)
+    for run, rows in chosen:
+        numbers = np.searchsorted(lows, rows.ranks, side="right") - 1
+        cells = rows.relation * len(lows) + numbers
+        counts = np.bincount(cells, rows.ranks < UNRANKED, len(rows.n) * len(lows))
+        by_relation = counts.reshape(-1, len(lows))[rows.n > 0]
+        table = of_run(
+            run,
+            low=lows,
+            high=highs,
+            n=by_relation.sum(axis=0).astype(np.int64),
+            share=(by_relation / rows.n[rows.n > 0, None]).sum(axis=0) / max(1, len(by_relation)),
+            over_facts=by_relation.sum(axis=0) / max(1, len(rows.ranks)),
+        )
         tables.append(table[table["high"] <= rows.known.min(initial=RANKED)])
     return stacked(tables)
 

@@ -304,8 +304,8 @@ def _tests(found: Comparison) -> Table:
     of_relations = (mean.ahead_a, mean.ahead_b, mean.equal)
     nan = float("nan")
     rows = (
-        (unit, total, total.interval, of_facts, "McNemar, exact", found.mcnemar.p),
         ("relations", mean, mean.interval, of_relations, "", nan),
+        (unit, total, total.interval, of_facts, "McNemar, exact", found.mcnemar.p),
         (
             "relations, as a sample",
             mean,
@@ -331,7 +331,7 @@ def _tests(found: Comparison) -> Table:
             )
             for over, means, ends, counts, test, p in rows
         ],
-        title=f"\nAll relations together: averaged over {unit}, and over relations; intervals: "
+        title=f"\nAll relations together: averaged over relations, and over {unit}; intervals: "
         f"{METHOD_OF_DIFFERENCES}; of means over relations, with an effective number of {unit}; of "
         "relations as a sample, Student's",
     )

@@ -274,12 +274,7 @@ class ScoresView(View[ScoresRequest, RunScores]):
         With published scores, also partial data.
         """
         yield from undefined_metrics(shown)
-        for info, origins in zip(shown.infos, shown.found.origins, strict=True):
-            if origins is not None:
-                name, is_manual = shown.names[info.id], info.prompts == "manual"
-                subject = name if is_manual else info.model
-                text = sentence(origins, subject, k=shown.request.k, counts=info.counts)
-                yield text if is_manual else f"{name}: {text}"
+        yield from origins_notes(shown)
         if shown.request.published:
             yield from _notes_on_partial_data(shown.infos)
 
@@ -343,6 +338,39 @@ def undefined_metrics(shown: Shown[ScoresRequest, RunScores]) -> Iterator[str]:
                 f"{shown.names[info.id]}: not every right answer has a rank, so P@k is defined up "
                 f"to k = {depth}, and the mean rank isn't."
             )
+
+
+def origins_notes(shown: Shown[ScoresRequest, RunScores]) -> Iterator[str]:
+    """Yield each run's number of facts from training sources, and P@k on these and other facts."""
+    for info, origins in zip(shown.infos, shown.found.origins, strict=True):
+        if origins is not None:
+            name, is_manual = shown.names[info.id], info.prompts == "manual"
+            subject = name if is_manual else info.model
+            text = sentence(origins, subject, k=shown.request.k, counts=info.counts)
+            yield text if is_manual else f"{name}: {text}"
+
+
+def said_of_best(shown: Shown[ScoresRequest, RunScores], run: str, measure: ScoreMeasure) -> str:
+    """Return in how many relations the best run isn't the best, and how many facts it knew before.
+
+    The facts are those from sources that its model was trained on. A clause for a headline; "" if
+    neither applies.
+    """
+    table, said = shown.found.by("relation"), []
+    table = table[(table["n"] > 0) & table[measure.column].notna()]
+    sign = 1 if measure.metric.higher_is_better else -1
+    best = (sign * table[measure.column]).groupby(table["relation"]).max()
+    own = sign * table[table["run"] == run].set_index("relation")[measure.column]
+    if beaten := int((own < best.reindex(own.index)).sum()):
+        said.append(f"it isn't the best in {beaten} of {len(own)} relations")
+    number = [info.id for info in shown.infos].index(run)
+    origins = shown.found.origins[number]
+    if measure.is_p_at_k and origins is not None and origins.inside.n:
+        said.append(
+            f"{origins.inside.n:,} of its {origins.inside.n + origins.outside.n:,} "
+            f"{shown.infos[number].counts} come from sources that it was trained on"
+        )
+    return "".join(f"; {one}" for one in said)
 
 
 def chart_sources(shown: Shown[ScoresRequest, RunScores]) -> tuple[list[str], bool]:

@@ -5,7 +5,7 @@ Nothing is saved before all of it was read, and each run is saved completely or 
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from lama_core.files import folder_bytes, format_bytes, open_file, user_path, wo
 from lama_core.paths import data_dir
 from lama_core.progress import OnProgress, Progress, ignore
 from lama_core.requests import Request, argument, option
-from lama_core.rounding import counted, fixed
+from lama_core.rounding import counted, percent
 from lama_core.runs.execute import save
 from lama_core.runs.facts_table import KNOWN_TO, UNRANKED
 from lama_core.runs.importers.formats import FORMATS, find_format, recognize
@@ -113,6 +113,17 @@ class OpenedResults:
         return self.spec.model_name
 
     @property
+    def precision(self) -> tuple[float | None, float | None]:
+        """P@1 as the mean over relations, and over facts; None without rows that count."""
+        rows = self.finished.rows.filter(pc.is_null(self.finished.rows["excluded"]))
+        if not len(rows):
+            return None, None
+        right = pc.equal(rows["rank_raw"], 1).cast(pa.float64())
+        table = pa.table({"relation": rows["relation"].cast(pa.string()), "right": right})
+        means = table.group_by("relation").aggregate([("right", "mean")])["right_mean"]
+        return pc.mean(means).as_py(), pc.mean(right).as_py()
+
+    @property
     def known_to(self) -> int | None:
         """The largest k for which P@k is known for every row; None if there is no largest."""
         rows = self.finished.rows
@@ -123,9 +134,8 @@ class OpenedResults:
 
     def to_json(self) -> dict[str, Any]:
         """Return what `runs import --json` prints of a run."""
-        results, rows = self.matched.results, self.finished.rows
-        right = pc.sum(pc.equal(rows["rank_raw"], 1)).as_py() or 0
-        n = sum(one.n for one in self.finished.relations)
+        results = self.matched.results
+        over_relations, over_facts = self.precision
         return {
             "run": self.spec.run_id,
             "model": self.model,
@@ -133,13 +143,14 @@ class OpenedResults:
             "tool": results.tool,
             "version": results.version,
             "created": results.created,
-            "n": n,
+            "n": sum(one.n for one in self.finished.relations),
             "n_excluded": sum(one.n_excluded for one in self.finished.relations),
             "n_relations": len(self.finished.relations),
             "n_matched": self.matched.n_matched,
             "matched_with": self.matched.dataset.name if self.matched.dataset else None,
             "has_ranks": bool(self.spec.imported and self.spec.imported.ranks),
-            "p_at_1": right / n if n else None,
+            "p_at_1": over_relations,
+            "p_at_1_over_facts": over_facts,
             "dropped": [
                 {"where": one.where, "reason": one.reason, "n": one.n} for one in results.dropped
             ],
@@ -411,6 +422,16 @@ def files_digest(path: Path) -> str:
     return digest.hexdigest()
 
 
+def said_precision(about: Mapping[str, Any]) -> str:
+    """Return P@1 of an imported run as text; "" if no row counts. about: as of `to_json`."""
+    if about["p_at_1"] is None:
+        return ""
+    said = f", P@1 {percent(about['p_at_1'])} %"
+    if about["n_relations"] == 1:
+        return said
+    return f"{said}, mean over relations (over facts: {percent(about['p_at_1_over_facts'])} %)"
+
+
 def report(opened: OpenedResults) -> Iterator[str]:
     """Yield what an import found, a sentence each: facts, matched facts, dropped rows."""
     about = opened.to_json()
@@ -418,8 +439,7 @@ def report(opened: OpenedResults) -> Iterator[str]:
     rows = opened.finished.rows.num_rows
     yield (
         f"{about['model']} on {about['dataset']}{tool}: {counted(rows, 'row')} of "
-        f"{counted(about['n_relations'], 'relation')}"
-        + (f", P@1 {fixed(100 * about['p_at_1'], 1)} %" if about["n"] else "")
+        f"{counted(about['n_relations'], 'relation')}" + said_precision(about)
     )
     if about["matched_with"]:
         data, n = about["matched_with"], about["n_matched"]

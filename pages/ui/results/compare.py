@@ -161,7 +161,7 @@ def _better_last(pair: RunPair) -> tuple[str, str]:
     """Return the runs' ids in an order in which B minus A isn't negative, if they have one."""
     a, b = (run.id for run in pair.runs)
     try:
-        difference = pair.view().found.whole.over_facts.difference
+        difference = pair.view().found.whole.over_relations.difference
     except UserError:  # without facts in common, the page says so
         return a, b
     return (b, a) if difference < 0 else (a, b)
@@ -264,21 +264,11 @@ def _draw_tests(found: Comparison) -> None:
     unit = found.units
     cells = st.columns(4)
     cells[0].metric(
-        f"B minus A over {whole.n:,} {unit}",
-        _points(whole.difference),
-        help=FACTS_HELP.format(unit=unit, method=METHOD_OF_DIFFERENCES),
-    )
-    cells[0].caption(
-        f"{percent(whole.a)} → {percent(whole.b)} %; 95 % interval {_ends(whole.interval)}. "
-        f"McNemar's test over the {unit}: p {_p_value(test.p)} "
-        f"(right only in A: {test.only_a:,}, only in B: {test.only_b:,})"
-    )
-    cells[1].metric(
         f"B minus A over {counted(mean.n, 'relation')}",
         _points(mean.difference),
         help=RELATIONS_HELP.format(method=METHOD_OF_MEAN_DIFFERENCES),
     )
-    cells[1].caption(
+    cells[0].caption(
         f"mean {percent(mean.a)} → {percent(mean.b)} %; 95 % interval {_ends(mean.interval)}. "
         + (
             "No test over relations: it needs several relations with different differences"
@@ -287,6 +277,16 @@ def _draw_tests(found: Comparison) -> None:
             f"{_ends(mean.sample_interval)}; Student's t over the relations: p {_p_value(mean.p)}"
         )
         + f" (A ahead in {mean.ahead_a:,}, B in {mean.ahead_b:,}, equal in {mean.equal:,})"
+    )
+    cells[1].metric(
+        f"B minus A over {whole.n:,} {unit}",
+        _points(whole.difference),
+        help=FACTS_HELP.format(unit=unit, method=METHOD_OF_DIFFERENCES),
+    )
+    cells[1].caption(
+        f"{percent(whole.a)} → {percent(whole.b)} %; 95 % interval {_ends(whole.interval)}. "
+        f"McNemar's test over the {unit}: p {_p_value(test.p)} "
+        f"(right only in A: {test.only_a:,}, only in B: {test.only_b:,})"
     )
     is_known, units = agreed.same_first == agreed.same_first, found.units
     cells[2].metric(

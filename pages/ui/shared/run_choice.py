@@ -361,6 +361,7 @@ def open_runs(here: str) -> tuple[RunListing, RunChoice] | None:
     if choice is None:
         return None
     draw_missing(choice, here)
+    _draw_ways_back(choice, listing, here)
     if choice.small:
         st.caption(
             f"Not shown, because all models would be scored on its few facts only: "
@@ -688,6 +689,24 @@ def draw_missing(choice: RunChoice, here: str) -> None:
             plain(f"{names}: no run on {choice.data} with these prompts yet. ")
             + "Start one on the page **Data and runs**."
         )
+
+
+def _draw_ways_back(choice: RunChoice, listing: RunListing, here: str) -> None:
+    """Draw links from chosen prompts, models and relations back to all, on every tab."""
+    has_manual = any(run.dataset == choice.data and run.prompts == "manual" for run in listing)
+    ways = {}
+    if has_manual and not choice.exact and choice.prompts != "manual":
+        ways["Back to manual prompts"] = ("prompts", "models")
+    if choice.models:
+        ways["All models"] = ("models",)
+    if choice.relations:
+        ways["All relations"] = ("relations",)
+    if not ways:
+        return
+    with st.container(horizontal=True, key="selection"):
+        for label, names in ways.items():
+            back = links.params_without(names) | {name: [] for name in names}
+            links.draw_link(label, "undo", here, back)
 
 
 def draw_runs(choice: RunChoice) -> None:

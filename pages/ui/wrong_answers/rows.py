@@ -508,8 +508,13 @@ def draw_fallbacks(
         st.info("No model is wrong on these facts.", icon=":material/check:")
         return
     is_start = any(run.ranks_words and run.model_kind == "causal" for run in choice.runs)
-    starts = "A word of a causal model can be the start of a longer answer. " * is_start
-    top = table.iloc[table["share"].astype(float).argmax()]
+    starts = (
+        "A word of a causal model can be the start of a longer answer; the headline is about whole "
+        "words. "
+    ) * is_start
+    known = table[table["whole"].astype(bool)]
+    known = table if known.empty else known
+    top = known.iloc[known["share"].astype(float).argmax()]
     n_all = len(joined.select(AnswerFilter(of=chosen.filter.of)))
     among = f" among these {len(rows):,} facts" * (len(rows) < n_all)
     draw_headline(
