@@ -137,6 +137,21 @@ HITS = [
 ]
 
 
+def test_a_mean_of_relations_of_which_one_is_undefined_is_undefined(tmp_path: Path) -> None:
+    """Without the undefined relation, it would be the mean of other relations than it says."""
+    lines = [
+        dict(zip(("relation", "subject", "object"), fact, strict=True))
+        | KINDS["rank" if fact[0] == "r0" else "three"](at)
+        for at, fact in enumerate(FACTS)
+    ]
+    half, other = (imported(write_lines(tmp_path / f"{name}.jsonl", lines)) for name in "ab")
+    by_relation = score_table([half], k=10).set_index("relation")["p_at_k"]
+    assert by_relation["r0"] == 3 / 4 and math.isnan(by_relation["r1"])
+    assert math.isnan(score_table([half], by="source", k=10)["p_at_k"].iloc[0])
+    found = compare(half, other, k=10)
+    assert [one.relation for one in found.relations] == ["r0"] and found.undefined == ("r1",)
+
+
 def test_unknown_first_answers_are_not_different_answers(runs: dict[str, Run]) -> None:
     same = compare(runs["rank"], runs["verdict"]).agreement
     assert math.isnan(same.same_first) and same.n_unknown == 5

@@ -184,7 +184,11 @@ def _choose_run(
 def _draw_slices(pair: RunPair) -> None:
     """Draw the difference on slices of the facts, by the selected slicing."""
     st.markdown("### On slices of the facts")
-    every = pair.view(slices=True)
+    try:
+        every = pair.view(slices=True)
+    except UserError as error:
+        show_note(plain(str(error)))
+        return
     ways = [str(name) for name in dict.fromkeys(every.frame["by"]) if name != "all"]
     by = st.selectbox(
         "Slice by", ways, key="differ_by", bind=BOUND, width=320, format_func=slicing_label
