@@ -55,26 +55,30 @@ Returned = TypeVar("Returned")
 P = ParamSpec("P")
 
 
-def option(help_text: str, *, name: str = "", **bounds: Any) -> msgspec.Meta:
+def option(help_text: str, *, name: str = "", selects: bool = False, **bounds: Any) -> msgspec.Meta:
     """Declare a field as a command-line option.
 
     Args:
         help_text: One sentence for `--help`, docstrings and forms.
         name: Name of the option, such as `--model` for the field `models`. Default: the field's.
+        selects: Without it, everything is selected; so in Python, an empty list is refused.
         **bounds: `ge`, `le`, `min_length` or `max_length` of `msgspec.Meta`.
     """
-    return msgspec.Meta(description=help_text, extra={"option": name}, **bounds)
+    extra = {"option": name, "selects": selects}
+    return msgspec.Meta(description=help_text, extra=extra, **bounds)
 
 
-def argument(help_text: str, *, takes_dash: bool = False) -> msgspec.Meta:
+def argument(help_text: str, *, takes_dash: bool = False, selects: bool = False) -> msgspec.Meta:
     """Declare a field as a positional argument of the command, with one or several values.
 
     Args:
         help_text: One sentence for `--help` and docstrings.
         takes_dash: A table's file; accept `-` (standard input), and in Python a DataFrame.
             Otherwise words that begin with `-` are options.
+        selects: As of `option`.
     """
-    return msgspec.Meta(description=help_text, extra={"argument": True, "takes_dash": takes_dash})
+    extra = {"argument": True, "takes_dash": takes_dash, "selects": selects}
+    return msgspec.Meta(description=help_text, extra=extra)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -93,6 +97,7 @@ class RequestField:
         takes_dash: The argument may begin with `-`.
         is_argument: It is an argument of the command, not an option.
         is_positional: The Python function takes it by position.
+        selects: Without it, everything is selected.
     """
 
     name: str
@@ -105,6 +110,7 @@ class RequestField:
     is_argument: bool
     takes_dash: bool
     is_positional: bool
+    selects: bool
 
     @property
     def is_several(self) -> bool:
@@ -215,6 +221,7 @@ def _read_choices(kind: type[Request]) -> Iterator[RequestField]:
             is_argument=is_argument,
             takes_dash=bool(extra.get("takes_dash")),
             is_positional=is_argument and not field.kw_only,
+            selects=bool(extra.get("selects")),
         )
 
 
@@ -228,11 +235,13 @@ def _without_none(kind: Any) -> Any:
 def _converted(choice: RequestField, value: Any) -> Any:
     """Convert a value to the field's plain type, without checking it.
 
-    Several values become a tuple (a string or path is one value); numpy's numbers become Python's;
-    a text and a Path become what the field has. A Series or array is a list; of a DataFrame, a list
-    is the column with the field's name, or the only column. Where a table's file is meant, a Series
-    or DataFrame is saved to one that lasts as long as this process.
+    Several values become a tuple (a string or path is one value, None the default); numpy's numbers
+    become Python's; a text and a Path become what the field has. A Series or array is a list; of a
+    DataFrame, a list is the column with the field's name, or the only column. Where a table's file
+    is meant, a Series or DataFrame is saved to one that lasts as long as this process.
     """
+    if value is None and choice.is_several and choice.default is not dataclasses.MISSING:
+        return choice.default
     value = _from_table(choice, value)
     value = _scalar(value)
     if choice.is_several and isinstance(value, str):
@@ -472,12 +481,24 @@ class Function(Generic[P, SomeRequest, Answer, Returned]):
         Raises:
             TypeError: If an argument is missing, unknown or given by position without being
                 positional; names the function, and the most similar argument.
+            UserError: If a selection is empty, such as the relations of `relations=[]`; None and
+                the default `()` select everything.
         """
         try:
-            self.__signature__.bind(*args, **kwargs)
+            given = self.__signature__.bind(*args, **kwargs)
         except TypeError as error:
             raise TypeError(f"lama.{self.__name__}(): {self._misuse(error, kwargs)}") from None
-        return self._shown(self.answer(cast(Any, self.request)(*args, **kwargs)))
+        for choice in request_fields(self.request):
+            selected = given.arguments.get(choice.name)
+            if choice.selects and selected is not None and not isinstance(selected, tuple):
+                given.arguments[choice.name] = _converted(choice, selected)
+                if given.arguments[choice.name] == ():
+                    raise UserError(
+                        f"The list of {choice.name} is empty: name at least one, or leave it out "
+                        "to choose all."
+                    )
+        request = cast(Any, self.request)(*given.args, **given.kwargs)
+        return self._shown(self.answer(request))
 
     def _misuse(self, error: TypeError, named: Iterable[str]) -> str:
         """Return what is wrong with a call, for an error message."""

@@ -32,6 +32,7 @@ from lama_core.requests import (
     record,
     request_fields,
 )
+from lama_core.views.table import VIEWS
 
 FUNCTIONS: list[Function[..., Any, Any, Any]] = [
     value
@@ -188,3 +189,32 @@ def test_a_table_is_the_file_that_is_meant() -> None:
     ]
     column = read_file(Path(ManyRequest(frame["text"]).file).read_bytes(), "column")
     assert [line.text for line in column] == ["Tokyo is in ___.", "a, b: ___"]
+
+
+SELECTIONS = [
+    (function, choice.name)
+    for function in [*FUNCTIONS, *VIEWS]
+    for choice in request_fields(function.request)
+    if choice.selects
+]
+
+
+@pytest.mark.parametrize(
+    ("function", "name"), SELECTIONS, ids=lambda one: getattr(one, "__name__", one)
+)
+def test_an_empty_selection_selects_nothing_and_is_refused(
+    function: Function[..., Any, Any, Any], name: str
+) -> None:
+    required = {one.name: "x" for one in request_fields(function.request) if one.default is MISSING}
+    for empty in ([], pd.Series([], dtype=str), np.array([]), iter(()), {}.keys(), set()):
+        with pytest.raises(UserError, match=f"The list of {name} is empty"):
+            function(**required | {name: empty})
+    assert function.request(**required | {name: None}) == function.request(**required)
+
+
+def test_every_field_that_is_everything_by_default_selects() -> None:
+    """A field of several values whose help says what is chosen without it refuses an empty list."""
+    for function in [*FUNCTIONS, *VIEWS]:
+        for choice in request_fields(function.request):
+            if choice.is_several and ("Default:" in choice.help_text or "Only" in choice.help_text):
+                assert choice.selects, f"{function.__name__} {choice.name}"

@@ -117,7 +117,9 @@ class MineRequest(Request, command="prompts mine", python="mine_prompts"):
     text: Annotated[
         Sequence[str],
         option(
-            "A text file in UTF-8; repeat for several. Default: the embedded model's training text."
+            "A text file in UTF-8; repeat for several. Default: the embedded model's training "
+            "text.",
+            selects=True,
         ),
     ] = ()
     pairs: Pairs = None

@@ -21,6 +21,7 @@ from lama_core.cli.results import print_runs, runs_json
 from lama_core.errors import UserError
 from lama_core.files import folder_bytes
 from lama_core.rounding import counted, fixed
+from lama_core.runs.importers.importing import said_precision
 
 Name = Annotated[str, Parameter(help="Full name of the run, as `runs list` prints it.")]
 
@@ -131,7 +132,7 @@ runs.command(delete, help_epilogue="Example: lama-explorer runs delete RUN --yes
 def print_imported(imported: ImportedRuns) -> None:
     """Print the name and P@1 of each imported run."""
     for row in imported.to_json():
-        p_at_1 = "" if row["p_at_1"] is None else f", P@1 {fixed(100 * row['p_at_1'], 1)} %"
+        p_at_1 = said_precision(row)
         done = "Saved" if imported.saved else "Not saved (--dry-run)"
         output.print_line(f"{done}: {row['run']}{p_at_1}")
 

@@ -23,7 +23,6 @@ from lama_core.metrics.precision_at_k import macro_precision_at as macro_precisi
 from lama_core.metrics.precision_at_k import precision_at as precision_at
 from lama_core.metrics.rank_spread import average_ranks as average_ranks
 from lama_core.metrics.relation_figures import METRICS as METRICS
-from lama_core.metrics.relation_figures import OF_RANKS as OF_RANKS
 from lama_core.metrics.relation_figures import TEXT_METRICS as TEXT_METRICS
 from lama_core.metrics.relation_figures import Metric as Metric
 from lama_core.metrics.relation_figures import Scored as Scored

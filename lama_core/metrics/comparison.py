@@ -12,9 +12,10 @@ is reported. The difference is computed in two ways, each with its own interval 
                      for these relations. Interval and test for other relations: Student's, over
                      the relations as a sample.
 
-If a fact has queries in several wordings, "over facts" means over queries.
+If a fact has queries in several wordings, "over facts" means over queries. Relations in which P@k
+isn't defined for both runs (see `known_ranks`) aren't compared.
 Cohen's kappa = (observed - expected agreement) / (1 - expected), where agreement means that both
-runs are right or both are wrong.
+runs are right or both are wrong. It is undefined if the expected agreement is 1.
 Source: McNemar 1947; Cohen 1960. For the intervals see `intervals`.
 """
 
@@ -34,6 +35,7 @@ from lama_core.metrics.intervals import (
     mean_difference_intervals,
     mean_of_sample,
 )
+from lama_core.metrics.known_ranks import defined_rows, hits, why_undefined
 from lama_core.requests import Request, argument, option
 from lama_core.runs.alignment import differing_candidates, number_rows
 from lama_core.runs.info import Run, RunInfo
@@ -114,8 +116,9 @@ class MeanDifference:
 class Agreement:
     """Agreement of two runs, as shares of the paired facts, and Cohen's kappa.
 
-    same_first: both runs give the same first answer under the ranking, ignoring case. kappa:
-    agreement on which facts are right.
+    same_first: both runs give the same first answer under the ranking, ignoring case; NaN if this
+    isn't known for some facts. kappa: agreement on which facts are right; NaN if undefined.
+    n_unknown: facts for which it isn't known whether the first answers are the same.
     """
 
     same_first: float
@@ -124,6 +127,7 @@ class Agreement:
     only_a: float
     only_b: float
     kappa: float
+    n_unknown: int = 0
 
 
 @dataclass(frozen=True)
@@ -142,6 +146,7 @@ class Comparison:
         pairs: One row per paired fact, with its row in run A, `right_a`, `right_b`, ranks and first
             answers.
         n_unpaired: Number of rows that only one run counts.
+        undefined: Relations that aren't compared, because P@k isn't defined for both runs.
     """
 
     over_facts: Difference
@@ -153,6 +158,7 @@ class Comparison:
     run_a: Run
     pairs: pd.DataFrame
     n_unpaired: int
+    undefined: tuple[str, ...] = ()
 
     @property
     def units(self) -> str:
@@ -178,22 +184,27 @@ def mcnemar(right_a: NDArray[np.bool_], right_b: NDArray[np.bool_]) -> McNemar:
 
 
 def agreement(
-    right_a: NDArray[np.bool_], right_b: NDArray[np.bool_], same_first: NDArray[np.bool_]
+    right_a: NDArray[np.bool_], right_b: NDArray[np.bool_], same_first: NDArray[np.float64]
 ) -> Agreement:
-    """Return how far two runs agree, as shares of the facts; NaN without facts."""
+    """Return how far two runs agree, as shares of the facts; NaN without facts.
+
+    same_first: 1, 0, or NaN if it isn't known, float64 [fact].
+    """
+    unknown = int(np.isnan(same_first).sum())
     if not len(right_a):
         return Agreement(*[float("nan")] * 6)
     both, neither = float(np.mean(right_a & right_b)), float(np.mean(~right_a & ~right_b))
     a, b = float(right_a.mean()), float(right_b.mean())
     expected = a * b + (1 - a) * (1 - b)
-    kappa = (both + neither - expected) / (1 - expected) if expected < 1 else 1.0
-    return Agreement(float(same_first.mean()), both, neither, a - both, b - both, kappa)
+    kappa = (both + neither - expected) / (1 - expected) if expected < 1 else float("nan")
+    return Agreement(float(same_first.mean()), both, neither, a - both, b - both, kappa, unknown)
 
 
 def pair_rows(a: Run, b: Run, *, ranking: Ranking, k: int = 1) -> tuple[pd.DataFrame, int]:
     """Return the rows that both runs count, joined, and the number of rows that only one counts.
 
-    The column `row` has the row's position in run A.
+    The column `row` has the row's position in run A; `right_a`, `right_b` and `same_first` are 1,
+    0, or NaN if this isn't known.
     """
     numbers = number_rows((a, b))
     counts = [run.counted for run in (a, b)]
@@ -210,11 +221,16 @@ def pair_rows(a: Run, b: Run, *, ranking: Ranking, k: int = 1) -> tuple[pd.DataF
     for name in ("relation", "prompt"):
         pairs[name] = a.column(name).array[rows_a]
     first = "first" if ranking == "raw" else "first_filtered"
+    unknown = np.zeros(len(pairs), bool)
     for end, run, at in (("a", a, rows_a), ("b", b, rows_b)):
         pairs[f"rank_{end}"] = run.column(f"rank_{ranking}").array[at]
         pairs[f"first_{end}"] = run.column(first).array[at]
-        pairs[f"right_{end}"] = pairs[f"rank_{end}"] <= k
-    pairs["same_first"] = same_words(pairs["first_a"], pairs["first_b"], word_key)
+        pairs[f"right_{end}"] = hits(pairs[f"rank_{end}"].to_numpy(), run.known_to[at], k)
+        unknown |= pairs[f"first_{end}"].isna().to_numpy() & (not run.info.generates)
+    # If only one of the first answers is right, they differ, whatever the wrong one is.
+    unknown &= ((pairs["rank_a"] == 1) == (pairs["rank_b"] == 1)).to_numpy()
+    same = same_words(pairs["first_a"], pairs["first_b"], word_key)
+    pairs["same_first"] = np.where(unknown, np.nan, same)
     return pairs, int(counts[0].sum() + counts[1].sum()) - 2 * len(pairs)
 
 
@@ -296,7 +312,7 @@ def compare(
         relations: Names of the relations to include; None is all.
 
     Raises:
-        UserError: If no fact counts in both runs.
+        UserError: If no fact counts in both runs, or P@k isn't defined for both in any relation.
     """
     pairs, n_unpaired = pair_rows(a, b, ranking=ranking, k=k)
     if relations is not None:
@@ -305,7 +321,12 @@ def compare(
         raise UserError(
             f"No fact counts in both {a.info.id} and {b.info.id}. Choose runs of the same data."
         )
-    pairs = pairs.reset_index(drop=True)
+    in_relation = pairs["relation"].astype("str").to_numpy()
+    defined = defined_rows(in_relation, [pairs["right_a"].to_numpy(), pairs["right_b"].to_numpy()])
+    if not defined.any():
+        raise UserError(why_undefined((a, b), k))
+    undefined = tuple(dict.fromkeys(in_relation[~defined].tolist()))
+    pairs = pairs[defined].reset_index(drop=True).astype({"right_a": bool, "right_b": bool})
     right_a, right_b = pairs["right_a"], pairs["right_b"]
     frame = pd.DataFrame(
         {"a": right_a, "b": right_b, "only_a": right_a & ~right_b, "only_b": right_b & ~right_a}
@@ -335,10 +356,11 @@ def compare(
         rows,
         "query" if _is_repeated(a, pairs) else "fact",
         mcnemar(*firsts),
-        agreement(*firsts, pairs["same_first"].to_numpy(dtype=bool)),
+        agreement(*firsts, pairs["same_first"].to_numpy()),
         a,
         pairs,
         n_unpaired,
+        undefined,
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lama_core.metrics.fact_answers import JoinedAnswers
+from lama_core.metrics.fact_answers import JoinedAnswers, whole_words
 from lama_core.rounding import counted, percent
 from lama_core.runs.alignment import Bools
 from lama_core.scoring.ranking import Ints
@@ -29,7 +29,8 @@ N_WORDS = 20
 class Confusion:
     """Gold answers by first answers.
 
-    pairs: DataFrame of all pairs that occur, most frequent first: gold, answer, n, share.
+    pairs: DataFrame of all pairs that occur, most frequent first: gold, answer, n, share, whole
+    (whether the answer is a whole word).
     golds, answers: labels of the matrix. n_golds, n_answers: number of distinct words, including
     those without a label. counts: int64 [gold, answer]; if there are more words than labels, the
     last row or column counts the others.
@@ -70,7 +71,9 @@ class Confusion:
         said = f"{title} is right on {percent(n_right / self.n)} % of {self.n:,} facts"
         if is_right.all():
             return said
-        worst = self.pairs[~is_right].iloc[0]
+        wrong = self.pairs[~is_right]
+        whole = wrong[wrong["whole"]]
+        worst = (wrong if whole.empty else whole).iloc[0]
         return (
             f"{said}; most often it answers “{worst['answer']}” instead of “{worst['gold']}” "
             f"({counted(int(worst['n']), 'time')})"
@@ -99,6 +102,7 @@ def confusion(joined: JoinedAnswers, rows: Ints, *, of: int = 0, n: int = N_WORD
             "answer": answers[at_answer],
             "n": counts,
             "share": counts / per_gold[at_gold],
+            "whole": whole_words(joined.runs[of].run, answers)[at_answer],
         }
     )
     named = list(range(min(n - n // 4, len(golds))))

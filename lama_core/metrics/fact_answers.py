@@ -10,7 +10,8 @@ A row is a fact, or a fact and a prompt if the runs have several prompts. The an
 prediction of the chosen ranking; the filtered ranking removes the other valid objects.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -23,9 +24,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lama_core.metrics.cooccurrence import stated_in_texts
+from lama_core.metrics.known_ranks import hits
 from lama_core.metrics.sentence_forms import wordings_in_texts
 from lama_core.metrics.verdicts import overridden
 from lama_core.runs.alignment import Bools, number_rows
+from lama_core.runs.facts_table import UNRANKED
 from lama_core.runs.info import Run
 from lama_core.runs.tags import SEPARATOR, read_tags
 from lama_core.scoring.queries import SQUAD
@@ -40,6 +43,7 @@ COUNTINGS: tuple[Counting, ...] = ("counted", "excluded", "all")
 
 _Condition = Bools | pd.Series | bool
 _UNKNOWN = np.float32(np.nan)
+LEAST_NAMES = 3  # that begin with a word which isn't whole; see `whole_words`
 _BLOCK = 1 << 20  # rows whose texts are Python objects at the same time
 _WORDS = ("relation", "source", "type", "object", "origin")
 _BASE = (
@@ -54,7 +58,8 @@ class RunAnswers:
     Attributes:
         run: The run.
         at: Row of `Run.facts`, or -1 if the run doesn't have this row.
-        rank: Rank of the gold answer; NaN where excluded.
+        rank: Rank of the gold answer; NaN where excluded. `shown_rank` is for readers.
+        known: What the row knows of the rank; see `Run.known_to`.
         log_prob: Log-probability of the gold answer; NaN where excluded.
         confidence: Probability of the answer; NaN where excluded.
         answer: The first prediction; null where excluded.
@@ -70,6 +75,7 @@ class RunAnswers:
     run: Run
     at: Ints
     rank: NDArray[np.float32]
+    known: Ints
     log_prob: NDArray[np.float32]
     confidence: NDArray[np.float32]
     answer: pd.Categorical
@@ -79,6 +85,21 @@ class RunAnswers:
     pieces: NDArray[np.float32]
     margin: NDArray[np.float32]
     n_answers: NDArray[np.float32]
+
+    @cached_property
+    def shown_rank(self) -> NDArray[np.float32]:
+        """The rank where it is known; NaN where excluded or only known to be large."""
+        return np.where(self.rank < UNRANKED, self.rank, _UNKNOWN)
+
+    @cached_property
+    def unknown(self) -> Bools:
+        """Whether the row counts, but its first answer isn't known."""
+        missing = self.answer.codes < 0
+        return np.where(self.run.info.generates, False, missing & ~np.isnan(self.rank))
+
+    def hits(self, k: int = 1) -> NDArray[np.float64]:
+        """Whether the gold answer is among the k best: 1, 0, or NaN if unknown or excluded."""
+        return hits(self.rank, self.known, k)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,9 +263,9 @@ class JoinedAnswers:
         if chosen.counting != "all":
             yield np.isnan(focus.rank) == (chosen.counting == "excluded")
         for number in chosen.right:
-            yield self.runs[number].rank <= chosen.k
+            yield self.runs[number].hits(chosen.k) == 1
         for number in chosen.wrong:
-            yield self.runs[number].rank > chosen.k
+            yield self.runs[number].hits(chosen.k) == 0
         if chosen.contained is not None:
             yield self.contained == chosen.contained
         if chosen.wrong_kind is not None:
@@ -267,7 +288,7 @@ class JoinedAnswers:
         to_confidence = chosen.confidence_max if chosen.confidence_max < 1 else None
         # Values, inclusive lower end, exclusive lower end, inclusive upper end.
         for values, least, above, most in (
-            (focus.rank, chosen.rank_min, None, chosen.rank_max),
+            (focus.shown_rank, chosen.rank_min, None, chosen.rank_max),
             (self.facts["object_count"], chosen.count_min, None, chosen.count_max),
             (self.facts["subject_tokens"], chosen.words_min, None, chosen.words_max),
             (focus.pieces, chosen.pieces_min, None, chosen.pieces_max),
@@ -299,7 +320,7 @@ class JoinedAnswers:
             columns[f"{name} answer"] = run.answer[rows]
             columns[f"{name} prob"] = run.confidence[rows].astype(float)
             if run.run.info.has_ranks:
-                columns[f"{name} rank"] = pd.array(run.rank[rows]).astype("Int64")
+                columns[f"{name} rank"] = pd.array(run.shown_rank[rows]).astype("Int64")
             else:
                 columns[f"{name} right"] = self.right(number)[rows]
             columns[f"{name} log_prob"] = run.log_prob[rows].astype(float)
@@ -336,15 +357,14 @@ class JoinedAnswers:
         return {row: own[place] for row, place in at if place in own}
 
     def right(self, number: int, k: int = 1) -> Bools:
-        """Whether the gold answer is among a run's k best, bool [row]; False where excluded."""
-        with np.errstate(invalid="ignore"):
-            return self.runs[number].rank <= k
+        """Whether the gold answer is known to be among a run's k best, bool [row]."""
+        return self.runs[number].hits(k) == 1
 
 
 def wrong_kinds(run: RunAnswers) -> dict[WrongKind, Bools]:
-    """Classify the wrong first answers: for each kind, bool [row]."""
+    """Classify the wrong first answers that are known: for each kind, bool [row]."""
     with np.errstate(invalid="ignore"):
-        wrong = run.rank > 1
+        wrong = (run.rank > 1) & ~run.unknown
     return {
         "right type": wrong & run.is_object & ~run.is_valid,
         "another valid": wrong & run.is_valid,
@@ -382,9 +402,9 @@ def fallbacks(joined: JoinedAnswers, rows: Ints, *, n: int = 20) -> pd.DataFrame
     """Return the most frequent wrong answers of each run on these rows, at most n per run.
 
     Columns: number (index of the run), answer, n, share (of the run's wrong answers), n_relations,
-    right_type (share that are objects of the relation).
+    right_type (share that are objects of the relation), whole (see `whole_words`).
     """
-    names = ["number", "answer", "n", "share", "n_relations", "right_type"]
+    names = ["number", "answer", "n", "share", "n_relations", "right_type", "whole"]
     tables = [pd.DataFrame(columns=names)]
     relations = joined.facts["relation"].cat.codes.to_numpy() if len(joined.facts) else np.array([])
     for number, run in enumerate(joined.runs):
@@ -404,9 +424,25 @@ def fallbacks(joined: JoinedAnswers, rows: Ints, *, n: int = 20) -> pd.DataFrame
             counts[best] / max(1, len(wrong)),
             kinds.reindex(best).to_numpy(),
             typed[best] / counts[best],
+            whole_words(run.run, run.answer.categories[best]),
         )
         tables.append(pd.DataFrame(dict(zip(names, columns, strict=True))))
     return pd.concat([one for one in tables if len(one)] or tables[:1], ignore_index=True)
+
+
+def whole_words(run: Run, words: Iterable[str]) -> Bools:
+    """Return whether each answer of a run is a whole word, bool [word].
+
+    A causal model's answer can be the beginning of a longer name, such as `new`: an answer that
+    isn't an object in the data, and with which at least `LEAST_NAMES` names of the data begin.
+    """
+    words = [word.lower() for word in words]
+    if not (run.info.ranks_words and run.info.model_kind == "causal"):
+        return np.ones(len(words), bool)
+    objects = {word.lower() for word in run.words_of("object")}
+    names = objects.union(word.lower() for word in run.words_of("subject"))
+    begun = Counter(name.partition(" ")[0] for name in names if " " in name)
+    return np.array([word in objects or begun[word] < LEAST_NAMES for word in words], bool)
 
 
 def _base(run: Run) -> pd.DataFrame:
@@ -446,6 +482,7 @@ def _align(run: Run, key: Ints, known: Ints, ranking: Ranking) -> RunAnswers:
         run,
         at,
         numbers(f"rank_{ranking}"),
+        there(run.known_to, 0),
         numbers("log_prob"),
         np.exp(numbers(f"{name}_log_prob")),
         words(name),

@@ -1,9 +1,10 @@
 """Headlines: sentences that name the best model, generated from the scores.
 
 A run's score is the unweighted mean over its relations (Petroni et al. 2019, section 4.4) from all
-sources; its interval is that of `mean_share_intervals`. Runs whose rounded scores are equal are
-called level. Overlapping intervals don't show that two models are equally good: `comparison` tests
-the difference on the facts that both count, and `paired_headline` reports the result.
+sources; its interval is that of `mean_share_intervals`. P@k over facts follows in brackets. Runs
+whose rounded scores are equal are called level. Overlapping intervals don't show that two models
+are equally good: `comparison` tests the difference on the facts that both count, and
+`paired_headline` reports the result.
 """
 
 from collections.abc import Sequence
@@ -25,7 +26,8 @@ class Standing:
     """A run's score.
 
     title: displayed name of the run. value: NaN if no fact counts. low, high: 95 % interval, or
-    NaN. n: facts that count. n_relations: relations with such facts.
+    NaN. n: facts that count. n_relations: relations with such facts. over_facts: P@k over facts,
+    NaN for other metrics.
     """
 
     title: str
@@ -34,6 +36,7 @@ class Standing:
     high: float
     n: int
     n_relations: int
+    over_facts: float = float("nan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +55,24 @@ class Headline:
 def overall(scores: pd.DataFrame) -> pd.DataFrame:
     """Return the mean over all relations for each run, with the columns of a score table.
 
+    The column `over_facts` has P@k over facts.
+
     scores: `score_table` by relation, with a column `name` that identifies the run.
     """
     lines = []
     for name, part in scores.groupby("name", sort=False):
         known = part[part["n"] > 0]
         columns = (*METRICS, "p_at_k", "chance")
-        line: dict[str, object] = dict.fromkeys((*columns, "low", "high"), float("nan"))
+        line: dict[str, object] = dict.fromkeys(
+            (*columns, "low", "high", "over_facts"), float("nan")
+        )
         if len(known):
             line |= {column: float(known[column].to_numpy(float).mean()) for column in columns}
             n = known["n"].to_numpy(np.int64)
-            hits = np.rint(known["p_at_k"].to_numpy(float) * n).astype(np.int64)
+            hits = np.rint(known["p_at_k"].to_numpy(float) * n)
             ends = mean_share_intervals(hits, n)
             line |= {"low": float(ends.low), "high": float(ends.high)}
+            line["over_facts"] = float(hits.sum() / n.sum())
         counts = {"n": int(part["n"].sum()), "n_excluded": int(part["n_excluded"].sum())}
         lines.append({"name": name, "n_relations": len(known)} | counts | line)
     return pd.DataFrame(lines)
@@ -81,6 +89,7 @@ def standings(table: pd.DataFrame, column: str) -> list[Standing]:
             high=float(row["high"]) if column == "p_at_k" else nan,
             n=int(row["n"]),
             n_relations=int(row["n_relations"]),
+            over_facts=float(row["over_facts"]) if column == "p_at_k" else nan,
         )
         for row in table.to_dict("records")
     ]
@@ -132,11 +141,16 @@ def headline(
     return Headline(f"{who}: {said}{then}", _counted(known, metric, k, counts), order)
 
 
+def is_level(difference: float) -> bool:
+    """Return whether a difference of shares is 0.0 percentage points when it is shown."""
+    return percent(abs(difference)) == percent(0)
+
+
 def paired_headline(found: Comparison, titles: tuple[str, str], *, k: int = 1) -> str:
     """Return which of two runs is better on the facts that both count, and by how much.
 
-    Limits the result to these facts if it could be different for other relations: if the sign of
-    the mean over relations, treated as a sample, is not clear.
+    The difference is the mean over relations; P@k over facts follows in brackets. Limits the result
+    to these relations if the sign of the mean, with relations as a sample, is not clear.
 
     Args:
         found: The comparison of the runs.
@@ -147,22 +161,27 @@ def paired_headline(found: Comparison, titles: tuple[str, str], *, k: int = 1) -
     right = "first answers are right"
     if k > 1:
         right = f"{found.units} have the right answer among the first {k}"
-    of = f"of {whole.n:,} {right}"
-    if whole.only_a == whole.only_b:
-        return f"{_joined(titles)} are level: {percent(whole.a)} % {of}"
-    sign = 1 if whole.difference > 0 else -1
+    of, over = f"of {whole.n:,} {right}", ""
+    if mean.n > 1:
+        of = f"of {right} on average over {mean.n} relations"
+        facts = [whole.a, whole.b] if mean.difference < 0 else [whole.b, whole.a]
+        each = " against ".join(f"{percent(one)} %" for one in facts)
+        over = f" (over {whole.n:,} {found.units}: {each})"
+    if is_level(mean.difference):
+        return f"{_joined(titles)} are level: {percent(mean.a)} % {of}{over}"
+    sign = 1 if mean.difference > 0 else -1
     first, second = titles[::-sign]
-    best, other = (whole.a, whole.b)[::-sign]
+    best, other = (mean.a, mean.b)[::-sign]
     said = (
-        f"{first} is ahead of {second} by {_points(whole.difference, whole.interval, sign)}: "
-        f"{percent(best)} % against {percent(other)} % {of}"
+        f"{first} is ahead of {second} by {_points(mean.difference, mean.interval, sign)}: "
+        f"{percent(best)} % against {percent(other)} % {of}{over}"
     )
-    if whole.interval.includes_zero:
+    if mean.interval.includes_zero:
         return f"{said}; the interval includes 0, so the difference is not clear"
     ends = (sign * mean.sample_interval.low, sign * mean.sample_interval.high)
     if min(ends) > 0 or mean.p != mean.p:
         return said
-    return f"On these {found.units} {said}"
+    return f"On these relations {said}"
 
 
 def _points(difference: float, interval: Interval, sign: int) -> str:
@@ -189,7 +208,17 @@ def _figure(
         said = f"{value} of {n}first answers are right"
     else:
         said = f"{value} of {n}{counts} have the right answer among the first {k}"
-    return said if alone else said + over
+    if alone:
+        return said
+    return said + over + _over_facts(level, counts)
+
+
+def _over_facts(level: Sequence[Standing], counts: str) -> str:
+    """Return P@k over facts in brackets; "" if it isn't known."""
+    each = [f"{percent(run.over_facts)} %" for run in level if run.over_facts == run.over_facts]
+    if len(each) < len(level):
+        return ""
+    return f" (over {counts}: {' and '.join(each)} of {level[0].n:,})"
 
 
 def _overlaps(known: Sequence[Standing]) -> str:

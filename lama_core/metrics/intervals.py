@@ -94,7 +94,7 @@ class Intervals:
 class SampleMean:
     """The mean of a sample, its interval, and the two-sided p-value of the hypothesis mean = 0.
 
-    Interval and p are NaN for fewer than two values, and if all values are equal.
+    Interval and p are NaN for fewer than two values, if all values are equal, or one is NaN.
     """
 
     mean: float
@@ -238,7 +238,7 @@ def mean_of_sample(values: Floats) -> SampleMean:
 
     mean = float(values.mean()) if len(values) else float("nan")
     spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
-    if spread <= 1e-12:
+    if not spread > 1e-12:  # also for NaN
         return SampleMean(mean, Interval(float("nan"), float("nan")), float("nan"))
     error, free = spread / np.sqrt(len(values)), len(values) - 1
     half = float(stdtrit(free, (1 + LEVEL) / 2)) * error

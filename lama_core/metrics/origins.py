@@ -17,6 +17,8 @@ from functools import partial
 import numpy as np
 
 from lama_core.metrics.fact_answers import AnswerFilter, by_word, join_answers
+from lama_core.metrics.intervals import Floats
+from lama_core.metrics.known_ranks import hits
 from lama_core.metrics.sentence_forms import wordings_in_texts
 from lama_core.metrics.training_texts import label
 from lama_core.models.sources.catalog import known_models
@@ -28,10 +30,10 @@ from lama_core.scoring.ranking import Ranking
 
 @dataclass(frozen=True, slots=True)
 class FactGroup:
-    """A group of n facts that count. n_right: those with rank at most k."""
+    """A group of n facts that count. n_right: those with rank at most k; NaN if not defined."""
 
     n: int
-    n_right: int
+    n_right: float
 
     @property
     def p_at_k(self) -> float:
@@ -91,7 +93,7 @@ def trained_on(
     counted = run.counted
     if relations:
         counted = counted & run.column("relation").isin(relations).to_numpy()
-    right = counted & (run.column(f"rank_{ranking}") <= k).to_numpy()
+    right = hits(run.column(f"rank_{ranking}").to_numpy(), run.known_to, k)
     named = {one: by_word(origin, partial(_names, source=one), False) for one in known}
     groups = [(source, _group(named[source], counted, right)) for source in known]
     anywhere = np.logical_or.reduce(list(named.values()))
@@ -105,7 +107,7 @@ def trained_on(
     )
 
 
-def _by_wording(run: Run, counted: Bools, right: Bools) -> Iterator[FactGroup]:
+def _by_wording(run: Run, counted: Bools, right: Floats) -> Iterator[FactGroup]:
     """Yield the facts whose wording has a form of the training text, then those without."""
     model = run.info.model
     found = wordings_in_texts(run.facts, [model])
@@ -134,13 +136,13 @@ class RunGain:
 def gain_from_training(
     run: Run, other: Run, *, k: int = 1, relations: Sequence[str] = ()
 ) -> RunGain:
-    """Return the run's gain over another one, on the facts that both count."""
+    """Return the run's gain over another one, on the facts for which both have a P@k."""
     joined = join_answers([run, other])
     chosen = AnswerFilter(counting="all", relations=tuple(relations))
     rows = joined.select(chosen)
-    rank, other_rank = (answers.rank[rows] for answers in joined.runs)
-    both = ~np.isnan(rank) & ~np.isnan(other_rank)
-    gained = (rank <= k).astype(np.int64) - (other_rank <= k)
+    right, other_right = (answers.hits(k)[rows] for answers in joined.runs)
+    gained = right - other_right
+    both = ~np.isnan(gained)
     known = training_sources(run.info.model)
     from_training = by_word(
         joined.facts["origin"], lambda origin: any(name in origin for name in known), False
@@ -152,8 +154,8 @@ def _names(origin: str, source: str) -> bool:
     return source in origin
 
 
-def _group(rows: Bools, counted: Bools, right: Bools) -> FactGroup:
-    return FactGroup(int((rows & counted).sum()), int((rows & right).sum()))
+def _group(rows: Bools, counted: Bools, right: Floats) -> FactGroup:
+    return FactGroup(int((rows & counted).sum()), float(right[rows & counted].sum()))
 
 
 def sentence(found: TrainedOn, model: str, *, k: int, counts: str = "facts") -> str:
@@ -161,11 +163,12 @@ def sentence(found: TrainedOn, model: str, *, k: int, counts: str = "facts") -> 
     inside, outside = found.inside, found.outside
     n = inside.n + outside.n
     seen, unseen = found.seen, found.unseen
+    is_defined = inside.n_right + outside.n_right >= 0  # not NaN
     wording = (
         f" The wordings of {seen.n:,} {counts} have the form of sentences in {model}'s training "
         f"text: P@{k} is {_percent(seen)} on them, and {_percent(unseen)} on the {unseen.n:,} "
         "whose wording hasn't."
-        if seen.n and unseen.n
+        if seen.n and unseen.n and is_defined
         else ""
     )
     if not inside.n:
@@ -179,8 +182,9 @@ def sentence(found: TrainedOn, model: str, *, k: int, counts: str = "facts") -> 
     others = f", and {_percent(outside)} on the other {outside.n:,}" if outside.n else ""
     return (
         f"{inside.n:,} of the {n:,} {counts} that count ({percent(found.share)} %) come from "
-        f"sources that {model} was trained on. P@{k} over {counts} is {_percent(inside)} on them "
-        f"({by_source}){others}.{wording}"
+        f"sources that {model} was trained on."
+        + f" P@{k} over {counts} is {_percent(inside)} on them ({by_source}){others}." * is_defined
+        + wording
     )
 
 

@@ -8,15 +8,20 @@ Source: Petroni et al. 2019, section 5 and Figure 4.
 
 import pandas as pd
 
+from lama_core.runs.facts_table import RANKED
 from lama_core.runs.info import Run
 from lama_core.scoring.ranking import Ranking
 
 
 def average_ranks(run: Run, *, ranking: Ranking = "filtered") -> pd.DataFrame:
-    """One row per fact: relation, fact_id, subject, object, mean_rank, sd (NaN if n is 1), n."""
-    facts = run.facts
-    kept = facts[facts["excluded"].isna()]
-    by = ["relation", "fact_id", "subject", "object"]
-    ranks = kept[[*by, f"rank_{ranking}"]].astype({"relation": str, "object": str})
-    table = ranks.groupby(by, sort=False)[f"rank_{ranking}"].agg(["mean", "std", "size"])
+    """One row per fact: relation, fact_id, subject, object, mean_rank, sd (NaN if n is 1), n.
+
+    The mean rank is NaN if the rank of a sentence isn't known.
+    """
+    ranks = run.column(f"rank_{ranking}").to_numpy()
+    facts = run.facts.assign(rank=ranks, is_exact=run.known_to == RANKED)
+    kept = facts[facts["excluded"].isna()].astype({"relation": str, "object": str})
+    groups = kept.groupby(["relation", "fact_id", "subject", "object"], sort=False)
+    table = groups["rank"].agg(["mean", "std", "size"])
+    table["mean"] = table["mean"].where(groups["is_exact"].all())
     return table.reset_index().rename(columns={"mean": "mean_rank", "std": "sd", "size": "n"})

@@ -6,8 +6,9 @@
     chance   = min(1, k / answers): P@k of a random order of all answers, also in the filtered
                ranking, which removes other right answers
 
-over the facts that count; rank 1 = best. Source: Petroni et al. 2019, section 4.4; macro: Jiang et
-al. 2020, section 5.1. To add a metric, add a function and a row in `METRICS`.
+over the facts that count; rank 1 = best. A metric is NaN if it isn't defined for each of these
+facts (see `known_ranks`). Source: Petroni et al. 2019, section 4.4; macro: Jiang et al. 2020,
+section 5.1. To add a metric, add a function and a row in `METRICS`.
 
 Departure: Reciprocal ranks beyond 10,000
 """
@@ -22,8 +23,10 @@ from numpy.typing import NDArray
 
 from lama_core.metrics.baselines import freq_ranks
 from lama_core.metrics.intervals import Floats
+from lama_core.metrics.known_ranks import exact_ranks, hits
 from lama_core.metrics.precision_at_k import group_shares, means
 from lama_core.rounding import fixed, percent
+from lama_core.runs.facts_table import RANKED
 from lama_core.runs.info import RelationInfo, Run
 from lama_core.scoring.queries import SQUAD
 from lama_core.scoring.ranking import Ints, Ranking
@@ -43,6 +46,7 @@ class Scored:
         relations: The chosen relations.
         relation: Index into `relations`, int64 [row].
         ranks: Rank of the gold answer, int64 [row].
+        known: What each row knows of its rank, int64 [row]; see `Run.known_to`.
         objects: Code of the object, int64 [row].
         subjects: Code of the subject, int64 [row].
         at: Row of `Run.facts`, int64 [row].
@@ -55,6 +59,7 @@ class Scored:
     relations: tuple[RelationInfo, ...]
     relation: Ints
     ranks: Ints
+    known: Ints
     objects: Ints
     subjects: Ints
     at: Ints
@@ -66,6 +71,15 @@ class Scored:
     def n(self) -> Ints:
         """Number of rows of each relation, int64 [relation]."""
         return np.bincount(self.relation, minlength=len(self.relations))
+
+    @cached_property
+    def exact(self) -> Floats:
+        """Rank of the gold answer, float64 [row]; NaN in rows that don't know it."""
+        return exact_ranks(self.ranks, self.known)
+
+    def precision(self, k: int) -> Floats:
+        """Return P@k, float64 [relation]; NaN if it isn't defined."""
+        return self.mean(hits(self.ranks, self.known, k))
 
     def mean(self, values: NDArray[np.generic]) -> Floats:
         """Return the mean of a value over each relation's rows, float64 [relation]; NaN if none."""
@@ -95,6 +109,7 @@ def scored_rows(
         tuple(every.relations[at] for at in chosen),
         numbers[every.relation[rows]],
         every.ranks[rows],
+        every.known[rows],
         every.objects[rows],
         every.subjects[rows],
         every.at[rows],
@@ -123,6 +138,7 @@ def _all_scored_rows(run: Run, ranking: Ranking) -> Scored:
         relations,
         relation[at],
         ranks[at].astype(np.int64),
+        run.known_to[at],
         run.codes("object")[at],
         subjects,
         at,
@@ -141,17 +157,20 @@ def macro_precision(rows: Scored) -> Floats:
 
 
 def reciprocal_rank(rows: Scored) -> Floats:
-    """Mean of 1 / rank, float64 [relation]; ranks beyond `mrr_depth` count as 0."""
-    values = 1.0 / rows.ranks
-    if rows.mrr_depth is not None:
-        values[rows.ranks > rows.mrr_depth] = 0.0
-    return rows.mean(values)
+    """Mean of 1 / rank, float64 [relation]; ranks beyond `mrr_depth` count as 0.
+
+    NaN if a rank up to `mrr_depth` isn't known.
+    """
+    depth = RANKED if rows.mrr_depth is None else rows.mrr_depth
+    values = np.where(rows.ranks > depth, 0.0, 1.0 / rows.ranks)
+    return rows.mean(np.where(rows.known < depth, np.nan, values))
 
 
 def median_rank(rows: Scored) -> Floats:
     """Median rank, float64 [relation]; the mean of the two middle ranks for an even number."""
     medians = pd.Series(rows.ranks).groupby(rows.relation).median()
-    return medians.reindex(range(len(rows.relations))).to_numpy(dtype=np.float64)
+    values = medians.reindex(range(len(rows.relations))).to_numpy(dtype=np.float64)
+    return np.where(np.isnan(rows.mean(rows.exact)), np.nan, values)
 
 
 def chance_precision(rows: Scored, k: int = 1) -> Floats:
@@ -207,7 +226,7 @@ METRICS: dict[str, Metric] = {
             "facts with rank 1 / facts",
             "How often the right word is the model's first answer.",
             True,
-            lambda rows: rows.mean(rows.ranks == 1),
+            lambda rows: rows.precision(1),
         ),
         Metric(
             "p_at_10",
@@ -215,7 +234,7 @@ METRICS: dict[str, Metric] = {
             "facts with rank at most 10 / facts",
             "How often the right word is among the ten best.",
             True,
-            lambda rows: rows.mean(rows.ranks <= 10),
+            lambda rows: rows.precision(10),
         ),
         Metric(
             "mrr",
@@ -245,7 +264,7 @@ METRICS: dict[str, Metric] = {
             "Average rank of the right word among the candidates; a few very bad ranks change it a "
             "lot.",
             False,
-            lambda rows: rows.mean(rows.ranks),
+            lambda rows: rows.mean(rows.exact),
             partial(fixed, digits=0),
             is_share=False,
             unit="1 = best",
@@ -312,7 +331,6 @@ TEXT_METRICS: dict[str, Metric] = {
         ),
     )
 }
-OF_RANKS = ("p_at_10", "mrr", "mean_rank", "median_rank")  # not for generated answers
 
 
 def figures_text() -> str:

@@ -33,11 +33,11 @@ from lama_core.metrics.intervals import Floats, Intervals, mean_share_intervals,
 from lama_core.metrics.relation_figures import (
     FIRST_LOG_PROB,
     METRICS,
-    OF_RANKS,
     TEXT_METRICS,
     chance_precision,
     scored_rows,
 )
+from lama_core.runs.facts_table import RANKED, UNRANKED
 from lama_core.runs.info import Run
 from lama_core.scoring.ranking import Ranking
 
@@ -52,7 +52,7 @@ CONCEPTNET = "ConceptNet"  # the source whose total can be averaged in two ways
 class RelationPrecision:
     """P@k of each relation of a run, in the order of `RunInfo.relations`.
 
-    p_at_k: float64 [relation], and its intervals `ends`; NaN without facts. chance: P@k of a random
+    p_at_k: float64 [relation], and its intervals `ends`; NaN if undefined. chance: P@k of a random
     order, float64 [relation]; NaN if the number of ranked words is unknown.
     """
 
@@ -129,18 +129,16 @@ def relation_figures(
     columns |= {name: metric.compute(rows) for name, metric in METRICS.items()}
     if run.info.generates:
         columns |= {name: metric.compute(rows) for name, metric in TEXT_METRICS.items()}
-    if not run.info.has_ranks:
-        columns |= dict.fromkeys(OF_RANKS, np.nan)
     return pd.DataFrame(columns)
 
 
 def relation_precision(run: Run, k: int, ranking: Ranking = "filtered") -> RelationPrecision:
     """Return P@k of every relation, with intervals."""
     rows = scored_rows(run, ranking)
-    is_hit = rows.ranks <= k
-    hits = np.bincount(rows.relation[is_hit], minlength=len(rows.n))
-    ends = share_intervals(hits, rows.n)
-    return RelationPrecision(rows.mean(is_hit), ends, chance_precision(rows, k))
+    shares = rows.precision(k)
+    n = np.where(np.isnan(shares), 0, rows.n)
+    ends = share_intervals(np.rint(np.nan_to_num(shares) * n), n)
+    return RelationPrecision(shares, ends, chance_precision(rows, k))
 
 
 def summarise(
@@ -239,7 +237,7 @@ def _means_of_group(
     if not known:
         return dict.fromkeys((*scores, "low", "high"), np.nan)
     n = counts[known]
-    hits = np.rint(scores["p_at_k"][known] * n).astype(np.int64)
+    hits = np.rint(scores["p_at_k"][known] * n)
     weights, ends = np.ones(len(known)), mean_share_intervals(hits, n)
     if mean_over == "facts":
         weights, ends = n.astype(float), share_intervals(hits.sum(), n.sum())
@@ -270,7 +268,8 @@ def precision_curves(
     """Return the data of Figure 2: mean P@k over relations with its interval, k from 1 to k_max.
 
     Columns: run, model, k, p_at_k, low, high, n (facts that count), n_relations (relations with
-    such facts), chance (mean P@k of a random order; NaN if the number of words is unknown).
+    such facts), chance (mean P@k of a random order; NaN if the number of words is unknown). P@k is
+    NaN for a k for which it isn't defined.
     """
     tables = []
     for run in runs:
@@ -287,9 +286,11 @@ def precision_curves(
             low, high = ends.low, ends.high
             each = [chance_precision(rows, k)[known] for k in range(1, k_max + 1)]
             chance = np.mean(each, axis=1)
-        columns = {"k": np.arange(1, k_max + 1), "p_at_k": mean, "low": low, "high": high}
+        k = np.arange(1, k_max + 1)
+        table = of_run(run, k=k, p_at_k=mean, low=low, high=high)
+        table.loc[k > rows.known.min(initial=k_max), ["p_at_k", "low", "high"]] = np.nan
         counted = {"n": int(rows.n.sum()), "n_relations": int(known.sum())}
-        tables.append(of_run(run, **columns, **counted, chance=chance))
+        tables.append(table.assign(**counted, chance=chance))
     return stacked(tables)
 
 
@@ -302,11 +303,13 @@ def rank_histogram(
 ) -> pd.DataFrame:
     """Count facts by rank, in bins of equal width on a log axis.
 
-    Columns: run, model, low, high, n, share. A bin includes both `low` and `high`; rank 1 has a
-    separate bin. ranking: None is each run's own.
+    Columns: run, model, low, high, n (facts), share (mean over relations), over_facts (share of the
+    run's facts). A bin includes both `low` and `high`; rank 1 has a separate bin. A run has no bins
+    of ranks that some of its rows don't know. ranking: None is each run's own.
     """
     chosen = [(run, scored_rows(run, ranking or run.info.ranking, relations)) for run in runs]
-    highest = max((int(rows.ranks.max(initial=1)) for _, rows in chosen), default=1)
+    ranked = (rows.ranks[rows.ranks < UNRANKED] for _, rows in chosen)
+    highest = max((int(one.max(initial=1)) for one in ranked), default=1)
     n_bins = int(np.ceil(np.log10(max(highest, 2)) * bins_per_decade))
     edges = np.unique(np.round(10 ** (np.arange(n_bins + 1) / bins_per_decade)).astype(np.int64))
     lows = np.unique(np.concatenate([[1], edges + 1]))
@@ -315,9 +318,18 @@ def rank_histogram(
     tables = []
     for run, rows in chosen:
         numbers = np.searchsorted(lows, rows.ranks, side="right") - 1
-        counts = np.bincount(numbers, minlength=len(lows))
-        share = counts / max(1, len(rows.ranks))
-        tables.append(of_run(run, low=lows, high=highs, n=counts, share=share))
+        cells = rows.relation * len(lows) + numbers
+        counts = np.bincount(cells, rows.ranks < UNRANKED, len(rows.n) * len(lows))
+        by_relation = counts.reshape(-1, len(lows))[rows.n > 0]
+        table = of_run(
+            run,
+            low=lows,
+            high=highs,
+            n=by_relation.sum(axis=0).astype(np.int64),
+            share=(by_relation / rows.n[rows.n > 0, None]).sum(axis=0) / max(1, len(by_relation)),
+            over_facts=by_relation.sum(axis=0) / max(1, len(rows.ranks)),
+        )
+        tables.append(table[table["high"] <= rows.known.min(initial=RANKED)])
     return stacked(tables)
 
 
@@ -333,13 +345,16 @@ def rank_quartiles(
     """
     tables = []
     for run in runs:
-        ranks = scored_rows(run, ranking or run.info.ranking, relations).ranks
+        ranks = scored_rows(run, ranking or run.info.ranking, relations).exact
         tables.append(of_run(run, **box_of(ranks)))
     return stacked(tables)
 
 
 def box_of(ranks: NDArray[Any]) -> dict[str, Any]:
-    """Return box plot data of ranks [fact]: n, low (5%), q1, median, q3, high (95%), mean."""
+    """Return box plot data of ranks [fact]: n, low (5%), q1, median, q3, high (95%), mean.
+
+    NaN, except n, if a rank isn't known.
+    """
     ends = np.quantile(ranks, [0.05, 0.25, 0.5, 0.75, 0.95]) if len(ranks) else [np.nan] * 5
     columns = dict(zip(("low", "q1", "median", "q3", "high"), ends, strict=True))
     mean = float(ranks.mean()) if len(ranks) else np.nan

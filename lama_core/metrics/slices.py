@@ -22,8 +22,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from lama_core.errors import UserError
 from lama_core.metrics.fact_answers import WRONG_KINDS, AnswerFilter, JoinedAnswers, wrong_kinds
 from lama_core.metrics.intervals import difference_intervals, share_intervals
+from lama_core.metrics.known_ranks import why_undefined
 from lama_core.metrics.precision_at_k import means
 from lama_core.runs.info import OWN_WORDS
 from lama_core.scoring.ranking import Ints
@@ -158,7 +160,7 @@ def slice_table(
         Columns: number (index of the run), run, model, by, slice, n, n_wrong (facts with a wrong
         first answer), macro_p_at_1, chance (NaN if the number of ranked words is unknown), p_at_k,
         low, high (interval of p_at_k), right_type, another_valid, neither (shares of the wrong
-        answers).
+        answers). NaN where P@k isn't defined, and if a wrong answer isn't known.
         Slices without facts of the run have no row.
     """
     ways = slicings(joined)
@@ -179,7 +181,11 @@ def slice_table(
             if not len(in_run):
                 continue
             counted = in_run[~np.isnan(run.rank[in_run])]
-            wrong = {str(kind): int(kinds[kind][counted].sum()) for kind in WRONG_KINDS}
+            are_known = not run.unknown[counted].any()
+            wrong = {
+                str(kind): kinds[kind][counted].sum() if are_known else np.nan
+                for kind in WRONG_KINDS
+            }
             of_golds = means(golds[counted], run.rank[counted] == 1, n_golds)
             lines.append(
                 {
@@ -190,7 +196,7 @@ def slice_table(
                     "by": by,
                     "slice": name,
                     "n": len(counted),
-                    "n_right": int((run.rank[counted] <= k).sum()),
+                    "n_right": run.hits(k)[counted].sum(),
                     "n_wrong": int((run.rank[counted] > 1).sum()),
                     "macro_p_at_1": _mean(of_golds[~np.isnan(of_golds)]),
                     "chance": _mean(np.minimum(1.0, k / run.n_answers[counted].astype(float))),
@@ -213,6 +219,9 @@ def slice_differences(
 
     Columns: by, slice, n, a, b (P@k of each run), difference, low, high (Tango's interval of the
     difference), only_a, only_b (facts that only this run gets right).
+
+    Raises:
+        UserError: If P@k isn't defined for both runs on any slice.
     """
     first, second = joined.runs[:2]
     lines = []
@@ -221,15 +230,18 @@ def slice_differences(
             chosen = AnswerFilter(counting="all", relations=tuple(relations), **fields)
             rows = joined.select(chosen)
             rows = rows[~np.isnan(first.rank[rows]) & ~np.isnan(second.rank[rows])]
-            if not len(rows):
+            right = [run.hits(k)[rows] for run in (first, second)]
+            if not len(rows) or np.isnan(right).any():
                 continue
-            a, b = first.rank[rows] <= k, second.rank[rows] <= k
+            a, b = (one == 1 for one in right)
             only_a, only_b = int((a & ~b).sum()), int((b & ~a).sum())
             counts = (np.array([n]) for n in (only_b, only_a, len(rows)))
             ends = difference_intervals(*counts)[0]
             line = {"by": by, "slice": name, "n": len(rows), "a": a.mean(), "b": b.mean()}
             line |= {"difference": (only_b - only_a) / len(rows), "low": ends.low}
             lines.append(line | {"high": ends.high, "only_a": only_a, "only_b": only_b})
+    if not lines:
+        raise UserError(why_undefined((first.run, second.run), k))
     return pd.DataFrame(lines)
 
 

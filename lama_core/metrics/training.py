@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from lama_core.errors import UserError
 from lama_core.grouping import grouped
 from lama_core.metrics.intervals import (
     Floats,
@@ -26,7 +27,9 @@ from lama_core.metrics.intervals import (
     mean_share_intervals,
     mean_value_intervals,
 )
+from lama_core.metrics.known_ranks import why_undefined
 from lama_core.runs.alignment import number_rows
+from lama_core.runs.facts_table import RANKED
 from lama_core.runs.info import Run
 from lama_core.scoring.ranking import Ranking
 
@@ -53,7 +56,7 @@ class Training:
         log_probs: Natural log-probabilities of the gold answers, float64 [fact, step].
         n_dropped: Facts that count at some steps only.
         k: The k of P@k.
-        ranked: Whether answers are ranked; generated answers have no mean rank.
+        ranked: Whether the ranks of all right answers are known; else there is no mean rank.
     """
 
     steps: tuple[int, ...]
@@ -201,10 +204,17 @@ def training_of(
         ranking: Filtered or raw.
         relations: Names of the relations to include; () is all.
         k: A fact is right if its gold answer is among the k best.
+
+    Raises:
+        UserError: If P@k isn't defined at every step.
     """
     tables = []
+    ranked = True
     for run, keys in zip(runs, number_rows(runs), strict=True):
-        facts = run.facts
+        facts, known = run.facts, run.known_to[run.counted].min(initial=RANKED)
+        if known < k:
+            raise UserError(why_undefined(runs, k))
+        ranked = ranked and known == RANKED
         chosen = facts["excluded"].isna().to_numpy()
         if relations:
             chosen = chosen & facts["relation"].isin(list(relations)).to_numpy()
@@ -226,7 +236,7 @@ def training_of(
         columns["log_prob"],
         len(every) - len(common),
         k,
-        ranked=all(run.info.has_ranks for run in runs),
+        ranked=bool(ranked),
     )
 
 

@@ -58,6 +58,7 @@ class ReproduceOptions(Request, command="reproduce", python="reproduce"):
         option(
             "Only this table or figure (table2, figure3, leaderboard); repeat for several.",
             name="--table",
+            selects=True,
         ),
     ] = ()
     html: Annotated[

@@ -3,7 +3,9 @@
 Models differ in the facts that they count: an object can be one token for one model and three for
 another. Alignment keeps, for runs of the same data and prompts, only the queries that all of them
 count, and excludes the others from all runs, with the reason. Runs of statements need only the same
-data, because they query each fact once, whatever the template and the score.
+data, because they query each fact once, whatever the template and the score. Unless a run is
+chosen by name, it isn't aligned if it would limit the others to less than half of their queries
+(`small_runs`).
 
 If the runs ranked different candidates, alignment ranks the shared candidates again, using the ten
 best predictions that a run stores:
@@ -16,7 +18,7 @@ smallest number of shared words among the ten best of any query whose gold answe
 Departure: Shared facts of runs shown together
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from typing import Any, TypeVar
@@ -40,6 +42,7 @@ NO_WORDS = pa.array([], pa.string())
 # The columns that alignment reads, except the question of SQuAD's facts.
 COLUMNS = ("excluded", "relation", "source", "subject", "object", "rank_raw", "rank_filtered")
 IDENTITY = ("fact_id", "prompt")  # of a row
+LEAST_SHARE = 0.5  # of the queries of the run with most of them, that a run counts to be aligned
 Counted = TypeVar("Counted", RunInfo, RelationInfo)
 
 
@@ -52,6 +55,18 @@ def group_of(info: RunInfo) -> tuple[str, str, str]:
     """
     prompts = "manual" if info.imported else info.prompts
     return (info.way, info.data_digest, "" if info.ranks_statements else prompts)
+
+
+def small_runs(infos: Sequence[RunInfo]) -> dict[str, int]:
+    """Return run id -> the most queries of a run of its group, for runs that count few of them.
+
+    Aligned with such a run, the others would be scored on less than `LEAST_SHARE` of their queries.
+    """
+    most: dict[Hashable, int] = {}
+    for info in infos:
+        most[group_of(info)] = max(info.n, most.get(group_of(info), 0))
+    found = {info.id: most[group_of(info)] for info in infos}
+    return {info.id: found[info.id] for info in infos if info.n < LEAST_SHARE * found[info.id]}
 
 
 def align(runs: Sequence[Run]) -> tuple[Run, ...]:

@@ -20,6 +20,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from lama_core import __version__
 from lama_core.errors import UserError, choose
@@ -27,7 +28,7 @@ from lama_core.files import user_path, work_folder
 from lama_core.progress import Progress
 from lama_core.requests import Request, argument, option
 from lama_core.runs.facts_table import (
-    UNRANKED,
+    RANKED,
     column_names,
     encode_top,
     known_words,
@@ -132,14 +133,18 @@ def _batches(run: Run, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
 def _write_table(run: Run, folder: Path) -> int:
     n = 0
     with (folder / TABLE_FILE).open("wb") as file:
+        known = run.known_to[run.counted] == RANKED
         for batch in _batches(run, _TABLE):
+            rows = _table_rows(run, batch, known[n : n + len(batch)])
             n += len(batch)
-            rows = _table_rows(run, batch)
             file.writelines(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
     return n
 
 
-def _table_rows(run: Run, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+def _table_rows(
+    run: Run, batch: pa.RecordBatch, ranked: NDArray[np.bool_]
+) -> Iterator[dict[str, Any]]:
+    """Yield rows of results. ranked: whether the rank of each row is known."""
     rank = "rank_filtered" if run.info.ranking == "filtered" else "rank_raw"
     names = ("relation", "subject", "object", "query", rank, "log_prob")
     codes, top_words = encode_top([batch["top_words"]])
@@ -148,12 +153,25 @@ def _table_rows(run: Run, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     scores = place_top(batch["top_log_probs"]).astype(float)
     are_known = (np.isfinite(scores) | (codes < 0)).all(axis=1)
     made_by = _made_by(run)
-    for relation, subject, answer, query, place, log_prob, words, values, n, is_known in zip(
+    for (
+        relation,
+        subject,
+        answer,
+        query,
+        place,
+        log_prob,
+        words,
+        values,
+        n,
+        is_known,
+        is_ranked,
+    ) in zip(
         *(batch[name].to_pylist() for name in names),
         known[codes].tolist(),
         scores.tolist(),
         n_words.tolist(),
         are_known.tolist(),
+        ranked.tolist(),
         strict=True,
     ):
         yield {
@@ -163,7 +181,7 @@ def _table_rows(run: Run, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
             "query": query,
             "model": run.info.model,
             "made_by": made_by,
-            "rank": None if place == UNRANKED else place,
+            "rank": place if is_ranked else None,
             "correct": place == 1,
             "log_prob": log_prob if log_prob is not None and math.isfinite(log_prob) else None,
             "predictions": words[:n],

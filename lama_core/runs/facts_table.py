@@ -52,8 +52,13 @@ OF_FACTS = ("fact_id", "relation", "source", "type", "subject", "object", "promp
 Content = tuple[str, bytes]  # name and type of a column, and a digest of its bytes in the file
 BATCH_ROWS = 1024  # rows in memory at a time when a single row is read
 MAX_ROWS = 20_000_000
-# Rank of a right answer that a generated text doesn't contain: no list of answers was ranked.
+# Rank of a right answer that is only known not to be among the first: a generated text or a list of
+# predictions doesn't contain it, or a tool says that the answer is wrong.
 UNRANKED = (1 << 31) - 1
+# A column of imported runs: the largest k for which it is known whether the rank is at most k; null
+# if the rank is known.
+KNOWN_TO = "known_to"
+RANKED = UNRANKED  # the value of `Run.known_to` in rows whose rank is known
 # The columns that are null in an excluded row; in DataFrames the last two are then False.
 FIRSTS = ("first", "first_log_prob", "first_filtered", "first_filtered_log_prob")
 FLAGS = ("first_is_valid", "first_is_object")

@@ -459,6 +459,20 @@ class Run:
         return np.asarray(self.table(["excluded"])["excluded"].is_null())
 
     @cached_property
+    def known_to(self) -> NDArray[np.int64]:
+        """The largest k for which each row knows whether its rank is at most k, int64 [row].
+
+        `RANKED` in rows with a rank; 1 in rows with a verdict.
+        """
+        from lama_core.runs.facts_table import KNOWN_TO, RANKED, UNRANKED
+
+        if self.has_column(KNOWN_TO):
+            return self.column(KNOWN_TO).fillna(RANKED).to_numpy(dtype=np.int64)
+        # Runs of generated answers, and imported ones of earlier versions.
+        verdicts = (self.column("rank_raw").to_numpy() == UNRANKED) | (not self.info.has_ranks)
+        return np.where(verdicts, 1, RANKED)
+
+    @cached_property
     def top(self) -> TopPredictions:
         """The ten best predictions, in the same row order as `facts`."""
         from lama_core.runs.facts_table import known_words, read_top_log_probs

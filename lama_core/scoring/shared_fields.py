@@ -33,7 +33,8 @@ Revisions = Annotated[
     Sequence[str],
     option(
         "Checkpoints, separated by commas; each is one run: revisions of a hub model, or folders "
-        "in a folder of checkpoints. Default: all checkpoints of such a folder."
+        "in a folder of checkpoints. Default: all checkpoints of such a folder.",
+        selects=True,
     ),
 ]
 Precision = Annotated[
@@ -103,7 +104,8 @@ StartToken = Annotated[
 
 Dataset = Annotated[str, option("A dataset's name, or a folder in LAMA's layout.")]
 Relations = Annotated[
-    Sequence[str], option("Only this relation; repeat for several.", name="--relation")
+    Sequence[str],
+    option("Only this relation; repeat for several.", name="--relation", selects=True),
 ]
 Limit = Annotated[
     int | None, option("Only the first N facts of each relation, in file order.", ge=1)

@@ -12,6 +12,7 @@ import pandas as pd
 
 from lama_core.errors import UserError, choose
 from lama_core.grouping import grouped
+from lama_core.metrics.headlines import is_level
 from lama_core.probes.analogy.accuracy_tables import (
     ALL,
     RANDOM_PROBES,
@@ -120,9 +121,9 @@ class AnalogiesView(View[AnalogiesRequest, Accuracies]):
         for probe in SHOWN_PROBES:
             of_probe = [at for at, line in enumerate(lines) if line.probe == probe]
             if of_probe:
-                best = max(of_probe, key=lambda at: lines[at].accuracy)
-                said_best = f"{probe} ({as_share(lines[best].accuracy)})"
-                won.setdefault(names[best], []).append(said_best)
+                best = max(lines[at].accuracy for at in of_probe)
+                level = [names[at] for at in of_probe if is_level(best - lines[at].accuracy)]
+                won.setdefault(" and ".join(level), []).append(f"{probe} ({as_share(best)})")
         found = "; ".join(f"by {who} on {' and '.join(probes)}" for who, probes in won.items())
         often = " most often" * (len(set(names)) > 1)
         return f"The right pair is chosen{often} {found}. Chance: 50 %" if won else ""

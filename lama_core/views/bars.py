@@ -4,7 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from lama_core.rounding import percent
+from lama_core.views.conclusions import as_share
 from lama_core.views.figure import Axis, Figure, right_title, said, said_interval
 from lama_core.views.view import Shown
 
@@ -30,7 +30,7 @@ def share_bars(
     lines = [
         said(
             f"{shown.names[line['run']]}, {line[by.column]}",
-            f"P@{k}: {percent(line['p_at_k'])} %",
+            f"P@{k}: {as_share(line['p_at_k'])}",
             said_interval(line["low"], line["high"]),
             f"{line['n']:,} {shown.counts}",
         )

@@ -1,7 +1,7 @@
 """The runs of a view: chosen by name or all, restricted to shared facts, and named."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -11,7 +11,7 @@ from lama_core.metrics.verdicts import with_verdicts as with_verdicts
 from lama_core.models.devices import settings_text
 from lama_core.requests import Request, argument, option
 from lama_core.rounding import counted
-from lama_core.runs.alignment import align, differing_candidates
+from lama_core.runs.alignment import align, differing_candidates, small_runs
 from lama_core.runs.find import list_runs, load_run
 from lama_core.runs.info import FACT_KINDS, Run, RunInfo
 from lama_core.runs.series import earlier_checkpoints as earlier_checkpoints
@@ -28,7 +28,8 @@ class NamedRuns(Request):
         Sequence[str],
         argument(
             "Names of runs (or their beginnings), or folders of runs. Default: all, but of runs of "
-            "the same model, data and prompts only those with the most facts."
+            "the same model, data and prompts only those with the most facts.",
+            selects=True,
         ),
     ] = ()
 
@@ -94,7 +95,7 @@ def choose_runs(request: RunsRequest, *, aligned: bool, checkpoints: bool) -> li
         chosen = [with_verdicts(run) for run in chosen]
     if aligned and not request.own:
         if not request.runs:
-            chosen = _without_partial_runs(request, chosen)
+            chosen = _without_small_runs(request, _without_partial_runs(request, chosen))
         chosen = [*align(chosen)]
         if note := _alignment_note(chosen):
             request.on_note(note)
@@ -135,6 +136,29 @@ def _without_partial_runs(request: RunsRequest, runs: Sequence[Run]) -> list[Run
     return [run for run in runs if run.info.id not in partial]
 
 
+def _without_small_runs(request: RunsRequest, runs: Sequence[Run]) -> list[Run]:
+    """Return the runs without those that would limit the others to few of their facts."""
+    infos = [run.info for run in runs]
+    if said := described_small(infos, {info.id: info.id for info in infos}):
+        request.on_note(
+            f"Not shown, because all runs would be scored on its few facts only: {said}. Name "
+            "runs, or pass --unaligned, to include it."
+        )
+    small = small_runs(infos)
+    return [run for run in runs if run.info.id not in small]
+
+
+def described_small(infos: Sequence[RunInfo], names: Mapping[str, str]) -> str:
+    """Return the runs of `small_runs` with their facts: `A (2 of 9,365 facts)`; "" without any.
+
+    names: run id -> its name for readers.
+    """
+    most = small_runs(infos)
+    small = [info for info in infos if info.id in most]
+    each = [f"{names[one.id]} ({one.n:,} of {most[one.id]:,} {one.counts})" for one in small[:3]]
+    return ", ".join(each) + f" and {len(small) - 3} more" * (len(small) > 3)
+
+
 def _setting(info: RunInfo) -> Hashable:
     return info.kind, info.data_digest, info.prompts, info.model, info.precision, info.device
 
@@ -146,6 +170,9 @@ def _alignment_note(runs: Sequence[Run]) -> str:
     if not aligned:
         return ""
     note = "Runs of the same data and prompts are scored on the facts that all of them count."
+    given = {info.id: info for info in (one for run in aligned for one in run.beside)}
+    if small := described_small([*given.values()], {name: name for name in given}):
+        note += f" Few facts are left because of {small}: leave it out to score the others on more."
     if exact_to:
         note += (
             " Runs with different candidates are ranked on the candidates that all of them share: "

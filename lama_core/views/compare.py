@@ -16,10 +16,12 @@ from lama_core.metrics.comparison import (
     what_differs,
 )
 from lama_core.metrics.fact_answers import join_answers
+from lama_core.metrics.headlines import is_level
 from lama_core.metrics.intervals import METHOD_OF_DIFFERENCES, Interval
 from lama_core.metrics.slices import Slicing, slice_differences, slicings
 from lama_core.rounding import fixed, percent
 from lama_core.runs.alignment import align, differing_candidates
+from lama_core.runs.facts_table import UNRANKED
 from lama_core.runs.find import load_run
 from lama_core.runs.info import FACT_KINDS, Run
 from lama_core.tables import (
@@ -36,7 +38,7 @@ from lama_core.tables import (
 )
 from lama_core.views.figure import RELATION, Axis, Figure, said, said_interval
 from lama_core.views.slices import slicing_label
-from lama_core.views.view import MOST_LISTED, Facts, Shown, View, ViewFunction
+from lama_core.views.view import MOST_LISTED, MOST_RELATIONS, Facts, Shown, View, ViewFunction
 
 
 @dataclass(frozen=True)
@@ -154,9 +156,19 @@ class CompareView(View[CompareRequest, Compared]):
 
     def notes(self, shown: Shown[CompareRequest, Compared]) -> Iterator[str]:
         """Yield what differs between the runs besides their answers."""
+        if shown.found.found is not None and shown.found.found.undefined:
+            yield (
+                f"P@{shown.request.k} isn't defined for both runs in {self._listed(shown)}, which "
+                "aren't compared: the ranks of some right answers aren't known."
+            )
         note = what_differs(shown.found.a.info, shown.found.b.info)
         if note and not shown.request.slices:
             yield note
+
+    def _listed(self, shown: Shown[CompareRequest, Compared]) -> str:
+        """Return the relations that aren't compared: up to three, or their number."""
+        names = [shown.labels[name] for name in shown.found.whole.undefined]
+        return ", ".join(names) if len(names) <= MOST_RELATIONS else f"{len(names):,} relations"
 
     def json(self, shown: Shown[CompareRequest, Compared]) -> dict[str, Any]:
         """Return the differences with their tests, and all facts that only one run gets right."""
@@ -201,6 +213,8 @@ class CompareView(View[CompareRequest, Compared]):
         top = rows.iloc[int(rows["difference"].abs().argmax())]
         where = slicing_label(f"{top['by']}: {top['slice']}") if shown.request.slices else ""
         leader = names["B" if top["difference"] > 0 else "A"]
+        if is_level(top["difference"]):
+            return f"{names['A']} and {names['B']} are level on each of {len(rows):,} {what}"
         return (
             f"Of {len(rows):,} {what}, {names['A']} is clearly ahead in {clear['A']:,} and "
             f"{names['B']} in {clear['B']:,}; the largest lead is "
@@ -290,8 +304,8 @@ def _tests(found: Comparison) -> Table:
     of_relations = (mean.ahead_a, mean.ahead_b, mean.equal)
     nan = float("nan")
     rows = (
-        (unit, total, total.interval, of_facts, "McNemar, exact", found.mcnemar.p),
         ("relations", mean, mean.interval, of_relations, "", nan),
+        (unit, total, total.interval, of_facts, "McNemar, exact", found.mcnemar.p),
         (
             "relations, as a sample",
             mean,
@@ -317,7 +331,7 @@ def _tests(found: Comparison) -> Table:
             )
             for over, means, ends, counts, test, p in rows
         ],
-        title=f"\nAll relations together: averaged over {unit}, and over relations; intervals: "
+        title=f"\nAll relations together: averaged over relations, and over {unit}; intervals: "
         f"{METHOD_OF_DIFFERENCES}; of means over relations, with an effective number of {unit}; of "
         "relations as a sample, Student's",
     )
@@ -325,11 +339,20 @@ def _tests(found: Comparison) -> Table:
 
 def _agreement(found: Comparison) -> str:
     """Return how far the runs agree, in a sentence."""
-    agreed = found.agreement
+    agreed, kappa = found.agreement, "undefined"
+    same = (
+        f"A and B give the same first answer on {percent(agreed.same_first)}% of the {found.units}"
+    )
+    if agreed.n_unknown:
+        same = (
+            "Whether A and B give the same first answer isn't known for "
+            f"{agreed.n_unknown:,} of {found.over_facts.n:,} {found.units}"
+        )
+    if agreed.kappa == agreed.kappa:
+        kappa = fixed(agreed.kappa, 2)
     return (
-        f"\nA and B give the same first answer on {percent(agreed.same_first)}% of the "
-        f"{found.units}; Cohen's kappa of being right: {fixed(agreed.kappa, 2)}; excluded: "
-        f"{found.n_unpaired:,} rows that only one run counts"
+        f"\n{same}; Cohen's kappa of being right: {kappa}; excluded: {found.n_unpaired:,} rows "
+        "that only one run counts"
     )
 
 
@@ -339,7 +362,7 @@ def _facts(found: Comparison, flips: Sequence[Mapping[str, Any]]) -> Table:
     names = ("right", "relation", "query", "object", "a", "b")
     return table_of(
         ("right", "relation", "query", "gold answer", "answer of A", "answer of B"),
-        [[flip[name] for name in names] for flip in flips],
+        [["" if flip[name] is None else flip[name] for name in names] for flip in flips],
         title=f"\nFacts that only one run gets right ({len(flips)} of {n_flips:,})",
     )
 
@@ -349,8 +372,11 @@ def _flips(compared: Comparison, most: int | None = None) -> list[dict[str, Any]
     found = compared.flips(most)
     columns = {"right": np.where(found["right_a"], "A", "B").tolist()}
     columns |= {name: found[name].tolist() for name in ("fact_id", "relation", "query", "object")}
-    columns |= {name: found[f"first_{name}"].tolist() for name in ("a", "b")}
-    columns |= {name: found[name].astype(int).tolist() for name in ("rank_a", "rank_b")}
+    firsts = {name: found[f"first_{name}"].astype(object) for name in ("a", "b")}
+    columns |= {name: first.where(first.notna(), None).tolist() for name, first in firsts.items()}
+    for name in ("rank_a", "rank_b"):
+        ranks = found[name].astype(int)
+        columns[name] = ranks.astype(object).where(ranks < UNRANKED, None).tolist()
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 

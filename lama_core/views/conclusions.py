@@ -12,8 +12,8 @@ MOST_NAMED = 3  # runs that a sentence names
 
 
 def as_share(value: float) -> str:
-    """Return a share in percent: `17.2 %`."""
-    return f"{percent(value)} %"
+    """Return a share in percent: `17.2 %`; NaN is `undefined`."""
+    return f"{percent(value)} %" if value == value else "undefined"
 
 
 def with_interval(value: float, low: float, high: float) -> str:

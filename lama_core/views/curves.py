@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from lama_core.metrics.headlines import is_level
 from lama_core.metrics.intervals import METHOD_OF_MEANS
 from lama_core.metrics.score_tables import precision_curves, stacked
-from lama_core.rounding import percent
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, interval, share, table_of_frame, text
 from lama_core.views.choice import RunsRequest
@@ -72,14 +72,15 @@ class CurvesView(View[CurvesRequest, pd.DataFrame]):
             return ""
         best = known.loc[known.groupby("k")["p_at_k"].idxmax()].set_index("k", drop=False)
         first, last = (best.loc[k] for k in (best.index.min(), best.index.max()))
-        name = shown.names[first["run"]]
+        leaders = [_leaders(shown, known, line) for line in (first, last)]
         near_first, near_last = (_overlapping(shown, known, line) for line in (first, last))
         often = " most often" * (known["run"].nunique() > 1)
-        other = f", {shown.names[last['run']]}" if first["run"] != last["run"] else " and"
+        other = f", {leaders[1]}" if leaders[0] != leaders[1] else " and"
+        has = "have" if " and " in leaders[0] else "has"
         return (
-            f"{name}{often} has the right answer first ({as_share(first['p_at_k'])}{near_first})"
-            f"{other} among the first {best.index.max()} ({as_share(last['p_at_k'])}{near_last}), "
-            "on average over relations"
+            f"{leaders[0]}{often} {has} the right answer first "
+            f"({as_share(first['p_at_k'])}{near_first}){other} among the first {best.index.max()} "
+            f"({as_share(last['p_at_k'])}{near_last}), on average over relations"
         )
 
     def figure(self, shown: Shown[CurvesRequest, pd.DataFrame]) -> Figure:
@@ -98,6 +99,13 @@ class CurvesView(View[CurvesRequest, pd.DataFrame]):
         """Return the facts whose right answer is among the first k, or all facts for `n`."""
         fields = {"relations": tuple(shown.request.relations)}
         return Facts(line["run"], fields if column == "n" else fields | {"rank_max": line["k"]})
+
+
+def _leaders(shown: Shown[CurvesRequest, pd.DataFrame], known: pd.DataFrame, best: Line) -> str:
+    """Return the runs that are as good as the best at this k, when rounded."""
+    at_k = known[known["k"] == best["k"]]
+    same = [is_level(best["p_at_k"] - value) for value in at_k["p_at_k"]]
+    return " and ".join(shown.names[run] for run in at_k["run"][same])
 
 
 def _overlapping(shown: Shown[CurvesRequest, pd.DataFrame], known: pd.DataFrame, best: Line) -> str:
@@ -122,7 +130,7 @@ def lines_figure(
     lines = [
         said(
             names[line["run"]],
-            f"P@{line['k']}: {percent(line['p_at_k'])} %",
+            f"P@{line['k']}: {as_share(line['p_at_k'])}",
             said_interval(line["low"], line["high"]),
             f"mean over {line['n_relations']} relations, {line['n']:,} {counts}",
         )

@@ -15,6 +15,7 @@ import pandas as pd
 from lama_core.errors import UserError
 from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.intervals import METHOD, share_intervals
+from lama_core.metrics.known_ranks import defined_rows, why_undefined
 from lama_core.requests import option
 from lama_core.rounding import percent
 from lama_core.runs.info import Run
@@ -54,9 +55,10 @@ class KnownByView(View[KnownByRequest, pd.DataFrame]):
         Columns: by (the source, relation or `all facts`), right and wrong (ids of the runs that
         know the facts and of the others, separated by spaces), n_right (how many know them), n, of
         (facts of this source or relation that count in every run), share with low and high.
+        Sources and relations in which P@k isn't defined for every run have no rows.
 
         Raises:
-            UserError: If no fact counts in every run.
+            UserError: If no fact counts in every run, or P@k isn't defined for every run.
         """
         ids = [run.info.id for run in runs]
         if len(set(ids)) < len(ids):
@@ -68,10 +70,14 @@ class KnownByView(View[KnownByRequest, pd.DataFrame]):
             keep &= joined.facts["relation"].isin(request.relations).to_numpy()
         if not keep.any():
             raise UserError(f"No fact counts in all of these runs: {', '.join(ids)}.")
-        right = ranks[:, keep] <= request.k
         places = np.full(int(keep.sum()), ALL, dtype=object)
         if request.by != "all":
             places = joined.facts.loc[keep, request.by].astype(str).to_numpy()
+        hits = [run.hits(request.k)[keep] for run in joined.runs]
+        defined = defined_rows(places, hits)
+        if not defined.any():
+            raise UserError(why_undefined(runs, request.k))
+        right, places = np.array(hits)[:, defined] == 1, places[defined]
         sets = sorted(product((True, False), repeat=len(ids)), key=lambda one: -sum(one))
         lines = []
         for place in dict.fromkeys(places):

@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 
 from lama_core.metrics.correlates import PER_BILLION, mentions_of
+from lama_core.metrics.headlines import is_level
 from lama_core.metrics.intervals import METHOD, share_intervals
+from lama_core.metrics.known_ranks import hits
 from lama_core.requests import option
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Table, count, interval, share, table_of_frame, text
@@ -59,10 +61,11 @@ class MentionsView(View[MentionsRequest, pd.DataFrame]):
             counts = np.asarray(mentions.count(list(names)))[codes]
             is_rate = mentions.source == PER_BILLION
             counts = counts / 1000 if is_rate else counts
-            right = facts[f"rank_{request.ranking_of(run.info)}"].to_numpy() <= request.k
+            ranks = facts[f"rank_{request.ranking_of(run.info)}"].to_numpy()
+            right = hits(ranks, run.known_to[facts.index], request.k)
             for place, (low, high) in enumerate(MENTIONS, len(MENTIONS) * is_rate):
                 inside = (counts >= low) & (counts < (np.inf if high is None else high + 1))
-                n, n_right = int(inside.sum()), int(right[inside].sum())
+                n, n_right = int(inside.sum()), float(right[inside].sum())
                 if n:
                     name = f"{low:,}{f' to {high:,}' if high else ' or more'} times"
                     name += PER_MILLION * is_rate
@@ -101,9 +104,10 @@ class MentionsView(View[MentionsRequest, pd.DataFrame]):
 
     def conclusion(self, shown: Shown[MentionsRequest, pd.DataFrame]) -> str:
         """Return in how many runs P@k rises or falls, and the ends of the largest change."""
+        known = shown.frame[(shown.frame["n"] >= LEAST_FACTS) & shown.frame["p_at_k"].notna()]
         ends = {  # run -> its rows with the fewest and the most mentions
             str(run): part.iloc[[0, -1]].to_dict("records")
-            for run, part in shown.frame[shown.frame["n"] >= LEAST_FACTS].groupby("run", sort=False)
+            for run, part in known.groupby("run", sort=False)
             if len(part) > 1
         }
         if not ends:
@@ -111,10 +115,12 @@ class MentionsView(View[MentionsRequest, pd.DataFrame]):
         changes = {run: most["p_at_k"] - fewest["p_at_k"] for run, (fewest, most) in ends.items()}
         clearest = max(changes, key=lambda run: abs(changes[run]))
         start, end = (f"{as_share(row['p_at_k'])} ({row['mentions']})" for row in ends[clearest])
+        of = NAMES[shown.request.of]
+        if is_level(changes[clearest]):
+            return f"P@{shown.request.k} doesn't change with the mentions of the {of}"
         way = "rises" if changes[clearest] > 0 else "falls"
         n_alike = sum(change * changes[clearest] > 0 for change in changes.values())
         of_all = f" in {n_alike} of {len(changes)} models" * (len(changes) > 1)
-        of = NAMES[shown.request.of]
         return (
             f"P@{shown.request.k} {way} with the mentions of the {of}{of_all}: for "
             f"{shown.names[clearest]} from {start} to {end}"

@@ -44,25 +44,39 @@ class RanksView(View[RanksRequest, pd.DataFrame]):
             text("rank", help_text="Ranks of the right answer; 1 is best.", cell=_bin),
             text("model", cell=lambda line: shown.names[line["run"]]),
             count("n", shown.counts, of_run=True),
-            share("share", "%", f"Share of the run's {shown.counts}.", of_run=True),
+            share("share", "%", "Percent, mean over relations.", of_run=True),
+            share(
+                "over_facts",
+                f"% over {shown.counts}",
+                f"Percent of the run's {shown.counts}.",
+                of_run=True,
+            ),
         )
 
     def tables(self, shown: Shown[RanksRequest, pd.DataFrame]) -> Iterator[Table | str]:
         """Yield the table of all bins."""
         yield table_of_frame(
-            shown.chosen("rank model n share"),
+            shown.chosen("rank model share n over_facts"),
             shown.frame,
-            title=f"{shown.counts.capitalize()} by the rank of the right answer",
+            title=f"{shown.counts.capitalize()} by the rank of the right answer; %: mean over "
+            "relations",
         )
 
     def conclusion(self, shown: Shown[RanksRequest, pd.DataFrame]) -> str:
         """Return how often the right answer comes late."""
         frame = shown.frame
         by_run = {str(run): part for run, part in frame.groupby("run", sort=False)}
-        late = {run: part[part["low"] > LATE]["share"].sum() for run, part in by_run.items()}
+        late = {  # of runs whose ranks are all known
+            run: part[part["low"] > LATE]["share"].sum()
+            for run, part in by_run.items()
+            if part["share"].sum() > 1 - 1e-9
+        }
+        if not late:
+            return ""
         return (
             f"The right answer comes after rank {LATE} for "
-            f"{listed(shown.names, late, lowest_first=True)} of all {shown.counts}"
+            f"{listed(shown.names, late, lowest_first=True)} of the {shown.counts}, on average "
+            "over relations"
         )
 
     def figure(self, shown: Shown[RanksRequest, pd.DataFrame]) -> Figure:
@@ -73,8 +87,9 @@ class RanksView(View[RanksRequest, pd.DataFrame]):
         lines = [
             said(
                 shown.names[line["run"]],
-                f"rank {line['rank']}: {line['n']:,} of {line['total']:,} {shown.counts}, "
-                f"{percent(line['share'])} %",
+                f"rank {line['rank']}: {percent(line['share'])} %, mean over relations",
+                f"{line['n']:,} of {line['total']:,} {shown.counts}, "
+                f"{percent(line['over_facts'])} %",
             )
             for line in frame.assign(rank=bins, total=totals).to_dict("records")
         ]
@@ -84,7 +99,7 @@ class RanksView(View[RanksRequest, pd.DataFrame]):
             by=Axis(column="rank", title="rank of the right answer, 1 = best (ranges of ranks)"),
             value=Axis(
                 column="share",
-                title=f"% of {shown.counts} (each counts the same)",
+                title=f"% of {shown.counts}, mean over relations",
                 share=True,
                 ends=(0, _end(frame["share"].max())),
             ),
@@ -122,7 +137,7 @@ ranks = ViewFunction(
 
     Returns:
         A DataFrame with a row for each run and bin: low and high (ranks, both included), n (facts),
-        and share (of the run's facts).
+        share (mean over relations), and over_facts (share of the run's facts).
 
     Raises:
         UserError: If there is no finished run with ranks, or a run or relation is unknown.

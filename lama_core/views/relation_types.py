@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import pandas as pd
 
 from lama_core.errors import UserError, choose
+from lama_core.metrics.headlines import is_level
 from lama_core.metrics.intervals import METHOD_OF_MEANS
 from lama_core.metrics.score_tables import stacked
 from lama_core.requests import option
@@ -132,7 +133,7 @@ class TypesView(View[TypesRequest, Types]):
         """Return the types of relation with the highest and lowest P@k, averaged over the runs."""
         means = shown.frame[shown.frame["relation"].isna() & shown.frame["p_at_k"].notna()]
         by_type = means.groupby("type", sort=False)["p_at_k"].mean()
-        if len(by_type) < 2:
+        if len(by_type) < 2 or is_level(by_type.max() - by_type.min()):
             return ""
         n = means.groupby("type", sort=False)["n_relations"].max()
         high, low = (

@@ -11,7 +11,7 @@ import pandas as pd
 from lama_core.metrics.headlines import overall
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
 from lama_core.metrics.origins import TrainedOn, sentence, trained_on
-from lama_core.metrics.relation_figures import METRICS, OF_RANKS, TEXT_METRICS, Metric
+from lama_core.metrics.relation_figures import METRICS, TEXT_METRICS, Metric
 from lama_core.metrics.score_tables import (
     CONCEPTNET,
     Average,
@@ -26,6 +26,7 @@ from lama_core.metrics.score_tables import (
 from lama_core.published import lama_shares, published_scores
 from lama_core.requests import option
 from lama_core.rounding import counted, percent
+from lama_core.runs.facts_table import RANKED
 from lama_core.runs.info import Run, RunInfo
 from lama_core.tables import (
     Column,
@@ -85,11 +86,13 @@ class RunScores:
     Attributes:
         runs: `relation_figures` and `relation_precision` of each run.
         relations: The relations to include; () is all.
+        known_to: The largest k for which P@k of each run is defined; `RANKED` if there is none.
         origins: The facts of each run from its model's training sources; None if unknown.
     """
 
     runs: tuple[tuple[pd.DataFrame, RelationPrecision], ...]
     relations: tuple[str, ...]
+    known_to: tuple[int, ...] = ()
     origins: tuple[TrainedOn | None, ...] = ()
     _summed: dict[tuple[By, Average], pd.DataFrame] = field(default_factory=dict)
 
@@ -141,13 +144,14 @@ class ScoreMeasure:
 def measures(shown: "Shown[ScoresRequest, RunScores]") -> dict[str, ScoreMeasure]:
     """Return name -> measure, first `P@k`.
 
-    Measures of ranks are excluded if no run has ranks; measures of texts are included if any
-    run does. Freq is excluded: it is a baseline, not a measure of a model.
+    Measures that no run has are excluded. Freq is excluded: it is a baseline, not a measure of a
+    model.
     """
-    metrics = METRICS | (TEXT_METRICS if any(info.generates for info in shown.infos) else {})
-    has_ranks = any(info.has_ranks for info in shown.infos)
-    hidden = {"p_at_1", "freq", *(() if has_ranks else OF_RANKS)}
-    others = [metric for name, metric in metrics.items() if name not in hidden]
+    table = shown.found.by("relation")
+    hidden = {"p_at_1", "freq"}
+    hidden |= {str(name) for name in table if len(table) and table[name].isna().all()}
+    metrics = (METRICS | TEXT_METRICS).items()
+    others = [metric for name, metric in metrics if name in table and name not in hidden]
     first = ScoreMeasure(P_AT_K, "p_at_k", f"P@{shown.request.k}")
     return {"P@k": first} | {one.label: ScoreMeasure(one, one.name, one.label) for one in others}
 
@@ -184,7 +188,8 @@ def scores_of(
         ranking = request.ranking_of(run.info)
         figures = relation_figures(run, ranking, mrr_depth=mrr_depth)
         found.append((figures, relation_precision(run, request.k, ranking)))
-    return RunScores(tuple(found), tuple(request.relations))
+    known = (int(run.known_to[run.counted].min(initial=RANKED)) for run in runs)
+    return RunScores(tuple(found), tuple(request.relations), tuple(known))
 
 
 class ScoresView(View[ScoresRequest, RunScores]):
@@ -264,13 +269,12 @@ class ScoresView(View[ScoresRequest, RunScores]):
             yield self.published(shown)
 
     def notes(self, shown: Shown[ScoresRequest, RunScores]) -> Iterator[str]:
-        """Yield each run's facts from training sources; with published scores, partial data."""
-        for info, origins in zip(shown.infos, shown.found.origins, strict=True):
-            if origins is not None:
-                name, is_manual = shown.names[info.id], info.prompts == "manual"
-                subject = name if is_manual else info.model
-                text = sentence(origins, subject, k=shown.request.k, counts=info.counts)
-                yield text if is_manual else f"{name}: {text}"
+        """Yield which metrics of a run aren't defined, and its facts from training sources.
+
+        With published scores, also partial data.
+        """
+        yield from undefined_metrics(shown)
+        yield from origins_notes(shown)
         if shown.request.published:
             yield from _notes_on_partial_data(shown.infos)
 
@@ -324,6 +328,49 @@ class ScoresView(View[ScoresRequest, RunScores]):
                 kind = line.get("type")
                 fields["types"] = (kind if isinstance(kind, str) else "",)
         return Facts(line["run"], fields, "excluded" if column == "n_excluded" else "counted")
+
+
+def undefined_metrics(shown: Shown[ScoresRequest, RunScores]) -> Iterator[str]:
+    """Yield which runs lack the ranks of some right answers, and their metrics without a value."""
+    for info, depth in zip(shown.infos, shown.found.known_to, strict=True):
+        if depth < RANKED:
+            yield (
+                f"{shown.names[info.id]}: not every right answer has a rank, so P@k is defined up "
+                f"to k = {depth}, and the mean rank isn't."
+            )
+
+
+def origins_notes(shown: Shown[ScoresRequest, RunScores]) -> Iterator[str]:
+    """Yield each run's number of facts from training sources, and P@k on these and other facts."""
+    for info, origins in zip(shown.infos, shown.found.origins, strict=True):
+        if origins is not None:
+            name, is_manual = shown.names[info.id], info.prompts == "manual"
+            subject = name if is_manual else info.model
+            text = sentence(origins, subject, k=shown.request.k, counts=info.counts)
+            yield text if is_manual else f"{name}: {text}"
+
+
+def said_of_best(shown: Shown[ScoresRequest, RunScores], run: str, measure: ScoreMeasure) -> str:
+    """Return in how many relations the best run isn't the best, and how many facts it knew before.
+
+    The facts are those from sources that its model was trained on. A clause for a headline; "" if
+    neither applies.
+    """
+    table, said = shown.found.by("relation"), []
+    table = table[(table["n"] > 0) & table[measure.column].notna()]
+    sign = 1 if measure.metric.higher_is_better else -1
+    best = (sign * table[measure.column]).groupby(table["relation"]).max()
+    own = sign * table[table["run"] == run].set_index("relation")[measure.column]
+    if beaten := int((own < best.reindex(own.index)).sum()):
+        said.append(f"it isn't the best in {beaten} of {len(own)} relations")
+    number = [info.id for info in shown.infos].index(run)
+    origins = shown.found.origins[number]
+    if measure.is_p_at_k and origins is not None and origins.inside.n:
+        said.append(
+            f"{origins.inside.n:,} of its {origins.inside.n + origins.outside.n:,} "
+            f"{shown.infos[number].counts} come from sources that it was trained on"
+        )
+    return "".join(f"; {one}" for one in said)
 
 
 def chart_sources(shown: Shown[ScoresRequest, RunScores]) -> tuple[list[str], bool]:
@@ -420,7 +467,8 @@ def _with_means(
 
 def _said(line: Line, measure: ScoreMeasure, shown: Shown[ScoresRequest, RunScores]) -> str:
     """Return lines about a mark: the row, the run and its score, the facts, and the baselines."""
-    value = measure.metric.shown(line[measure.column]) + " %" * measure.metric.is_share
+    value = measure.metric.shown(line[measure.column])
+    value = value + " %" * measure.metric.is_share if value else "undefined"
     freq, chance = line["freq"], line["chance"]
     return said(
         line["row"],

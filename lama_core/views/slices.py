@@ -9,6 +9,7 @@ import pandas as pd
 
 from lama_core.errors import choose
 from lama_core.metrics.fact_answers import WRONG_KINDS, join_answers
+from lama_core.metrics.headlines import is_level
 from lama_core.metrics.score_tables import stacked
 from lama_core.metrics.sentence_forms import FORMS_FILE
 from lama_core.metrics.slices import (
@@ -94,7 +95,8 @@ def best_run(table: pd.DataFrame) -> str:
 
 def _comparable(table: pd.DataFrame) -> pd.DataFrame:
     """Return the slices to compare: of enough facts, and looked for in the training texts."""
-    return table[(table["n"] >= LEAST_FACTS) & (table["slice"] != NOT_LOOKED_FOR)]
+    is_known = (table["slice"] != NOT_LOOKED_FOR) & table["p_at_k"].notna()
+    return table[(table["n"] >= LEAST_FACTS) & is_known]
 
 
 def most_different(table: pd.DataFrame, run: str) -> str:
@@ -194,7 +196,7 @@ class SlicesView(View[SlicesRequest, Slices]):
             best = str((by_run.max() - by_run.min()).idxmax())
         ours = ours[ours["run"] == best]
         ends = ours.sort_values("p_at_k", ascending=False, kind="stable")
-        if len(ends) < 2:
+        if len(ends) < 2 or is_level(ends["p_at_k"].max() - ends["p_at_k"].min()):
             return ""
         high, low = (
             f"{with_interval(line['p_at_k'], line['low'], line['high'])} for "

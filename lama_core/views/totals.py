@@ -53,7 +53,7 @@ class TotalsView(View[TotalsRequest, Totals]):
         """Return the totals of each run, and the difference of two runs."""
         lines = [line for run in runs for line in _totals(run, request)]
         table = pd.DataFrame(lines, columns=["run", "mean", "n", "p_at_k", "low", "high"])
-        two = len(runs) == 2 and (table["n"] > 0).all()
+        two = len(runs) == 2 and table["p_at_k"].notna().all()
         return Totals(table, _differences(runs[0], runs[1], request) if two else {})
 
     def columns(self, shown: Shown[TotalsRequest, Totals]) -> tuple[Column, ...]:
@@ -96,16 +96,17 @@ class TotalsView(View[TotalsRequest, Totals]):
 
 
 def _totals(run: Run, request: TotalsRequest) -> Iterator[tuple[Any, ...]]:
-    """Yield a run's P@k over facts, and its mean over relations."""
+    """Yield a run's mean P@k over relations, and P@k over facts."""
     ranking = request.ranking_of(run.info)
     table = score_table([run], ranking=ranking, k=request.k, relations=request.relations)
     shares = table.loc[table["n"] > 0, ["n", "p_at_k"]]
-    n, n_right = int(shares["n"].sum()), round(float((shares["n"] * shares["p_at_k"]).sum()))
+    n, hits = int(shares["n"].sum()), (shares["n"] * shares["p_at_k"]).sum(skipna=False)
+    n_right = np.rint(float(hits))
     ends = share_intervals(np.array(n_right), np.array(n))
     over_facts = n_right / n if n else np.nan
-    yield run.info.id, OVER_FACTS, n, over_facts, float(ends.low), float(ends.high)
     mean = mean_of_sample(shares["p_at_k"].to_numpy())
     yield run.info.id, OVER_RELATIONS, n, mean.mean, mean.interval.low, mean.interval.high
+    yield run.info.id, OVER_FACTS, n, over_facts, float(ends.low), float(ends.high)
 
 
 def _differences(a: Run, b: Run, request: TotalsRequest) -> dict[str, str]:
@@ -123,11 +124,11 @@ def _differences(a: Run, b: Run, request: TotalsRequest) -> dict[str, str]:
         else ""
     )
     return {
-        OVER_FACTS: f"{OVER_FACTS}: {_in_points(first, second, facts)}; {facts.n:,} facts)."
-        f"{source}",
         OVER_RELATIONS: f"{OVER_RELATIONS}: {_in_points(first, second, relations)}); {first} is "
         f"better in {relations.ahead_b:,} of {relations.n:,} relations, worse in "
         f"{relations.ahead_a:,}, equal in {relations.equal:,}.",
+        OVER_FACTS: f"{OVER_FACTS}: {_in_points(first, second, facts)}; {facts.n:,} facts)."
+        f"{source}",
     }
 
 

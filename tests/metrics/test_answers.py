@@ -15,9 +15,11 @@ from lama_core.metrics.fact_answers import (
     JoinedAnswers,
     fallbacks,
     join_answers,
+    whole_words,
     wrong_kinds,
 )
 from lama_core.metrics.slices import slice_table, slicings
+from lama_core.runs.find import load_run
 from lama_core.runs.info import Run
 
 
@@ -97,6 +99,14 @@ def test_fallbacks_count_the_wrong_words(joined: JoinedAnswers) -> None:
     assert (first["answer"], first["n"], first["share"]) == ("Rome", 5, 1.0)
     assert first["n_relations"] == 2
     assert first["right_type"] == 2 / 5
+
+
+def test_a_word_with_which_many_names_begin_is_not_a_whole_word_of_a_causal_model() -> None:
+    """SmolLM2 answers `new` most often: the beginning of New York, New Zealand, ..."""
+    causal, masked = map(load_run, ("starter-smollm2_135m-manual", "starter-minilm_mlm-manual"))
+    words = ["new", "south", "january", "germany", "Python"]
+    assert whole_words(causal, words).tolist() == [False, False, True, True, True]
+    assert whole_words(masked, words).all()
 
 
 def test_joining_in_another_order_gives_the_same_answers(runs: tuple[Run, Run]) -> None:

@@ -1,6 +1,7 @@
 """The headline of results, from figures that are small enough to check by hand."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,11 @@ def test_one_model_has_its_figure_alone() -> None:
     )
 
 
+def test_the_share_of_facts_follows_the_mean_over_relations() -> None:
+    said = headline([replace(SMOL, over_facts=1 / 3)], P1, k=1).text
+    assert said.endswith("on average over these 44 relations (over facts: 33.3 % of 900)")
+
+
 def test_figures_that_print_the_same_are_level() -> None:
     near = standing("Near", 0.2951, 0.25, 0.35)
     found = headline([SMOL, TWIN, near], P1, k=1)
@@ -125,7 +131,7 @@ def test_the_figure_is_the_unweighted_mean_over_relations_that_count() -> None:
     ).assign(chance=0.1, **dict.fromkeys(METRICS, 0.5))  # fmt: skip
     a, b = standings(overall(rows), "p_at_k")
     expected = mean_share_intervals(np.array([1, 3]), np.array([4, 4]))
-    assert (a.value, a.n, a.n_relations) == (1 / 2, 8, 2)
+    assert (a.value, a.n, a.n_relations, a.over_facts) == (1 / 2, 8, 2, 4 / 8)
     assert (a.low, a.high) == (float(expected.low), float(expected.high))
     assert math.isnan(b.value) and b.n_relations == 0
     (no_interval, _) = standings(overall(rows), "mrr")
@@ -145,30 +151,32 @@ def test_a_bundled_run_has_the_figure_of_its_curve() -> None:
 
 
 def paired(
-    difference: float, low: float, high: float, mean: tuple[float, float, float] = (NAN, NAN, NAN)
+    difference: float, low: float, high: float, sample: tuple[float, float] = (NAN, NAN), n: int = 7
 ) -> Comparison:
-    """A comparison of 100 facts of which A gets 20 right; mean: over relations, with its ends."""
-    only = round(100 * difference)
-    whole = Difference(
-        "", 100, 0.2, 0.2 + difference, difference, Interval(low, high), max(0, -only), max(0, only)
-    )
-    p = NAN if math.isnan(mean[0]) else 0.5
-    over = MeanDifference(
-        7, 0.2, 0.2 + mean[0], mean[0], Interval(NAN, NAN), Interval(*mean[1:]), p, 3, 4
+    """A comparison over relations of which A gets 20 %; over its 100 facts, A gets 30 right.
+
+    sample: the interval with relations as a sample.
+    """
+    ends = Interval(low, high)
+    only_a, only_b = max(0, round(-100 * difference)), max(0, round(100 * difference))
+    whole = Difference("", 100, 0.3, 0.3 + difference, difference, ends, only_a, only_b)
+    p = NAN if math.isnan(sample[0]) else 0.5
+    mean = MeanDifference(
+        n, 0.2, 0.2 + difference, difference, ends, Interval(*sample), p, 3, n - 3
     )
     test = McNemar(whole.only_a, whole.only_b, 0.5)
     same = Agreement(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     run: Any = None  # only the facts' texts are read from it
-    return Comparison(whole, over, (), "fact", test, same, run, pd.DataFrame(), 0)
+    return Comparison(whole, mean, (), "fact", test, same, run, pd.DataFrame(), 0)
 
 
 def test_a_paired_difference_is_said_from_the_side_of_the_one_ahead() -> None:
-    found = paired(-0.05, -0.08, -0.02, (-0.03, -0.05, -0.01))
+    found = paired(-0.05, -0.08, -0.02, (-0.09, -0.01))
     assert paired_headline(found, ("A", "B")) == (
-        "A is ahead of B by 5.0 points (2.0 to 8.0): 20.0 % against 15.0 % of 100 first answers "
-        "are right"
+        "A is ahead of B by 5.0 points (2.0 to 8.0): 20.0 % against 15.0 % of first answers are "
+        "right on average over 7 relations (over 100 facts: 30.0 % against 25.0 %)"
     )
-    found = paired(0.05, 0.02, 0.08)
+    found = paired(0.05, 0.02, 0.08, n=1)
     assert paired_headline(found, ("A", "B"), k=10).endswith(
         "25.0 % against 20.0 % of 100 facts have the right answer among the first 10"
     )
@@ -178,11 +186,11 @@ def test_a_paired_difference_that_is_not_clear_is_said_so() -> None:
     said = paired_headline(paired(0.05, -0.01, 0.11), ("A", "B"))
     assert said.startswith("B is ahead of A by 5.0 points (-1.0 to 11.0)")
     assert said.endswith("the interval includes 0, so the difference is not clear")
-    said = paired_headline(paired(0.05, 0.02, 0.08, (-0.01, -0.04, 0.02)), ("A", "B"))
-    assert said == (
-        "On these facts B is ahead of A by 5.0 points (2.0 to 8.0): 25.0 % against 20.0 % of 100 "
-        "first answers are right"
-    )
-    assert paired_headline(paired(0.0, -0.03, 0.03), ("A", "B")) == (
-        "A and B are level: 20.0 % of 100 first answers are right"
-    )
+    said = paired_headline(paired(0.05, 0.02, 0.08, (-0.04, 0.14)), ("A", "B"))
+    assert said.startswith("On these relations B is ahead of A by 5.0 points (2.0 to 8.0): 25.0 %")
+
+
+@pytest.mark.parametrize("difference", (0.0, 0.0004, -0.0004))
+def test_a_lead_that_is_shown_as_0_is_no_lead(difference: float) -> None:
+    said = paired_headline(paired(difference, -0.03, 0.03, n=1), ("A", "B"))
+    assert said == "A and B are level: 20.0 % of 100 first answers are right"

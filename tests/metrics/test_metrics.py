@@ -16,6 +16,7 @@ from lama_core.metrics.calibration import reliability_bins
 from lama_core.metrics.comparison import mcnemar
 from lama_core.metrics.correlates import cosines, pearson_matrix
 from lama_core.metrics.intervals import share_intervals
+from lama_core.runs.facts_table import RANKED
 from lama_core.runs.info import RelationInfo
 
 RANKS = np.array([1, 3, 2, 10, 101])
@@ -33,8 +34,9 @@ def scored(ranks: np.ndarray, objects: np.ndarray | None = None) -> metrics.Scor
     zeros = np.zeros(len(ranks), np.int64)
     relation = RelationInfo("P1", "TREx", "", None, (), len(ranks), 0)
     golds = zeros if objects is None else objects
+    known, n_answers = zeros + RANKED, np.array([np.nan])
     return metrics.Scored(
-        "filtered", (relation,), zeros, ranks, golds, numbers, numbers, np.array([np.nan])
+        "filtered", (relation,), zeros, ranks, known, golds, numbers, numbers, n_answers
     )
 
 

@@ -122,7 +122,7 @@ def test_the_best_two_are_compared_in_one_click(
     assert [gone[-1]["run_a"], gone[-1]["run_b"]] == pair
     app = open_page("results", data="made-up", tab="Compare", run_a=pair[0], run_b=pair[1])
     assert [box.value for box in app.selectbox if box.label in ("A (baseline)", "B")] == pair
-    shown = compare(*map(load_run, pair)).over_facts.difference
+    shown = compare(*map(load_run, pair)).over_relations.difference
     ahead = title_of(best if shown > 0 else other)
     assert f"{ahead} is ahead of" in headline(app)
     assert f"by {percent(abs(shown))} points (" in headline(app)
@@ -190,12 +190,22 @@ def test_a_chart_of_an_address_that_cant_be_drawn_says_what_it_needs(
     app = open_page("results", data="made-up", tab="More", chart="Margins")
     assert "Needs: a whole-answer run." in [one.value for one in app.info]
     assert not figures(app)
-    open_page("results", data="starter", tab="More", chart="Margins")
-    assert gone[-1]["prompts"] == "statements template 0"
-    app = open_page("results", tab="More", data="starter", prompts=gone[-1]["prompts"])
-    app.query_params["chart"] = "Margins"
-    app.run()
+    n_gone = len(gone)
+    app = open_page("results", data="starter", tab="More", chart="Margins")
     assert figures(app) and not app.info
+    assert any(one.value.startswith("Shown here only: ") for one in app.caption)
+    assert len(gone) == n_gone and "prompts" not in app.query_params  # other tabs stay as they are
+
+
+@pytest.mark.parametrize("tab", ["Overview", "Compare", "Wrong answers", "More"])
+def test_every_tab_has_the_ways_back_from_a_choice_made_by_link(
+    gone: list[dict[str, Any]], tab: str
+) -> None:
+    chosen = {"prompts": "statements template 0", "models": ["minilm-mlm"], "relations": ["P36"]}
+    app = open_page("results", data="starter", tab=tab, **chosen)
+    assert {"Back to manual prompts", "All models"} <= {one.label for one in app.button}
+    click(app, "Back to manual prompts")
+    assert gone[-1]["prompts"] == [] and gone[-1].get("tab", ["Overview"]) == [tab]
 
 
 def test_charts_of_older_addresses_are_in_the_menu() -> None:

@@ -20,7 +20,7 @@ from lama_core.views.margins import margins
 from lama_core.views.mentions import LEAST_FACTS, mentions, panels
 from lama_core.views.ranks import ranks
 from lama_core.views.relation_types import relation_types
-from lama_core.views.scores import scores
+from lama_core.views.scores import measures, said_of_best, scores
 from lama_core.views.slices import slices
 from lama_core.views.training import training
 from lama_core.views.view import Shown, show
@@ -262,3 +262,16 @@ def test_the_training_sources_are_those_of_the_model_not_of_its_run() -> None:
     (note,) = scores.view.notes(shown)
     assert note.startswith("minilm-mlm, ten-sentences: ")
     assert "come from sources that minilm-mlm was trained on." in note
+
+
+def test_the_best_run_is_not_said_to_be_the_best_in_every_relation() -> None:
+    shown = show(scores.view, scores.request(runs=(A, B)))
+    table = shown.found.by("relation").pivot(index="relation", columns="run", values="p_at_k")
+    beaten = int((table[A] < table[B]).sum())
+    origins = shown.found.origins[0]
+    assert beaten and origins is not None
+    assert said_of_best(shown, A, measures(shown)["P@k"]) == (
+        f"; it isn't the best in {beaten} of {table[A].notna().sum()} relations; "
+        f"{origins.inside.n:,} of its {shown.infos[0].n:,} facts come from sources that it was "
+        "trained on"
+    )

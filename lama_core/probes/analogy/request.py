@@ -51,7 +51,8 @@ class AnalogyRequest(shared_fields.OutSettings, command="analogy probe", python=
     ] = ()
     relations: shared_fields.Relations = ()
     probes: Annotated[
-        Sequence[str], option(f"Probe: {', '.join(PROBES)}. Default: all.", name="--probe")
+        Sequence[str],
+        option(f"Probe: {', '.join(PROBES)}. Default: all.", name="--probe", selects=True),
     ] = ()
     setting: Annotated[SettingChoice, option("unsupervised, supervised, or both.")] = "unsupervised"
     template: TemplateChoice = DEFAULT_TEMPLATE

@@ -44,7 +44,8 @@ class ExtractRequest(FindRequest, command="extract", python="extract"):
         Sequence[str],
         option(
             "How names are linked: naive (by exact string, RE_n) or oracle (with the right answer, "
-            "RE_o). Default: both."
+            "RE_o). Default: both.",
+            selects=True,
         ),
     ] = ()
 

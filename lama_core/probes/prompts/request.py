@@ -112,6 +112,7 @@ class StudyRequest(SelectRequest, command="prompts fit", python="study"):
             "Combination of prompt sets: manual, mine, mine+man, mine+para, man+para, user or all; "
             "repeat for several. Default: the paper's combinations, and user with --template.",
             name="--set",
+            selects=True,
         ),
     ] = ()
     recipes: Annotated[

@@ -5,7 +5,7 @@ Nothing is saved before all of it was read, and each run is saved completely or 
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,8 +22,9 @@ from lama_core.files import folder_bytes, format_bytes, open_file, user_path, wo
 from lama_core.paths import data_dir
 from lama_core.progress import OnProgress, Progress, ignore
 from lama_core.requests import Request, argument, option
-from lama_core.rounding import counted, fixed
+from lama_core.rounding import counted, percent
 from lama_core.runs.execute import save
+from lama_core.runs.facts_table import KNOWN_TO, UNRANKED
 from lama_core.runs.importers.formats import FORMATS, find_format, recognize
 from lama_core.runs.importers.matching import Matched, match
 from lama_core.runs.importers.results import (
@@ -111,11 +112,30 @@ class OpenedResults:
         """The model's name."""
         return self.spec.model_name
 
+    @property
+    def precision(self) -> tuple[float | None, float | None]:
+        """P@1 as the mean over relations, and over facts; None without rows that count."""
+        rows = self.finished.rows.filter(pc.is_null(self.finished.rows["excluded"]))
+        if not len(rows):
+            return None, None
+        right = pc.equal(rows["rank_raw"], 1).cast(pa.float64())
+        table = pa.table({"relation": rows["relation"].cast(pa.string()), "right": right})
+        means = table.group_by("relation").aggregate([("right", "mean")])["right_mean"]
+        return pc.mean(means).as_py(), pc.mean(right).as_py()
+
+    @property
+    def known_to(self) -> int | None:
+        """The largest k for which P@k is known for every row; None if there is no largest."""
+        rows = self.finished.rows
+        if KNOWN_TO not in rows.column_names:
+            return None
+        found: int | None = pc.min(rows.filter(pc.is_null(rows["excluded"]))[KNOWN_TO]).as_py()
+        return found
+
     def to_json(self) -> dict[str, Any]:
         """Return what `runs import --json` prints of a run."""
-        results, rows = self.matched.results, self.finished.rows
-        right = pc.sum(pc.equal(rows["rank_raw"], 1)).as_py() or 0
-        n = sum(one.n for one in self.finished.relations)
+        results = self.matched.results
+        over_relations, over_facts = self.precision
         return {
             "run": self.spec.run_id,
             "model": self.model,
@@ -123,13 +143,14 @@ class OpenedResults:
             "tool": results.tool,
             "version": results.version,
             "created": results.created,
-            "n": n,
+            "n": sum(one.n for one in self.finished.relations),
             "n_excluded": sum(one.n_excluded for one in self.finished.relations),
             "n_relations": len(self.finished.relations),
             "n_matched": self.matched.n_matched,
             "matched_with": self.matched.dataset.name if self.matched.dataset else None,
             "has_ranks": bool(self.spec.imported and self.spec.imported.ranks),
-            "p_at_1": right / n if n else None,
+            "p_at_1": over_relations,
+            "p_at_1_over_facts": over_facts,
             "dropped": [
                 {"where": one.where, "reason": one.reason, "n": one.n} for one in results.dropped
             ],
@@ -260,7 +281,7 @@ def as_run(matched: Matched, request: ImportRunRequest, file: str, digest: str) 
     results, rows = matched.results, make_rows(matched)
     relations = describe_relations(matched, rows)
     has_scores = "scores" in rows.column_names
-    has_ranks = has_scores or results.rows["rank"].null_count < len(results.rows)
+    has_ranks = has_scores or (pc.max(rows[KNOWN_TO].fill_null(UNRANKED)).as_py() or 0) > 1
     known = rows["first_log_prob"].null_count < len(rows)
     imported = Imported(
         _one_line(results.tool),
@@ -401,6 +422,16 @@ def files_digest(path: Path) -> str:
     return digest.hexdigest()
 
 
+def said_precision(about: Mapping[str, Any]) -> str:
+    """Return P@1 of an imported run as text; "" if no row counts. about: as of `to_json`."""
+    if about["p_at_1"] is None:
+        return ""
+    said = f", P@1 {percent(about['p_at_1'])} %"
+    if about["n_relations"] == 1:
+        return said
+    return f"{said}, mean over relations (over facts: {percent(about['p_at_1_over_facts'])} %)"
+
+
 def report(opened: OpenedResults) -> Iterator[str]:
     """Yield what an import found, a sentence each: facts, matched facts, dropped rows."""
     about = opened.to_json()
@@ -408,8 +439,7 @@ def report(opened: OpenedResults) -> Iterator[str]:
     rows = opened.finished.rows.num_rows
     yield (
         f"{about['model']} on {about['dataset']}{tool}: {counted(rows, 'row')} of "
-        f"{counted(about['n_relations'], 'relation')}"
-        + (f", P@1 {fixed(100 * about['p_at_1'], 1)} %" if about["n"] else "")
+        f"{counted(about['n_relations'], 'relation')}" + said_precision(about)
     )
     if about["matched_with"]:
         data, n = about["matched_with"], about["n_matched"]
@@ -421,6 +451,8 @@ def report(opened: OpenedResults) -> Iterator[str]:
         yield "No installed dataset has these facts: they are kept with the run"
     if not about["has_ranks"]:
         yield "No ranks: an answer is right or wrong, so only P@1 is shown"
+    elif (depth := opened.known_to) is not None:
+        yield f"Not every right answer has a rank: P@k is shown up to k = {depth}"
     if about["n_excluded"]:
         yield f"{about['n_excluded']:,} excluded: the results have no rank for them"
     for one in opened.matched.results.dropped:

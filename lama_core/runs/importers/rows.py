@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lama_core.runs.alignment import Bools
-from lama_core.runs.facts_table import SCHEMA, UNRANKED
+from lama_core.runs.facts_table import KNOWN_TO, SCHEMA, UNRANKED, encode_top
 from lama_core.runs.importers.matching import Matched, key_column, keyed, keys_of
 from lama_core.runs.importers.results import (
     ANSWERS,
@@ -156,7 +156,7 @@ def make_rows(matched: Matched) -> pa.Table:
     }
     arrays = [_cast(columns[one.name], one.type) for one in SCHEMA]
     rows = pa.Table.from_arrays(arrays, schema=SCHEMA)
-    for name, column in scored.items():
+    for name, column in (scored or {KNOWN_TO: found[KNOWN_TO]}).items():
         rows = rows.append_column(name, column)
     return rows
 
@@ -211,11 +211,10 @@ def _number_queries(codes: Ints) -> Ints:
 def _answers(table: pa.Table) -> dict[str, Any]:
     """Return the columns of ranks and answers that the results give.
 
-    counted: bool [row], the rows with a rank or a verdict.
+    counted: bool [row], the rows with a rank, a verdict or predictions.
     """
-    verdicts = pc.if_else(table["correct"].combine_chunks(), 1, UNRANKED).cast(pa.int32())
-    rank = pc.coalesce(table["rank"].combine_chunks(), verdicts)
     words, log_probs = _ten_best(table)
+    rank, known_to = _ranks(table, words)
     first = pc.list_element(words.fill_null([None] * MAX_PREDICTIONS), 0)
     is_first = pc.fill_null(pc.equal(rank, 1), False)
     gold = table["object"].combine_chunks()
@@ -226,6 +225,7 @@ def _answers(table: pa.Table) -> dict[str, Any]:
     counted = rank.is_valid().to_numpy(zero_copy_only=False)
     return {
         "counted": counted,
+        KNOWN_TO: known_to,
         "rank_raw": rank,
         "rank_filtered": rank,
         "log_prob": log_prob,
@@ -236,6 +236,32 @@ def _answers(table: pa.Table) -> dict[str, Any]:
         "top_words": words,
         "top_log_probs": log_probs,
     }
+
+
+def _ranks(table: pa.Table, words: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return the ranks, and in rows without a rank the largest k for which P@k is known.
+
+    A row without a rank has a verdict, the place of the object among the predictions, or both; then
+    the verdict decides whether the first answer is right.
+
+    words: lists of ten predictions, null without any.
+    """
+    codes, known = encode_top([words])
+    spelled = key_column(known.cast(pa.string()), word_key).dictionary_encode()
+    golds = pc.index_in(key_column(table["object"], word_key), value_set=spelled.dictionary)
+    spellings = np.append(spelled.indices.to_numpy(), -1)  # the last one is for the code -1
+    is_gold = spellings[codes] == golds.fill_null(-2).to_numpy()[:, None]
+    place = np.where(is_gold.any(axis=1), is_gold.argmax(axis=1) + 1, UNRANKED)
+    n_words = (codes >= 0).sum(axis=1)
+    correct = table["correct"].fill_null(False).to_numpy()
+    has_verdict = table["correct"].is_valid().to_numpy()
+    is_denied = has_verdict & ~correct & (place == 1)  # other places may be denied, too
+    found = np.where(correct, 1, np.where(is_denied, UNRANKED, place))
+    depth = np.where(is_denied, 1, np.maximum(n_words, has_verdict))
+    has_rank = table["rank"].is_valid().to_numpy()
+    found_ranks = pa.array(found, pa.int32(), mask=depth == 0)
+    ranks = pc.coalesce(table["rank"].combine_chunks(), found_ranks)
+    return ranks, pa.array(depth, pa.int32(), mask=has_rank)
 
 
 def _ten_best(table: pa.Table) -> tuple[pa.Array, pa.Array]:

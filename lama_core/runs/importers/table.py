@@ -41,7 +41,6 @@ from lama_core.runs.importers.results import (
     ImportedResults,
     ReadOptions,
 )
-from lama_core.texts import word_key
 
 # Role -> the names of columns that are recognised for it, in lower case.
 NAMES: dict[str, tuple[str, ...]] = {
@@ -190,10 +189,8 @@ class _Rows:
             "predictions": words,
             "scores": scores,
         }
-        if made["rank"] is None and made["correct"] is None:
-            if not words:
-                raise Rejected("no rank, no prediction and no verdict")
-            made["correct"] = word_key(words[0]) == word_key(made["object"])
+        if made["rank"] is None and made["correct"] is None and not words:
+            raise Rejected("no rank, no prediction and no verdict")
         if model not in self.models and len(self.models) >= MAX_MODELS:
             raise UserError(f"The table has more than {MAX_MODELS} models: split it.")
         stage = f"Reading {self.path.name}"

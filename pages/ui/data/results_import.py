@@ -77,7 +77,12 @@ def _said(name: str) -> str:
     """What was saved: the model, the data, the number of rows and P@1."""
     info = load_run(name).info
     text = f"{info.title or title_of(info.model)} on {info.dataset}, {counted(info.n, 'row')}"
-    return text + f", P@1 {percent(cache.precision_of(info)[0])} %" * bool(info.n)
+    over_facts, over_relations = cache.precision_of(info)
+    if info.n:
+        text += f", P@1 {percent(over_relations)} %"
+    if len(info.scored_relations) > 1:
+        text += f", mean over relations (over facts: {percent(over_facts)} %)"
+    return text
 
 
 def draw_form(file: ChosenFile) -> None:

@@ -139,7 +139,9 @@ def _choose_run(runs: list[KeptRun]) -> str:
                 "test facts; of causal traces: facts; of analogy probes: decisions.",
             ),
             "P@1": st.column_config.NumberColumn(
-                format="%.1f %%", help="Percent of these queries with a right first answer."
+                format="%.1f %%",
+                help="Percent of the scored queries with a right first answer, averaged over "
+                "relations.",
             ),
         },
     )
@@ -160,11 +162,11 @@ def _prompts(info: RunInfo) -> str:
 
 
 def _precision(info: RunInfo) -> float | None:
-    """P@1 over a run's facts in percent; None if it has none or can't be read."""
+    """P@1 in percent, mean over a run's relations; None if it has none or can't be read."""
     if info.kind not in FACT_KINDS or not info.n:
         return None
     try:
-        return percentage(cache.precision_of(info)[0])
+        return percentage(cache.precision_of(info)[1])
     except UserError:
         return None  # choosing the run shows the error
 
@@ -274,8 +276,9 @@ def _measured(info: RunInfo) -> str:
         return f"**{counted(info.n, 'test fact')}** of {plain(of)}, {prompts}, {queries}"
     if info.kind in FACT_KINDS and info.n:
         over_facts, over_relations = cache.precision_of(info)
-        text += f"; **P@1 {percent(over_facts)} %** of them"
-        text += f", {percent(over_relations)} % on average over relations" * (n_relations > 1)
+        text += f"; **P@1 {percent(over_relations)} %**"
+        if n_relations > 1:
+            text += f" on average over relations (over {info.counts}: {percent(over_facts)} %)"
     return text
 
 

@@ -161,7 +161,7 @@ def _better_last(pair: RunPair) -> tuple[str, str]:
     """Return the runs' ids in an order in which B minus A isn't negative, if they have one."""
     a, b = (run.id for run in pair.runs)
     try:
-        difference = pair.view().found.whole.over_facts.difference
+        difference = pair.view().found.whole.over_relations.difference
     except UserError:  # without facts in common, the page says so
         return a, b
     return (b, a) if difference < 0 else (a, b)
@@ -184,7 +184,11 @@ def _choose_run(
 def _draw_slices(pair: RunPair) -> None:
     """Draw the difference on slices of the facts, by the selected slicing."""
     st.markdown("### On slices of the facts")
-    every = pair.view(slices=True)
+    try:
+        every = pair.view(slices=True)
+    except UserError as error:
+        show_note(plain(str(error)))
+        return
     ways = [str(name) for name in dict.fromkeys(every.frame["by"]) if name != "all"]
     by = st.selectbox(
         "Slice by", ways, key="differ_by", bind=BOUND, width=320, format_func=slicing_label
@@ -264,21 +268,11 @@ def _draw_tests(found: Comparison) -> None:
     unit = found.units
     cells = st.columns(4)
     cells[0].metric(
-        f"B minus A over {whole.n:,} {unit}",
-        _points(whole.difference),
-        help=FACTS_HELP.format(unit=unit, method=METHOD_OF_DIFFERENCES),
-    )
-    cells[0].caption(
-        f"{percent(whole.a)} → {percent(whole.b)} %; 95 % interval {_ends(whole.interval)}. "
-        f"McNemar's test over the {unit}: p {_p_value(test.p)} "
-        f"(right only in A: {test.only_a:,}, only in B: {test.only_b:,})"
-    )
-    cells[1].metric(
         f"B minus A over {counted(mean.n, 'relation')}",
         _points(mean.difference),
         help=RELATIONS_HELP.format(method=METHOD_OF_MEAN_DIFFERENCES),
     )
-    cells[1].caption(
+    cells[0].caption(
         f"mean {percent(mean.a)} → {percent(mean.b)} %; 95 % interval {_ends(mean.interval)}. "
         + (
             "No test over relations: it needs several relations with different differences"
@@ -288,11 +282,27 @@ def _draw_tests(found: Comparison) -> None:
         )
         + f" (A ahead in {mean.ahead_a:,}, B in {mean.ahead_b:,}, equal in {mean.equal:,})"
     )
-    cells[2].metric("Same first answer", f"{percent(agreed.same_first)} %")
+    cells[1].metric(
+        f"B minus A over {whole.n:,} {unit}",
+        _points(whole.difference),
+        help=FACTS_HELP.format(unit=unit, method=METHOD_OF_DIFFERENCES),
+    )
+    cells[1].caption(
+        f"{percent(whole.a)} → {percent(whole.b)} %; 95 % interval {_ends(whole.interval)}. "
+        f"McNemar's test over the {unit}: p {_p_value(test.p)} "
+        f"(right only in A: {test.only_a:,}, only in B: {test.only_b:,})"
+    )
+    is_known, units = agreed.same_first == agreed.same_first, found.units
+    cells[2].metric(
+        "Same first answer", f"{percent(agreed.same_first)} %" if is_known else "unknown"
+    )
+    if agreed.n_unknown:
+        cells[2].caption(f"not known for {agreed.n_unknown:,} of {whole.n:,} {units}")
     cells[2].caption(
         f"both right {percent(agreed.both_right)} %, both wrong {percent(agreed.both_wrong)} %"
     )
-    cells[3].metric("Cohen's kappa of right answers", fixed(agreed.kappa, 2), help=explain("Kappa"))
+    kappa = fixed(agreed.kappa, 2) if agreed.kappa == agreed.kappa else "undefined"
+    cells[3].metric("Cohen's kappa of right answers", kappa, help=explain("Kappa"))
     if found.n_unpaired:
         excluded = counted(found.n_unpaired, "row")
         cells[3].caption(f"excluded: {excluded} that only one run is scored on")

@@ -67,7 +67,7 @@ def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
     if choice.counts == "queries":
         n_facts = numbers_of_facts(choice.view(quartiles, mean_ranks=True))
         text += f", for all queries of {n_facts} facts"
-    st.caption(f"{text}. Click a bar to see its facts.")
+    st.caption(f"{text}. Shares are averaged over relations. Click a bar to see its facts.")
     draw_view_export(choice, shown)
     st.markdown("### Spread of the ranks by model")
     _draw_boxes(choice, choice.view(quartiles), f"{BOX} Click a diamond to see the facts.")

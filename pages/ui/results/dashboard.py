@@ -98,15 +98,8 @@ def _select(**params: Sequence[str]) -> None:
 
 
 def _draw_selection(choice: RunChoice) -> None:
-    """Draw the ways back to all models and relations, and to the first model's wrong answers."""
+    """Draw the way to the first model's wrong answers, if models or relations are chosen."""
     if not (choice.models or choice.relations):
         return
-    with st.container(horizontal=True, key="selection"):
-        if choice.relations and st.button(
-            "All relations", icon=":material/arrow_back:", type="tertiary"
-        ):
-            _select(relations=[])
-        if choice.models and st.button("All models", icon=":material/arrow_back:", type="tertiary"):
-            _select(models=[])
-        if st.button("Wrong answers", icon=":material/fact_check:", type="tertiary", key="wrongs"):
-            open_facts(choice, wrong=[choice.names[0]], sort=screens.CONFIDENT_FIRST)
+    if st.button("Wrong answers", icon=":material/fact_check:", type="tertiary", key="wrongs"):
+        open_facts(choice, wrong=[choice.names[0]], sort=screens.CONFIDENT_FIRST)

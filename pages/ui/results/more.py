@@ -40,7 +40,7 @@ from pages.ui.results.ways_of_asking import draw_ways, ways_need
 from pages.ui.results.wording import ALTERED, SEVERAL, draw_wording, wording_runs
 from pages.ui.shared import links, screens
 from pages.ui.shared.messages import plain, show_note
-from pages.ui.shared.run_choice import RunChoice, draw_comparison_basis
+from pages.ui.shared.run_choice import RunChoice, draw_comparison_basis, pick_runs
 from pages.ui.shared.url_state import pick
 
 # Draws a chart or tab; returns the runs that it shows, or None if it shows the chosen runs.
@@ -208,21 +208,22 @@ def draw_more(with_runs: Callable[[Draw], None]) -> None:
 
 
 def _draw(name: str, choice: RunChoice, listing: RunListing) -> Sequence[RunInfo] | None:
-    has_manual = any(run.dataset == choice.data and run.prompts == "manual" for run in listing)
-    if has_manual and not choice.exact and choice.prompts != "manual":
-        back = links.params_without(["prompts"]) | {"tab": "More", "models": []}
-        links.draw_link("Back to manual prompts", "undo", screens.RESULTS, back)
     chart = CHARTS.get(name)
     if chart is None:
         _draw_menu(choice, listing)
         return None
     _draw_head(name)
+    own = None
     if missing := chart.missing(choice, listing):
-        if others := _other_runs(name, choice, listing):
-            links.go(screens.RESULTS, others, replaces=True)
-        show_note(f"Needs: {missing}.")
-        _draw_link_to_new_run(name)
-        return None
+        own = _own_runs(name, choice, listing)
+        if own is None:
+            show_note(f"Needs: {missing}.")
+            _draw_link_to_new_run(name)
+            return None
+        st.caption(
+            f"Shown here only: {plain(', '.join(own.titles))}. The chosen runs have no margins."
+        )
+        choice = own
     shown = choice.where(lambda run: not chart.lacks(run))
     if len(shown.runs) < len(choice.runs):
         lacks = " or ".join(filter(None, dict.fromkeys(map(chart.lacks, choice.runs))))
@@ -231,7 +232,8 @@ def _draw(name: str, choice: RunChoice, listing: RunListing) -> Sequence[RunInfo
         choice = shown
     if chart.of_runs:
         draw_comparison_basis(choice)
-    return chart.draw(choice, listing)
+    drawn = chart.draw(choice, listing)
+    return own.runs if own and drawn is None else drawn
 
 
 def _draw_head(name: str) -> None:
@@ -256,7 +258,7 @@ def _draw_cards(
     for first in range(0, len(names), PER_ROW):
         for name, box in zip(names[first:], place.columns(PER_ROW), strict=False):
             missing = CHARTS[name].missing(choice, listing)
-            if others := _other_runs(name, choice, listing) if missing else None:
+            if missing and _own_runs(name, choice, listing):
                 missing = ""
             with box.container(border=True, height="stretch", gap="xsmall"):
                 if missing:  # aligned with the buttons of the other cards
@@ -264,21 +266,23 @@ def _draw_cards(
                 else:
                     without = () if name != PROBES else (*choice.params(), *OF_RUNS)
                     kept = links.params_without(without) | {"tab": "More", "chart": name}
-                    there, key = others or kept, f"open {name}"
-                    links.draw_link(f"**{name}**", "arrow_forward", screens.RESULTS, there, key=key)
+                    key = f"open {name}"
+                    links.draw_link(f"**{name}**", "arrow_forward", screens.RESULTS, kept, key=key)
                 st.caption(CHARTS[name].question)
                 if missing:
                     st.caption(f"**Needs:** {missing}.")
                     _draw_link_to_new_run(name)
 
 
-def _other_runs(name: str, choice: RunChoice, listing: RunListing) -> screens.Params | None:
-    """The URL of a chart with runs that it can draw, if the chosen ones can't be; else None."""
+def _own_runs(name: str, choice: RunChoice, listing: RunListing) -> RunChoice | None:
+    """Return runs of the chosen data that a chart can draw, if the chosen runs can't be drawn.
+
+    The choice of the other tabs stays as it is.
+    """
     usable = [run for run in listing if run.dataset == choice.data and run.ranks_statements]
     if name != "Margins" or not usable:
         return None
-    runs = {"prompts": usable[0].prompts, "models": [], "runs": []}
-    return choice.params() | runs | {"tab": "More", "chart": name}
+    return choice.with_runs([*pick_runs(usable, choice.data, usable[0].prompts).values()])
 
 
 def _draw_link_to_new_run(name: str) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import streamlit as st
 
 from lama_core.metrics.slices import ORIGIN
+from lama_core.views.scores import origins_notes
 from lama_core.views.view import Shown
 from pages.ui.shared import links, screens
 from pages.ui.shared.messages import plain
@@ -13,7 +14,7 @@ from pages.ui.shared.run_choice import RunChoice
 
 def draw_origins(choice: RunChoice, shown: Shown[Any, Any]) -> None:
     """Draw each run's number of facts from training sources, and P@k on these and other facts."""
-    notes = list(shown.view.notes(shown))
+    notes = list(origins_notes(shown))
     if not notes:
         return
     with st.expander("Facts from the models' training sources", icon=":material/menu_book:"):

@@ -26,7 +26,9 @@ from lama_core.views.scores import (
     best_first,
     chart_sources,
     measures,
+    said_of_best,
     scores,
+    undefined_metrics,
 )
 from lama_core.views.view import Shown
 from pages.ui.results.dashboard import draw_dashboard
@@ -144,11 +146,12 @@ def _draw_headline(choice: RunChoice, shown: ShownScores, measure: ScoreMeasure)
         counts=choice.counts,
         differ=basis.differ,
     )
-    draw_headline(found.text)
+    ids = {title: run_id for run_id, title in shown.names.items()}
+    more = said_of_best(shown, ids[found.order[0]], measure) if found.order else ""
+    draw_headline(found.text + more)
     here = {**choice.params(), "tab": "More"}
     with st.container(horizontal=True, key="ways"):
         if len(found.order) > 1:
-            ids = {title: run_id for run_id, title in shown.names.items()}
             pair = {"run_a": ids[found.order[1]], "run_b": ids[found.order[0]]}
             there = {**here, "tab": "Compare", **pair}
             links.draw_link("Compare the best two", "balance", screens.RESULTS, there)
@@ -360,6 +363,8 @@ def _draw_notes_on_totals(
         st.caption(
             "**\\***: published by Petroni et al. 2019, Table 2, on LAMA's facts and candidates."
         )
+    for note in undefined_metrics(shown):
+        st.caption(plain(note))
     if measure.is_p_at_k:
         draw_origins(choice, shown)
     requests = [replace(shown.request, by="type"), shown.request]

@@ -16,12 +16,17 @@ from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.glossary import explain
 from lama_core.requests import Request
-from lama_core.runs.alignment import differing_candidates
+from lama_core.runs.alignment import differing_candidates, small_runs
 from lama_core.runs.find import RunListing, list_runs
 from lama_core.runs.info import FACT_KINDS, OWN_WORDS, RunInfo
 from lama_core.scoring.prompt_choice import PROMPT_SETS
 from lama_core.scoring.ranking import Ranking
-from lama_core.views.choice import TopRequest, earlier_checkpoints, find_series
+from lama_core.views.choice import (
+    TopRequest,
+    described_small,
+    earlier_checkpoints,
+    find_series,
+)
 from lama_core.views.colours import run_colours
 from lama_core.views.figure import labels_of
 from lama_core.views.view import Shown, ViewFunction, narrowed
@@ -63,6 +68,7 @@ class RunChoice:
         known: All models with a run, without earlier checkpoints of a training run, so that a
             model's colour doesn't depend on the choice, and no other run has it.
         facts: What runs are scored on, one of `SCORED_ON`.
+        small: Runs that aren't shown because they have few facts, in words; "" without any.
     """
 
     runs: tuple[RunInfo, ...]
@@ -78,6 +84,7 @@ class RunChoice:
     missing: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
     facts: str = SAME
+    small: str = ""
 
     @cached_property
     def inks_of_runs(self) -> dict[str, str]:
@@ -354,6 +361,12 @@ def open_runs(here: str) -> tuple[RunListing, RunChoice] | None:
     if choice is None:
         return None
     draw_missing(choice, here)
+    _draw_ways_back(choice, listing, here)
+    if choice.small:
+        st.caption(
+            f"Not shown, because all models would be scored on its few facts only: "
+            f"{plain(choice.small)}. To include it, choose it under Models."
+        )
     return listing, choice
 
 
@@ -399,7 +412,10 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice | None]:
     else:
         runs = [picked[name] for name in (models or usual) if name in picked]
         runs = runs or [picked[name] for name in usual]
-    runs = runs[:MAX_RUNS]
+    runs, small = runs[:MAX_RUNS], ""
+    if more["facts"] == SAME and not exact and not models:
+        small = described_small(runs, {run.id: title_of(run.model) for run in runs})
+        runs = [run for run in runs if run.id not in small_runs(runs)]
     if more["facts"] == SAME:
         runs = [run.info for run in cache.aligned(tuple(runs))]
     choice = RunChoice(
@@ -410,6 +426,7 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice | None]:
         relations=_choose_relations(runs, relations_box),
         missing=tuple(name for name in models if name not in picked and not exact),
         known=tuple(dict.fromkeys(run.model for run in every if run.id not in earlier)),
+        small=small,
         **more,
     )
     return RunListing(tuple(every), listing.problems), choice
@@ -611,7 +628,7 @@ def _words_compared(choice: RunChoice) -> ComparisonBasis:
             f"k = {min(exact_to)}, and ranks beyond the ten best are upper bounds."
         )
     if not choice.any_ranked:
-        return ComparisonBasis(f"Nothing is ranked: {_when_right(runs)}, so P@k = P@1.")
+        return ComparisonBasis(f"Nothing is ranked: {_when_right(runs)}, so only P@1 is defined.")
     unranked = {
         title: run for title, run in zip(choice.titles, runs, strict=True) if not run.has_ranks
     }
@@ -672,6 +689,24 @@ def draw_missing(choice: RunChoice, here: str) -> None:
             plain(f"{names}: no run on {choice.data} with these prompts yet. ")
             + "Start one on the page **Data and runs**."
         )
+
+
+def _draw_ways_back(choice: RunChoice, listing: RunListing, here: str) -> None:
+    """Draw links from chosen prompts, models and relations back to all, on every tab."""
+    has_manual = any(run.dataset == choice.data and run.prompts == "manual" for run in listing)
+    ways = {}
+    if has_manual and not choice.exact and choice.prompts != "manual":
+        ways["Back to manual prompts"] = ("prompts", "models")
+    if choice.models:
+        ways["All models"] = ("models",)
+    if choice.relations:
+        ways["All relations"] = ("relations",)
+    if not ways:
+        return
+    with st.container(horizontal=True, key="selection"):
+        for label, names in ways.items():
+            back = links.params_without(names) | {name: [] for name in names}
+            links.draw_link(label, "undo", here, back)
 
 
 def draw_runs(choice: RunChoice) -> None:

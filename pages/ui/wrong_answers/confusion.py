@@ -137,7 +137,7 @@ def _draw_pairs(found: Confusion, chosen: FactsChoice) -> None:
         pairs = pairs[~are_right(pairs)]
     number = st.column_config.NumberColumn
     picked = draw_table(
-        pairs.assign(share=pairs["share"].map(percentage)),
+        pairs.drop(columns="whole").assign(share=pairs["share"].map(percentage)),
         column_config={
             "gold": st.column_config.TextColumn("right answer"),
             "answer": st.column_config.TextColumn("first answer"),

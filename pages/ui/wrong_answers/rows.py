@@ -57,8 +57,8 @@ def sort_rows(joined: JoinedAnswers, rows: Ints, of: int, sort: str) -> Ints:
     """
     focus = joined.runs[of]
     keys = {
-        "best rank first": focus.rank,
-        "worst rank first": -focus.rank,
+        "best rank first": focus.shown_rank,
+        "worst rank first": -focus.shown_rank,
         screens.CONFIDENT_FIRST: -focus.confidence,
         "least confident first": focus.confidence,
         BY_GOLD: -joined.facts["object_count"].to_numpy(),
@@ -136,7 +136,7 @@ def make_table(
         columns[f"{name} answer"] = _shown_answers(run, rows, ticked, whole.get(number))
         columns[f"{name} prob"] = run.confidence[rows]
         if run.run.info.has_ranks:
-            columns[f"{name} rank"] = run.rank[rows]
+            columns[f"{name} rank"] = run.shown_rank[rows]
             columns[f"{name} log-prob"] = run.log_prob[rows]
         if run.run.info.ranks_statements:
             columns[f"{name} margin"] = run.margin[rows]
@@ -441,10 +441,12 @@ def _draw_imported(joined: JoinedAnswers, row: int, number: int) -> None:
         for rank, (word, log_prob) in enumerate(words, start=1)
     )
     gold = f"Right answer <b>{escape(str(joined.facts['object'].iloc[row]))}</b>"
-    if run.run.info.has_ranks:
+    if run.run.info.has_ranks and not np.isnan(run.shown_rank[row]):
         known = _log_prob(run.log_prob[row])
         gold += f": rank <b>{int(run.rank[row]):,}</b>" + f", log-prob. {known}" * bool(known)
         chip = ""
+    elif run.known[row] > 1:
+        gold, chip = f"{gold}: not among the first {run.known[row]:,}", ""
     else:
         is_right = bool(joined.right(number)[row])
         chip = f'<span class="lx-chip">{"✓ right" if is_right else "✗ wrong"}</span>'
@@ -512,8 +514,13 @@ def draw_fallbacks(
         st.info("No model is wrong on these facts.", icon=":material/check:")
         return
     is_start = any(run.ranks_words and run.model_kind == "causal" for run in choice.runs)
-    starts = "A word of a causal model can be the start of a longer answer. " * is_start
-    top = table.iloc[table["share"].astype(float).argmax()]
+    starts = (
+        "A word of a causal model can be the start of a longer answer; the headline is about whole "
+        "words. "
+    ) * is_start
+    known = table[table["whole"].astype(bool)]
+    known = table if known.empty else known
+    top = known.iloc[known["share"].astype(float).argmax()]
     n_all = len(joined.select(AnswerFilter(of=chosen.filter.of)))
     among = f" among these {len(rows):,} facts" * (len(rows) < n_all)
     draw_headline(
