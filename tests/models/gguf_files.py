@@ -42,9 +42,9 @@ TEXTS = (
     "ǅ ǆ ʰ ª º ⅷ ² ½ ① Ა ա",
     "IMGIMGABZ <sentinel:12> x",
     "▁a ▁▁ b",
+    "x.\ny.\n\nz'llama, z'then.\n zqx zqx",
 )
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
-# What begins and ends a word, a number or a line, in every text.
 SPECIAL = {"<s>": CONTROL, "</s>": CONTROL, "<|im_end|>": CONTROL, "<unk>": UNKNOWN}
 ADDED = SPECIAL | {"New York": USER_DEFINED, "[PAD7]": UNUSED, "[PAD8]": UNUSED}
 
@@ -81,14 +81,14 @@ def bytes_of(text: str) -> str:
 
 
 # In bytes: merges of two bytes or more; in characters: with ▁ for a space.
-BYTE_MERGES = make_merges([bytes_of(text) for text in TEXTS], 500)
+BYTE_MERGES = make_merges([bytes_of(text) for text in TEXTS], 450)
 SPACED_MERGES = make_merges([text.replace(" ", "▁") for text in TEXTS], 300)
 
 
 def bpe(pre: str, **fields: Any) -> dict[str, Any]:
     """Return the fields of a byte-level tokenizer. without: characters that have no token."""
     without = fields.pop("without", "")
-    types = ADDED | fields.pop("types", {})
+    types = ADDED | {"Ġzqx": NORMAL} | fields.pop("types", {})  # a word that no merge makes
     merges = [pair for pair in BYTE_MERGES if not set(without) & set("".join(pair))]
     tokens = [one for one in spelled_bytes() if one not in without]
     tokens += dict.fromkeys(left + right for left, right in merges)

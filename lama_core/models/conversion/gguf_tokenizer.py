@@ -124,9 +124,8 @@ _SPLITTINGS = {
     "minicpm5": Splitting(
         (r"\p{N}{1,3}", rf"{_SHORT}|{_WORD}|\p{{N}}+|{_SIGNS}[\r\n]*|{_LINES}"), whole=True
     ),
-    "qwen2 deepseek-r1-qwen kormo f2llmv2 stablelm2 megrez hunyuan solar-open grok-2": Splitting(
-        (_QWEN,)
-    ),
+    "qwen2 deepseek-r1-qwen kormo f2llmv2 stablelm2 megrez hunyuan solar-open grok-2 bailingmoe "
+    "bailingmoe2 llada-moe": Splitting((_QWEN,)),
     "qwen35": Splitting(
         (
             rf"{_SHORT}|[^\r\n\p{{L}}\p{{N}}]?[\p{{L}}\p{{M}}]+|\p{{N}}"
@@ -136,13 +135,10 @@ _SPLITTINGS = {
     "ufakzeka": Splitting((f"{_WORD}|{_AFTER_WORD}",)),
     "laguna": Splitting((_NO_LINES, _QWEN)),
     "seed-coder": Splitting((rf"{_SHORT}|{_WORD}|\p{{N}}| ?[^\s\p{{L}}\p{{N}}\r\n]+|{_LINES}",)),
-    "bailingmoe bailingmoe2 llada-moe": Splitting(
-        (rf"{_SHORT}|{_WORD}|\p{{N}}|{_SIGNS}[\r\n]*|\s*[\r\n]|{_SPACES}",)
-    ),
     "exaone-moe": Splitting(
         (
             rf"{_SHORT}|[^\r\n\p{{L}}\p{{N}}]?(?:\p{{L}}\p{{M}}*(?: \p{{L}}\p{{M}}*)*)+|\p{{N}}"
-            rf"|{_SIGNS}[\r\n/]?|\s*[\r\n]|{_SPACES}",
+            rf"|{_SIGNS}[\r\n/]?|{_LINES}",
         )
     ),
     "tekken": Splitting((rf"{_CASED}|\p{{N}}|{_SLASHED}",), whole=True, bos=True),
