@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from lama_core.errors import UserError
+from lama_core.models.conversion.gguf_tokenizer import read_tokenizer
 from lama_core.models.model_folder import WEIGHTS
 from lama_core.models.process_limits import limit_cpu, limit_memory
 
@@ -20,6 +22,7 @@ from lama_core.models.process_limits import limit_cpu, limit_memory
 MEMORY = (40, 3 << 30)
 CPU_SECONDS = (1 / 1_000_000, 60)
 ALONE = "model.gguf"
+EXPANSION = 2  # raised when a file's expansion changes, so that it is expanded again
 STEPS = ("libraries loaded", "tokenizer read", "weights expanded", "files written")
 TENSOR = re.compile(r"tensor (\d+) of (\d+)")
 
@@ -38,12 +41,15 @@ def expand(gguf: Path, folder: Path) -> None:
 def _expand(gguf: Path, folder: Path) -> None:
     import torch
     from safetensors.torch import save_model
-    from transformers import AutoModelForCausalLM, AutoTokenizer, modeling_gguf_pytorch_utils
+    from transformers import (
+        AutoModelForCausalLM,
+        PreTrainedTokenizerFast,
+        modeling_gguf_pytorch_utils,
+    )
 
     _report(0)
-    tokenizer = AutoTokenizer.from_pretrained(
-        gguf.parent, gguf_file=gguf.name, trust_remote_code=False
-    )
+    # transformers' own reader of these tokenizers splits some texts in another way.
+    tokenizer, settings = read_tokenizer(gguf)
     _report(1)
     # transformers shows a progress bar of the tensors: replace it with lines.
     vars(modeling_gguf_pytorch_utils)["tqdm"] = _each_reported
@@ -54,7 +60,7 @@ def _expand(gguf: Path, folder: Path) -> None:
     # transformers refuses to save weights from GGUF, although they are plain float32 now.
     if hasattr(model.config, "quantization_config"):
         del model.config.quantization_config
-    tokenizer.save_pretrained(folder)
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **settings).save_pretrained(folder)
     model.config.save_pretrained(folder)
     save_model(model, str(folder / WEIGHTS), metadata={"format": "pt"})
     _sort_metadata(folder / WEIGHTS)
@@ -97,4 +103,7 @@ def _report(step: int) -> None:
 
 if __name__ == "__main__":
     limit(Path(sys.argv[1]).stat().st_size)
-    expand(Path(sys.argv[1]), Path(sys.argv[2]))
+    try:
+        expand(Path(sys.argv[1]), Path(sys.argv[2]))
+    except UserError as error:
+        sys.exit(str(error))

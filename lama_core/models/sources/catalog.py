@@ -73,6 +73,8 @@ class Entry:
     reading: A non-default way to read a text (`READINGS`).
     digest: `model_folder.folder_digest` of the model's files, for models that this project's own
         networks read; else empty.
+    identity: The digest in the names of the model's runs, if it isn't `digest`: that of earlier
+        files, which write the texts of all bundled runs with the same tokens.
     """
 
     name: str
@@ -91,6 +93,7 @@ class Entry:
     added: bool = False
     reading: str = ""
     digest: str = ""
+    identity: str = ""
 
     def bytes_held(self, precision: Literal["fp32", "bf16"]) -> int | None:
         """Return the bytes of the weights in memory; None if `n_parameters` is unknown."""
@@ -122,8 +125,14 @@ def known_models() -> tuple[Entry, ...]:
 
 @cache
 def known_digests() -> frozenset[str]:
-    """Return the digests of the models that this project's own networks read."""
-    return frozenset(entry.digest for entry in known_models() if entry.digest)
+    """Return the identities of the models that this project's own networks read."""
+    return frozenset(entry.identity or entry.digest for entry in known_models() if entry.digest)
+
+
+@cache
+def identities() -> dict[str, str]:
+    """Return the identity of each digest for which the catalogue has another one."""
+    return {entry.digest: entry.identity for entry in known_models() if entry.identity}
 
 
 def _added_path() -> Path:

