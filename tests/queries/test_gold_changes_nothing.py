@@ -9,10 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
+from written_statements import write_bear
 
+from lama_core.probes.cloze.request import ProbeRequest
+from lama_core.probes.kinds import plan_runs
 from lama_core.queries.kind import ask_models
 from lama_core.queries.table import QUERIES
+from lama_core.runs.execute import execute
 from lama_core.scoring.limits import UNLIMITED
 
 Models = Callable[..., Any]
@@ -69,3 +74,23 @@ def test_rows_are_the_same_with_and_without_the_right_answer(
     for name, fields, given in queries(gold, tmp_path):
         without, with_gold = rows(name, model, fields), rows(name, model, fields | given)
         pd.testing.assert_frame_equal(without, with_gold, rtol=1e-4, obj=f"{name} {fields}")
+
+
+@pytest.mark.parametrize("family", ("bert-cased", "smollm2"))
+def test_a_runs_answers_depend_on_the_relation_but_not_on_which_object_is_right(
+    family: str, tiny_model: Models, tmp_path: Path
+) -> None:
+    model = tiny_model(family)
+    golds = [("London", "poet", "Paris"), ("Paris", "London", "poet")]
+    tops, ranks = [], []
+    for number, objects in enumerate(golds):
+        facts = list(zip(("Anna", "Ann", "Emma"), objects, strict=True))
+        data = write_bear(tmp_path / f"{number}", facts, objects, ("[X] is in [Y] now, said Ann.",))
+        request = ProbeRequest(str(data), ("m",), candidates="full", context="both" if family == "smollm2" else None)
+        (spec,) = plan_runs(request, lambda *_, **__: model)
+        run = execute(spec, folder=tmp_path / f"runs {number}", load=lambda *_, **__: model)
+        table = pq.read_table(run.info.folder / "facts.parquet")
+        tops.append(table["top_words"].to_pylist())
+        ranks.append(table["rank_raw"].to_pylist())
+    assert tops[0] == tops[1]
+    assert ranks[0] != ranks[1]
