@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from lama_core.metrics.fact_answers import JoinedAnswers, whole_words
 from lama_core.rounding import counted, percent
 from lama_core.runs.alignment import Bools
+from lama_core.runs.info import Run
 from lama_core.scoring.ranking import Ints
 from lama_core.texts import word_key
 
@@ -29,8 +30,7 @@ N_WORDS = 20
 class Confusion:
     """Gold answers by first answers.
 
-    pairs: DataFrame of all pairs that occur, most frequent first: gold, answer, n, share, whole
-    (whether the answer is a whole word).
+    pairs: DataFrame of all pairs that occur, most frequent first: gold, answer, n, share.
     golds, answers: labels of the matrix. n_golds, n_answers: number of distinct words, including
     those without a label. counts: int64 [gold, answer]; if there are more words than labels, the
     last row or column counts the others.
@@ -64,15 +64,18 @@ class Confusion:
             right[row, : len(same)] = same
         return right
 
-    def conclusion(self, title: str) -> str:
-        """Return how often a run is right, and its most frequent wrong pair. title: the run's."""
+    def conclusion(self, title: str, run: Run | None = None) -> str:
+        """Return how often a run is right, and its most frequent wrong pair.
+
+        title: the run's. run: if given, the answer of the pair is a whole word.
+        """
         is_right = are_right(self.pairs)
         n_right = int(self.pairs.loc[is_right, "n"].sum())
         said = f"{title} is right on {percent(n_right / self.n)} % of {self.n:,} facts"
         if is_right.all():
             return said
         wrong = self.pairs[~is_right]
-        whole = wrong[wrong["whole"]]
+        whole = wrong if run is None else wrong[whole_words(run, wrong["answer"])]
         worst = (wrong if whole.empty else whole).iloc[0]
         return (
             f"{said}; most often it answers “{worst['answer']}” instead of “{worst['gold']}” "
@@ -102,7 +105,6 @@ def confusion(joined: JoinedAnswers, rows: Ints, *, of: int = 0, n: int = N_WORD
             "answer": answers[at_answer],
             "n": counts,
             "share": counts / per_gold[at_gold],
-            "whole": whole_words(joined.runs[of].run, answers)[at_answer],
         }
     )
     named = list(range(min(n - n // 4, len(golds))))

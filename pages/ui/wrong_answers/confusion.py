@@ -54,7 +54,7 @@ def draw_confusion(
         )
         return
     with headline:
-        draw_headline(found.conclusion(title))
+        draw_headline(found.conclusion(title, joined.runs[chosen.filter.of].run))
     with st.container(key="confusion-large"):
         points = charts.draw_ready(chart, "confusion chart")
         st.caption(_describe(found, title))
@@ -137,7 +137,7 @@ def _draw_pairs(found: Confusion, chosen: FactsChoice) -> None:
         pairs = pairs[~are_right(pairs)]
     number = st.column_config.NumberColumn
     picked = draw_table(
-        pairs.drop(columns="whole").assign(share=pairs["share"].map(percentage)),
+        pairs.assign(share=pairs["share"].map(percentage)),
         column_config={
             "gold": st.column_config.TextColumn("right answer"),
             "answer": st.column_config.TextColumn("first answer"),
