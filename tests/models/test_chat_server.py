@@ -147,7 +147,9 @@ def test_an_answer_of_another_form_is_one_sentence(
     [
         lambda name: lama.fill("Paris is in ___.", models=(name,)),
         lambda name: lama.rank("Paris is in ___.", answers=("France", "Peru"), models=(name,)),
+        lambda name: lama.rank("___ is big.", answers=("France", "Peru"), models=(name,)),
         lambda name: lama.sentences(("Paris is big.", "Paris is small."), models=(name,)),
+        lambda name: lama.score_analogies("a:b", ["c:d", "e:f"], models=(name,)),
         lambda name: lama.probe(dataset="starter", relations=("P36",), models=(name,)),
         lambda name: lama.statements(dataset="starter", relations=("P36",), models=(name,)),
         lambda name: lama.select_prompts(dataset="starter", model=name),

@@ -95,7 +95,7 @@ class ChatModel(ServedModel):
         paths = {self._stored_at(body, record) for body in self._bodies(prompts, max_tokens)}
         return sum(not path.is_file() for path in paths)
 
-    def encode(self, *_: object) -> None:
+    def encode(self, *_: object, **__: object) -> None:
         """Refuse a query for scores, which a chat server doesn't give.
 
         Raises:
@@ -103,7 +103,7 @@ class ChatModel(ServedModel):
         """
         check_gives_scores(self.name)
 
-    encode_all = token_log_probs = encode
+    encode_all = token_log_probs = scores_first = encode
 
     def _record(self) -> str:
         """Return a digest of the server's present record of the model, with its date if it has one.
