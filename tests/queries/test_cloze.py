@@ -8,13 +8,14 @@ import pytest
 import torch
 
 from lama_core.candidates.columns import Candidates
-from lama_core.candidates.lists import common_vocabulary
+from lama_core.candidates.lists import common_vocabulary, named_candidates
 from lama_core.errors import TimeOverError, UserError
 from lama_core.models.hf.causal import MAX_PIECES
 from lama_core.models.hf.continuation import CausalBatch
 from lama_core.queries.blank_answers import (
     MAX_TOP_K,
     ModelAnswer,
+    blank_json,
     query_in_batches,
     query_model,
 )
@@ -179,6 +180,46 @@ def test_what_the_candidates_leave_out_is_said(tiny_model: Models) -> None:
         assert blank.outside == pytest.approx(1 - sum(item.prob for item in blank.predictions))
         assert blank.first is not None and blank.first.prob >= every.predictions[0].prob - 1e-6
         assert every.outside is None and every.first is None
+
+
+@pytest.mark.parametrize("family", ("bert-cased", "bert-uncased", "roberta", "gpt2", "t5"))
+@pytest.mark.parametrize("name", ("own", "own-words", "common", "few"))
+def test_a_likelier_token_that_is_not_ranked_has_a_row_and_no_answer_is_correct_then(
+    family: str, name: str, tiny_model: Models
+) -> None:
+    models = [tiny_model(family), tiny_model("llama")]
+    candidates = Candidates("few", ("Paris", "London"))
+    if name != "few":
+        vocabularies = [model.vocabulary for model in models]
+        candidates = named_candidates(name, vocabularies, models=("A", "B"))
+    query, shares = parse_query(TEXT), (False, True)
+    every = query_model(models[0], query, FULL, top_k=1).blanks[0].predictions[0]
+    for renormalise in shares:
+        (blank,) = query_model(models[0], query, candidates, renormalise=renormalise).blanks
+        first = blank.predictions[0]
+        (right,) = query_model(
+            models[0], query, candidates, gold=first.token, renormalise=renormalise
+        ).blanks
+        outside = blank.likeliest_outside
+        found = blank_json(blank).get("not_ranked")
+        assert (outside is None) == (blank.rows == blank.predictions) == (found is None)
+        if outside is None:
+            assert right.is_right and not blank.describe_outside()
+            continue
+        assert (outside.token, outside.log_prob) == (every.token, pytest.approx(every.log_prob))
+        assert blank.rows == (outside, *blank.predictions) and outside.rank is None
+        assert right.is_right is None, "it would be first, but a likelier token isn't ranked"
+        assert found["reason"] == blank.why_not_ranked() != ""
+        assert blank.prob_of(outside) == "all tokens of the model"
+
+
+def test_own_words_give_the_answers_of_a_model_alone(tiny_model: Models) -> None:
+    models = [tiny_model(family) for family in ("bert-uncased", "gpt2", "t5")]
+    together = named_candidates("own", [model.vocabulary for model in models])
+    for model in models:
+        alone = common_vocabulary([model.vocabulary])
+        expected = query_model(model, parse_query(TEXT), alone, gold="Paris")
+        assert query_model(model, parse_query(TEXT), together, gold="Paris") == expected
 
 
 def test_a_first_token_is_continued_to_the_word_or_name_that_it_begins(

@@ -51,6 +51,7 @@ class RankedList:
         gold: The gold answer's rank, as a text.
         over: The words over which the probabilities sum to 1, as a text.
         begins: Word -> the longer word that the model makes of it.
+        outside: The likelier token that isn't ranked, as text; empty if there is none.
     """
 
     words: tuple[tuple[str, float], ...]
@@ -58,6 +59,12 @@ class RankedList:
     gold: str
     over: str
     begins: Mapping[str, str] = field(default_factory=dict)
+    outside: str = ""
+
+    @property
+    def is_right(self) -> bool | None:
+        """Whether the gold answer is first; None if a likelier token isn't ranked."""
+        return None if self.right == 0 and self.outside else self.right == 0
 
 
 def requests_for(
@@ -201,12 +208,12 @@ def _draw_asking(requests: tuple[ClozeRequest, ...], step: Progress, pace: Pace)
 
 def _draw_counts(examples: Sequence[PublishedExample], known: Known) -> None:
     """Draw how often the right answer is first, for BERT-large and for models asked everything."""
-    rights = {"BERT-large": [_published(one).right for one in examples]}
+    rights = {"BERT-large": [_published(one).is_right for one in examples]}
     for name, answers in known.items():
-        lists = [_ranked_list(one).right for one in answers if one is not None]
+        lists = [_ranked_list(one).is_right for one in answers if one is not None]
         if len(lists) == len(examples):
             rights[predictions.short_title(name)] = lists
-    counts = (f"{escape(name)} <b>{each.count(0)}</b>" for name, each in rights.items())
+    counts = (f"{escape(name)} <b>{each.count(True)}</b>" for name, each in rights.items())
     predictions.draw_conclusion(
         f"Right answer first, of {len(examples)} queries: {', '.join(counts)}"
     )
@@ -231,7 +238,7 @@ def _make_table(
 
 def _first(ranked: RankedList) -> str:
     word = ranked.words[0][0]
-    return marked_answer(word, ranked.begins.get(word), ranked.right == 0)
+    return marked_answer(word, ranked.begins.get(word), ranked.is_right, ranked.outside)
 
 
 def _published(example: PublishedExample) -> RankedList:
@@ -258,7 +265,8 @@ def _ranked_list(answer: ModelAnswer) -> RankedList:
         rank = f"rank {gold.rank:,}, {value}{note}"
     words = tuple((item.token, item.log_prob) for item in blank.predictions)
     begins = {item.token: item.begins for item in blank.predictions if item.begins}
-    return RankedList(words, right, rank, f"over {blank.shown_over()}", begins)
+    outside = blank.describe_outside()
+    return RankedList(words, right, rank, f"over {blank.shown_over()}", begins, outside)
 
 
 def _list(ranked: RankedList, gold: str) -> str:
@@ -269,8 +277,11 @@ def _list(ranked: RankedList, gold: str) -> str:
         f'<td class="num muted">{fixed(log_prob, 1)}</td></tr>'
         for index, (word, log_prob) in enumerate(ranked.words)
     )
+    likelier = f'<div class="lx-muted">Likelier: {escape(ranked.outside)}</div>'
     return (
-        '<table class="lx"><thead><tr><th>#</th><th>word</th><th class="num">log-prob.</th></tr>'
+        likelier
+        * bool(ranked.outside)
+        + '<table class="lx"><thead><tr><th>#</th><th>word</th><th class="num">log-prob.</th></tr>'
         f'</thead><tbody>{rows}</tbody></table><div class="lx-gold">Right answer '
         f"<b>{escape(gold)}</b>: {predictions.unbroken(escape(ranked.gold))}</div>"
     )
@@ -319,6 +330,7 @@ def _rows(examples: Sequence[PublishedExample], lists: Sequence[dict[str, Ranked
             "over": ranked.over,
             "is_gold": ranked.right == rank - 1,
             "gold_place": ranked.gold,
+            "not_ranked": ranked.outside,
         }
         for example, answers in zip(examples, lists, strict=True)
         for name, ranked in answers.items()

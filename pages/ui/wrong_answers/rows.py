@@ -384,7 +384,8 @@ def _link_to_ask(query: str, gold: str, models: tuple[str, ...]) -> screens.Para
     if "[MASK]" not in query:
         question = {"question": query, "right_texts": gold, "generators": models}
         return {"tab": "Question", **question}
-    return {"text": query, "gold": gold, "models": () if models == DEFAULT_MODELS else models}
+    chosen = () if models == DEFAULT_MODELS else models
+    return {"text": query, "gold": gold, "models": chosen, "candidates": "common"}  # as in runs
 
 
 def _draw_run(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, gold: str) -> None:
