@@ -190,7 +190,7 @@ ODD: dict[str, dict[str, Any]] = {
         "shape_vocab_size": 1000,
     },
     "squeezebert": {"embedding_size": HIDDEN},
-    "xlstm": {"num_blocks": 2, "chunk_size": 16},
+    "xlstm": {"hidden_size": 64, "embedding_dim": 64, "chunk_size": 16, "qk_dim_factor": 1.0},
     "zaya": {"num_experts_per_tok": 1},
 }  # fmt: skip
 
