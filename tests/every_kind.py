@@ -1,6 +1,7 @@
 """Every kind of query and of run that asks a model, asked of one model."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ from tiny_models import CITIES, COUNTRIES
 from lama_core.errors import UserError
 from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.cloze.request import ProbeRequest
+from lama_core.probes.extraction.request import ExtractRequest, ReadRequest
 from lama_core.probes.generation.request import GenerateRequest
-from lama_core.probes.kinds import KINDS, PLANS, plan_runs
-from lama_core.probes.prompts.request import StudyRequest
+from lama_core.probes.kinds import PLANS, plan_runs
+from lama_core.probes.prompts.request import SelectRequest, StudyRequest
 from lama_core.probes.statements.request import StatementsRequest
 from lama_core.probes.tracing.request import TraceRequest
 from lama_core.queries.lenses.table import LENSES
@@ -24,10 +26,11 @@ from lama_core.runs.execute import execute_all
 TEXT, QUESTION = "The capital of Norway is ___.", "The capital of Norway is"
 SENTENCES = ("paris.", "Ann is in Oslo", "Ann is in Rome, said Anna.")
 ANSWERS = ("Oslo", "Rome", "Madrid in Spain")
-PAIRS = tuple(zip(COUNTRIES, CITIES, strict=False))
+PAIRS = tuple(zip(COUNTRIES[:6], CITIES[6:], strict=True))
 RELATION = {
     "relation": "P36", "label": "capital", "type": "1-1",
-    "template": "The capital of [X] is [Y] .", "template_negated": "The capital of [X] is not [Y] .",
+    "template": "The capital of [X] is [Y] .",
+    "template_negated": "The capital of [X] is not [Y] .",
 }  # fmt: skip
 
 
@@ -43,7 +46,7 @@ def queries(folder: Path) -> Iterator[tuple[str, Any, dict[str, Any]]]:
     fields: dict[str, dict[str, Any]] = {
         "fill": {"text": TEXT, "gold": "Oslo"},
         "fill both": {"text": TEXT, "gold": "Oslo", "context": "both"},
-        "relation": {"relation": "P36", "subject": "Norway", "dataset": write_facts(folder)},
+        "relation": {"relation": "P36", "subject": "France", "dataset": write_facts(folder)},
         "rank": {"text": TEXT, "answers": ANSWERS, "gold": "Oslo"},
         "sentences": {"texts": SENTENCES},
         "ask": {"question": QUESTION, "golds": ("Oslo",), "plain": True, "max_tokens": 5},
@@ -72,34 +75,38 @@ def requests(folder: Path) -> dict[str, Request]:
         "statements": StatementsRequest(**facts),
         "generation": GenerateRequest(**facts, plain=True, shots=1),
         "tracing": TraceRequest(**facts, candidates="full", draws=1),
-        "analogy": AnalogyRequest(models=("it",), limit=1, probes=("reverse",)),
+        "analogy": AnalogyRequest(
+            models=("it",), relations=("country - capital",), limit=2, probes=("reverse",)
+        ),
         "study": StudyRequest(
-            dataset=facts["dataset"], model="it", relations=("P36",), candidates="full", own=("[X] has [Y] .",),
-            curves=False, save_runs=False,
+            dataset=facts["dataset"], model="it", relations=("P36",), candidates="full",
+            own=("[X] has [Y] .",), curves=False, save_runs=False,
         ),
     }  # fmt: skip
+    # Selecting prompts is part of a study, and the others ask no language model.
+    others = {SelectRequest, ExtractRequest, ReadRequest}
+    assert {type(request) for request in found.values()} == PLANS.keys() - others
     return found
 
 
 def ask_every_kind(model: Any, folder: Path) -> dict[str, Any]:
-    """By name, the answer to each query and the run of each request, or the UserError's text."""
-    found: dict[str, Any] = {}
-
-    def note(name: str, ask: Callable[[], Any]) -> None:
-        try:
-            found[name] = ask()
-        except UserError as error:
-            found[name] = str(error)
-
-    for name, query, fields in queries(folder):
-        note(name, lambda: ask_loaded(query, [model], **fields))
+    """By name, the answer to each query and the runs of each request, or the UserError's text."""
 
     def load(*_: Any, **__: Any) -> Any:
         return model
 
-    for name, request in requests(folder).items():
-        note(
-            name,
-            lambda: execute_all(plan_runs(request, load), folder=folder / "runs", load=load),
-        )
+    def run(request: Request) -> Any:
+        return execute_all(plan_runs(request, load), folder=folder / "runs", load=load)
+
+    asked: dict[str, Callable[[], Any]] = {
+        name: partial(ask_loaded, query, [model], **fields)
+        for name, query, fields in queries(folder)
+    }
+    asked |= {name: partial(run, request) for name, request in requests(folder).items()}
+    found: dict[str, Any] = {}
+    for name, ask in asked.items():
+        try:
+            found[name] = ask()
+        except UserError as error:
+            found[name] = str(error)
     return found

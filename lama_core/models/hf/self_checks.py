@@ -153,18 +153,18 @@ def _check_continuing(model: CausalModel, row: Sequence[int], plain: torch.Tenso
     def continues(ends: Sequence[int], prefixes: Sequence[Sequence[int]] = ()) -> bool:
         """Whether a batch of the text's first tokens is continued right. ends: their numbers."""
         every = range(len(ends))
+        more = [ends[-1], *ends]  # for one token, the last prompt is twice in the batch
 
         def ask() -> torch.Tensor:
             batch = CausalBatch(model, [row[:end] for end in ends], prefixes=prefixes)
             found = [batch.first()]
-            batch.choose([0, *every])  # the first one twice, until the next token
-            twice = [row[end] for end in (ends[0], *ends)]
-            found.append(batch.next(twice, [place + 1 for place in every]))
-            found.append(batch.next([row[end + 1] for end in ends], every))
+            batch.choose([every[-1], *every])
+            found.append(batch.next([row[end] for end in more], range(len(more))))
+            found.append(batch.next([row[end + 1] for end in more], [at + 1 for at in every]))
             return torch.cat(found)
 
-        wanted = torch.cat([plain[[end + step for end in ends]] for step in (-1, 0, 1)])
-        return _agrees(model, ask, wanted, spread)
+        at = [*(end - 1 for end in ends), *more, *(end + 1 for end in ends)]
+        return _agrees(model, ask, plain[at], spread)
 
     model.caches = scores_suffix() and continues([first])
     if not model.caches:
