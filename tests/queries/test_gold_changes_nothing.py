@@ -86,7 +86,9 @@ def test_a_runs_answers_depend_on_the_relation_but_not_on_which_object_is_right(
     for number, objects in enumerate(golds):
         facts = list(zip(("Anna", "Ann", "Emma"), objects, strict=True))
         data = write_bear(tmp_path / f"{number}", facts, objects, ("[X] is in [Y] now, said Ann.",))
-        request = ProbeRequest(str(data), ("m",), candidates="full", context="both" if family == "smollm2" else None)
+        request = ProbeRequest(
+            str(data), ("m",), candidates="full", context="both" if family == "smollm2" else None
+        )
         (spec,) = plan_runs(request, lambda *_, **__: model)
         run = execute(spec, folder=tmp_path / f"runs {number}", load=lambda *_, **__: model)
         table = pq.read_table(run.info.folder / "facts.parquet")
