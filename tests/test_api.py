@@ -263,3 +263,9 @@ def words_and_numbers(text: str) -> tuple[list[str], list[float]]:
     """The words of a text, and its numbers; how far they are apart doesn't matter."""
     numbers = re.compile(r"-?\d+(?:\.\d+)?")
     return numbers.sub("#", text).split(), list(map(float, numbers.findall(text)))
+
+
+@pytest.mark.parametrize("given", [["Oslo is in ___."], ("Oslo is in ___.",), []])
+def test_batch_says_which_call_takes_a_list_of_sentences(given: Any) -> None:
+    with pytest.raises(UserError, match=r"call lama\.batch\(pandas\.Series\(sentences\)\)"):
+        lama.batch(given, models=["minilm-mlm"])
