@@ -285,6 +285,14 @@ HARMLESS = re.compile(
     r"discriminator_predictions|mask_predictions|lm_predictions)\.|"
     r"(decoder|lm_head)\.(weight|bias)$|position_ids$|attn\.(masked_)?bias$|inv_freq$"
 )
+# Parts of weights' names that a training wrapper or an adapter leaves, and what to save instead.
+WRAPPED = {
+    r"(^|\.)_orig_mod\.": "torch.compile wrapped the model: save `model._orig_mod`",
+    r"(^|\.)_fsdp_wrapped_module\.": "FSDP wrapped the model: save its full state dict",
+    r"\blora_|\.base_layer\.|^base_model\.model\.": "it has the parts of a LoRA adapter: save "
+    "`model.merge_and_unload()`",
+    r"^module\.": "DataParallel or DeepSpeed wrapped the model: save `model.module`",
+}
 LOCAL = {"local_files_only": True, "trust_remote_code": False}  # options of `from_pretrained`
 SPARE = 1 << 24  # a model may have this many values that aren't stored: positions, masks
 LoadedKind = Kind | Literal["reader"]  # a reader of passages, or a kind that fills blanks
@@ -385,17 +393,23 @@ def _check_weights(name: str, report: Any, kind: LoadedKind, model_type: str) ->
             f"{name}: {key} has shape {tuple(stored)} in the weights; config.json "
             f"requires {tuple(wanted)}. One of the two files belongs to another model."
         )
+    others = sorted(key for key in report["unexpected_keys"] if not HARMLESS.search(key))
+    for part, reason in WRAPPED.items():
+        if wrapped := [key for key in others if re.search(part, key)]:
+            raise UserError(
+                f"{name} has {len(wrapped)} weights with names such as {wrapped[0][:80]}, because "
+                f"{reason} with save_pretrained."
+            )
     if report["missing_keys"]:
         what = "question-answering model" if kind == "reader" else f"{kind} language model"
         raise UserError(
             f"{name} is not a complete {what}: {len(report['missing_keys'])} weights are missing, "
             f"such as {sorted(report['missing_keys'])[0]}."
         )
-    unexpected = sorted(key for key in report["unexpected_keys"] if not HARMLESS.search(key))
-    if unexpected:
+    if others:
         raise UserError(
-            f"{name} has {len(unexpected)} weights that a {model_type} model doesn't "
-            f"have, such as {unexpected[0][:80]}: config.json belongs to another model."
+            f"{name} has {len(others)} weights that a {model_type} model doesn't "
+            f"have, such as {others[0][:80]}: config.json belongs to another model."
         )
 
 

@@ -44,6 +44,8 @@ TEXTS = (
     "▁a ▁▁ b",
     "x.\ny.\n\nz'llama, z'then.\n zqx zqx",
 )
+# These are also compared with what is added to a text, and with control tokens in it.
+WHOLE = (*TEXTS[:2], *(text for text in TEXTS if "</s>" in text))
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 SPECIAL = {"<s>": CONTROL, "</s>": CONTROL, "<|im_end|>": CONTROL, "<unk>": UNKNOWN}
 ADDED = SPECIAL | {"New York": USER_DEFINED, "[PAD7]": UNUSED, "[PAD8]": UNUSED}
@@ -201,7 +203,7 @@ def tokens_by_llama_cpp(path: Path) -> dict[str, list[list[int]]]:
     model = Llama(str(path), vocab_only=True, verbose=False)
     return {
         "plain": [model.tokenize(text.encode(), add_bos=False, special=False) for text in TEXTS],
-        "whole": [model.tokenize(text.encode(), add_bos=True, special=True) for text in TEXTS],
+        "whole": [model.tokenize(text.encode(), add_bos=True, special=True) for text in WHOLE],
     }
 
 

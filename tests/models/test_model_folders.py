@@ -91,6 +91,16 @@ def with_tensor(folder: Path, name: str) -> None:
     save_file(tensors, folder / WEIGHTS, {"format": "pt"})
 
 
+def renamed(form: str) -> Spoil:
+    """All weights have other names."""
+
+    def spoil(folder: Path) -> None:
+        tensors = {form.format(name): value for name, value in load_file(folder / WEIGHTS).items()}
+        save_file(tensors, folder / WEIGHTS, {"format": "pt"})
+
+    return spoil
+
+
 def with_word(folder: Path) -> None:
     """The tokenizer knows a word that the model doesn't."""
     content = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
@@ -155,6 +165,12 @@ AT_SIGHT: tuple[tuple[str, Spoil, str], ...] = (
 SPOILT = (
     *AT_SIGHT,
     ("gpt2", lambda folder: with_tensor(folder, "transformer.secret.weight"), "r.secret.weight"),
+    ("gpt2", renamed("_orig_mod.{}"), "_orig_mod.* because torch.compile wrapped the model"),
+    ("llama", renamed("module.{}"), "module.* because DataParallel or DeepSpeed wrapped"),
+    ("llama", renamed("model._fsdp_wrapped_module.{}"), "because FSDP wrapped the model"),
+    ("llama", renamed("base_model.model.{}"), r"parts of a LoRA adapter: save .model.merge_and"),
+    ("llama", lambda folder: with_tensor(folder, "model.layers.0.mlp.up_proj.lora_A.weight"),
+     "has 1 weights with names such as model.layers.0.mlp.up_proj.lora_A.weight, because it has"),
     ("gpt2", place_of_a_tensor("pytorch_model.bin"), "only safetensors weights are supported"),
     ("gpt2", place_of_a_tensor("../other/model.safetensors"), "not a file name"),
     ("gpt2", place_of_a_tensor("/etc/passwd"), "not a file name"),
