@@ -192,7 +192,8 @@ def agreement(
     """
     unknown = int(np.isnan(same_first).sum())
     if not len(right_a):
-        return Agreement(*[float("nan")] * 6)
+        nan = float("nan")
+        return Agreement(nan, nan, nan, nan, nan, nan)
     both, neither = float(np.mean(right_a & right_b)), float(np.mean(~right_a & ~right_b))
     a, b = float(right_a.mean()), float(right_b.mean())
     expected = a * b + (1 - a) * (1 - b)

@@ -694,7 +694,7 @@ def draw_missing(choice: RunChoice, here: str) -> None:
 def _draw_ways_back(choice: RunChoice, listing: RunListing, here: str) -> None:
     """Draw links from chosen prompts, models and relations back to all, on every tab."""
     has_manual = any(run.dataset == choice.data and run.prompts == "manual" for run in listing)
-    ways = {}
+    ways: dict[str, tuple[str, ...]] = {}
     if has_manual and not choice.exact and choice.prompts != "manual":
         ways["Back to manual prompts"] = ("prompts", "models")
     if choice.models:
