@@ -316,7 +316,7 @@ def _from_merges(
     """Return a BPE tokenizer with a file's merges, and whether it adds a BOS token by default."""
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-    name = fields.get("pre")
+    name: Any = fields.get("pre")
     in_bytes = not (_is_gemma4(fields) or name == "sarvam-moe")
     if in_bytes and name not in SPLITTINGS:
         raise UserError(
