@@ -316,7 +316,7 @@ def _from_merges(
     """Return a BPE tokenizer with a file's merges, and whether it adds a BOS token by default."""
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-    name = fields.get("pre")
+    name: Any = fields.get("pre")
     in_bytes = not (_is_gemma4(fields) or name == "sarvam-moe")
     if in_bytes and name not in SPLITTINGS:
         raise UserError(
@@ -337,7 +337,9 @@ def _from_merges(
         vocabulary, merges, ignore_merges=splitting.whole, byte_fallback=not in_bytes
     )
     tokenizer = Tokenizer(model)
-    parts = [pre_tokenizers.Split(Regex(one), "isolated") for one in splitting.expressions]
+    parts: list[Any] = [
+        pre_tokenizers.Split(Regex(one), "isolated") for one in splitting.expressions
+    ]
     if in_bytes:
         parts.append(pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False))
         # A byte without a token is omitted, and its neighbours aren't merged.
@@ -369,7 +371,8 @@ def _from_scores(
     from tokenizers import Tokenizer, models, normalizers
 
     scores = fields.get("scores") or [0.0] * len(ids)
-    merges, equal = [], defaultdict(set)
+    merges: list[tuple[float, int, str, str]] = []
+    equal: defaultdict[float, set[str]] = defaultdict(set)
     for token, row in ids.items():
         for cut in range(1, len(token) * (" " not in token)):  # a text's spaces become `▁`
             left, right = token[:cut], token[cut:]
@@ -435,7 +438,7 @@ def _check_words(words: Collection[str]) -> None:
 
 def _overlaps(tokens: Collection[str]) -> Iterator[tuple[str, str, str]]:
     """Yield a token whose end is the beginning of another, the other, and both as a text."""
-    begun = defaultdict(list)
+    begun: defaultdict[str, list[str]] = defaultdict(list)
     for token in tokens:
         for cut in range(1, len(token)):
             begun[token[:cut]].append(token)
