@@ -29,6 +29,7 @@ from lama_core.models.hf.transformer import (
     first_place,
     log_normalisers,
     pack,
+    text_config,
 )
 from lama_core.models.protocols import (
     FIRST_RESCORED,
@@ -72,6 +73,7 @@ class CausalModel(InspectableModel):
     """Fills blanks from the left context, and optionally also from the right one.
 
     caches: whether it can continue from a cached prefix; else the prefix is computed again.
+    shares: whether prompts of different lengths can continue from the same cached prefix.
     tree_reach: maximum number of nodes of a prefix tree; 0 if it can't read trees.
     logits_of_texts: maximum number of logits that are held for whole texts.
     masks_of_trees: maximum number of attention mask cells of prefix trees in a pass.
@@ -79,9 +81,15 @@ class CausalModel(InspectableModel):
 
     kind: Kind = "causal"
     caches = True
+    shares = False
     tree_reach = 0
     logits_of_texts = LOGITS_OF_TEXTS
     masks_of_trees = MASKS_PER_PASS
+
+    def __init__(self, name: str, model: Any, tokenizer: Any, *, identity: str) -> None:
+        super().__init__(name, model, tokenizer, identity=identity)
+        # Passes over whole texts need no cache, and BLT fails if it is to make one.
+        text_config(model.config).use_cache = model.config.use_cache = False
 
     def framed(self, text: str) -> list[int]:
         """Token ids of a text with the special tokens before it, but not those after it."""
@@ -318,15 +326,8 @@ class CausalModel(InspectableModel):
 
     def _read(self, left: Sequence[int]) -> Prefix:
         """Return the logits after a text, and the cache to continue it from."""
-        if not self.caches:
-            return Prefix(self.logits([left], [[len(left) - 1]]), None)
-        ids, mask = self.padded([left])
-        where = (torch.tensor([0]), torch.tensor([len(left) - 1]))
-        logits, output = run_or_refuse(
-            lambda: self.forward(where, input_ids=ids, attention_mask=mask, use_cache=True)
-        )
-        cache = getattr(output, "past_key_values", None)
-        return Prefix(logits, cache if hasattr(cache, "batch_repeat_interleave") else None)
+        batch = CausalBatch(self, [left])
+        return Prefix(run_or_refuse(batch.first), batch.cache)
 
     def _continue(
         self, left: list[int], cache: Any, words: Sequence[Sequence[int]], suffix: list[int]
@@ -341,7 +342,7 @@ class CausalModel(InspectableModel):
             offset = len(left)
         else:
             shared = copy.deepcopy(cache)
-            shared.batch_repeat_interleave(len(words))
+            shared.reorder_cache(torch.zeros(len(words), dtype=torch.int64, device=self.device))
             inputs = {"past_key_values": shared, "use_cache": True}
         at = torch.arange(offset + n_word - 1, offset + n_word + n_suffix - 1)
         where = (

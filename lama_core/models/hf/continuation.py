@@ -32,15 +32,15 @@ class Prefix(NamedTuple):
 class CausalBatch:
     """Prompts of a causal model that are continued together.
 
-    A model that can't continue from a cached prefix reads all tokens at each step.
+    A model that can't continue from a cache (`caches`) reads all tokens at each step.
     """
 
     def __init__(
         self,
         model: Any,
-        rows: Sequence[tuple[int, ...]],
+        rows: Sequence[Sequence[int]],
         *,
-        shares: bool = False,
+        prefixes: Sequence[Sequence[int]] = (),
         read: Prefix | None = None,
     ) -> None:
         """Prepare a batch.
@@ -48,11 +48,12 @@ class CausalBatch:
         Args:
             model: A causal model.
             rows: Token ids of the prompts.
-            shares: Whether to compute shared prefixes once, for sorted rows.
+            prefixes: For each row, the beginning that is computed once for all rows that share it
+                (`shared_prefixes`).
             read: The only prompt, if the model has read it.
         """
         self.model, self.rows, self.size = model, [list(row) for row in rows], len(rows)
-        self.shares, self.read = shares and self.size > 1, read
+        self.prefixes, self.read = prefixes or [[]] * self.size, read
         self.cache: Any = None
         accepted = inspect.signature(model.model.forward).parameters
         self.takes_positions = "position_ids" in accepted
@@ -60,19 +61,18 @@ class CausalBatch:
 
     def first(self) -> torch.Tensor:
         """Return the logits after each prompt, float32 [prompt, vocabulary]."""
-        if self.read is not None and self.read.cache is not None:
+        if self.read is not None:
             self.cache = copy.deepcopy(self.read.cache)
             self.mask = torch.ones((1, len(self.rows[0])), dtype=torch.int64)
             return self.read.logits
         if not self.model.caches:
             return self._uncached()
-        prefixes = shared_prefixes(self.rows) if self.shares else [[]] * self.size
-        if prefixes[0]:
-            different = list(dict.fromkeys(map(tuple, prefixes)))
+        if self.prefixes[0]:
+            different = list(dict.fromkeys(map(tuple, self.prefixes)))
             ids, self.mask = self._padded(different)
             self._pass(ids)
-            self._select([different.index(tuple(one)) for one in prefixes])
-        rests = [row[len(one) :] for row, one in zip(self.rows, prefixes, strict=True)]
+            self._select([different.index(tuple(one)) for one in self.prefixes])
+        rests = [row[len(one) :] for row, one in zip(self.rows, self.prefixes, strict=True)]
         ids, mask = self._padded(rests)
         self.mask = torch.cat([self.mask, mask], dim=1)
         return self._pass(ids)
@@ -102,7 +102,7 @@ class CausalBatch:
         """Keep these rows of the cache and of the mask; a row may be chosen several times."""
         chosen = torch.tensor(places)
         self.mask = self.mask[chosen]
-        self.cache.batch_select_indices(chosen.to(self.model.device))
+        self.cache.reorder_cache(chosen.to(self.model.device))
 
     def _padded(self, rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         """Return rows of token ids, padded on the left, and their attention mask."""
@@ -118,7 +118,7 @@ class CausalBatch:
         if self.cache is not None:
             inputs["past_key_values"] = self.cache
         if self.takes_positions:
-            positions = (self.mask.cumsum(1) - 1).clamp(min=0)
+            positions = (self.mask.cumsum(1) - 1).clamp(min=0) + self.model.first_place
             inputs["position_ids"] = positions[:, -ids.shape[1] :]
         where = (torch.arange(len(ids)), torch.full((len(ids),), ids.shape[1] - 1))
         logits, output = self.model.forward(where, **inputs)
@@ -129,7 +129,7 @@ class CausalBatch:
         return self.model.logits(self.rows, [[len(row) - 1] for row in self.rows])
 
 
-def shared_prefixes(rows: Sequence[list[int]]) -> list[list[int]]:
+def shared_prefixes(rows: Sequence[Sequence[int]]) -> list[list[int]]:
     """Return, for each row, the beginning that is computed once for all rows that share it.
 
     Rows are divided into groups where neighbours share fewer tokens than a threshold; a group's
@@ -138,12 +138,13 @@ def shared_prefixes(rows: Sequence[list[int]]) -> list[list[int]]:
     rows to the longest rest.
 
     Args:
-        rows: At least two prompts as token ids, sorted.
+        rows: Prompts as token ids, sorted.
 
     Returns:
         The beginnings; all are empty if no threshold saves tokens with all beginnings at least
         `SHORTEST_PREFIX` tokens long.
     """
+    rows = [list(row) for row in rows]
     alike = [len(_common_beginning(pair)) for pair in pairwise(rows)]
     best, fewest = [list[int]()] * len(rows), len(rows) * max(map(len, rows))
     for least in sorted({0, *alike}):

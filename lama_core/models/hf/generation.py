@@ -20,7 +20,7 @@ from lama_core.errors import ControlTokenError, UserError
 from lama_core.models.answers import find_answer
 from lama_core.models.devices import to_cpu
 from lama_core.models.hf.chat_templates import render_chat
-from lama_core.models.hf.continuation import CausalBatch, batches_to_continue
+from lama_core.models.hf.continuation import CausalBatch, batches_to_continue, shared_prefixes
 from lama_core.models.hf.self_checks import find_lookback
 from lama_core.models.protocols import Chat, Ending, GeneratedText
 
@@ -54,7 +54,7 @@ def generate(
         batch = (
             _Seq2SeqBatch(model, some)
             if model.kind == "seq2seq"
-            else CausalBatch(model, some, shares=shares)
+            else CausalBatch(model, some, prefixes=shared_prefixes(some) if shares else ())
         )
         found |= zip(some, _greedy(model, batch, max_tokens, until), strict=True)
     return [found[tuple(ids)] for ids in rows]
@@ -66,7 +66,7 @@ def _can_share(model: Any, rows: Sequence[Sequence[int]], max_tokens: int) -> bo
     The padding between the beginning and the rest of a prompt must not push tokens out of a sliding
     window.
     """
-    if model.kind != "causal" or not (model.caches and model.pads):
+    if model.kind != "causal" or not model.shares:
         return False
     width = 2 * max(map(len, rows), default=0) + max_tokens
     return width <= find_lookback(model.model.config)
@@ -207,7 +207,7 @@ class _Seq2SeqBatch:
             self.mask = self.mask[chosen]
             there = chosen.to(self.model.device)
             self.states = self.states[there]
-            self.cache.batch_select_indices(there)
+            self.cache.reorder_cache(there)
         return self._pass(torch.tensor([[tokens[place]] for place in kept]))
 
     def _pass(self, said: torch.Tensor) -> torch.Tensor:

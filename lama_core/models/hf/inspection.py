@@ -46,7 +46,7 @@ from lama_core.models.hf import tracing
 from lama_core.models.hf.hooks import HookedModel
 from lama_core.models.hf.logit_parts import logit_parts as divide_logit
 from lama_core.models.hf.part_modules import find_parts
-from lama_core.models.hf.transformer import TOLERANCES, with_states
+from lama_core.models.hf.transformer import TOLERANCES, text_config, with_states
 from lama_core.models.protocols import (
     BLANK,
     MAX_ERROR_SHARE,
@@ -158,9 +158,7 @@ class InspectableModel(HookedModel):
             named = getattr(config, "num_decoder_layers", None)
             if named is not None:
                 return int(named)
-        if hasattr(config, "get_text_config"):
-            config = config.get_text_config(decoder=True)
-        return int(getattr(config, "num_hidden_layers", otherwise))
+        return int(getattr(text_config(config), "num_hidden_layers", otherwise))
 
     def _ran_layers(self, encoded: Encoded) -> tuple[list[RanLayer], torch.Tensor]:
         """Return the layers in the order in which they ran, and the logits, [1, vocabulary]."""

@@ -49,14 +49,7 @@ class PrefixCache:
             self.layers[layer] = torch.cat([before[0], keys], 2), torch.cat([before[1], values], 2)
         return self.layers[layer]
 
-    def batch_repeat_interleave(self, n: int) -> None:
-        """Repeat each row n times."""
-        self.layers = [
-            (keys.repeat_interleave(n, 0), values.repeat_interleave(n, 0))
-            for keys, values in self.layers
-        ]
-
-    def batch_select_indices(self, rows: torch.Tensor) -> None:
+    def reorder_cache(self, rows: torch.Tensor) -> None:
         """Keep these rows; a row may be chosen several times."""
         self.layers = [(keys[rows], values[rows]) for keys, values in self.layers]
 

@@ -21,7 +21,7 @@ from lama_core.models.devices import chosen_device
 from lama_core.models.model_folder import MAX_SIZE, folder_digest
 from lama_core.paths import cache_dir
 
-VERSION = 1  # raise it when a check changes
+VERSION = 2  # raise it when a check changes
 LIBRARIES = ("torch", "transformers", "tokenizers", "safetensors", "numpy")
 MAX_BYTES = 4096
 

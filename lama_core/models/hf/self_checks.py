@@ -1,8 +1,9 @@
 """Self-checks of a model when it is loaded: its fast paths must agree with a plain forward pass.
 
 The fast paths cut the output to the blank before the head reads it, pad texts of different lengths,
-continue a causal model from a cached prefix, and read texts as a prefix tree. A fast path that
-changes the answers is switched off, with a note for users. A model is refused if it can't be scored
+continue a causal model's texts from a cache, alone or together, and read texts as a prefix tree. A
+fast path that changes the answers is switched off, with a note for users; without any of them, each
+text is computed whole. A model is refused if it can't be scored
 at all: a "causal" model whose logits depend on the right context, or a model whose answers to a
 text vary.
 """
@@ -18,11 +19,13 @@ from lama_core.errors import UserError
 from lama_core.models.devices import is_out_of_memory, run_or_refuse, to_cpu
 from lama_core.models.hf.both_sides import TokenHidingModel
 from lama_core.models.hf.causal import CausalModel
+from lama_core.models.hf.continuation import CausalBatch
 from lama_core.models.hf.transformer import (
     TOLERANCES,
     Transformer,
     chosen_log_probs,
     cutting_places,
+    text_config,
 )
 from lama_core.models.model_folder import LIBRARY_ERRORS
 
@@ -43,7 +46,7 @@ SAME_SHAPE = {"fp32": 1e-3, "bf16": 0.02, "bf16-weights": 1e-3}
 def use_fast_paths(model: M) -> M:
     """Return a model that passed all checks earlier, with every fast path switched on."""
     if isinstance(model, CausalModel):
-        model.tree_reach = find_lookback(model.model.config)
+        model.shares, model.tree_reach = True, find_lookback(model.model.config)
     return model
 
 
@@ -83,9 +86,10 @@ def self_checked(model: M) -> tuple[M, bool]:
     if not passed:
         _disable_shortcuts(model, answer, everything)
     if isinstance(model, CausalModel):
-        _check_cache(model, rows[0], plain[0])
+        _check_continuing(model, rows[0], plain[0])
         _check_trees(model, rows[0], plain[0])
-        passed = passed and model.caches and model.tree_reach == find_lookback(model.model.config)
+        reach = find_lookback(model.model.config)
+        passed = passed and model.shares and model.tree_reach == reach
     return model, passed
 
 
@@ -108,10 +112,7 @@ def _disable_shortcuts(
             "passes of the same text, or with and without an attention mask."
         )
     if not answer(everything):
-        model.pads = False
-        model.notes.append(
-            "Padding would change its answers: only texts of the same length share a batch."
-        )
+        _stop_padding(model)
 
 
 def _check_causal(model: CausalModel, row: Sequence[int], plain: Sequence[torch.Tensor]) -> None:
@@ -131,20 +132,51 @@ def _check_causal(model: CausalModel, row: Sequence[int], plain: Sequence[torch.
         )
 
 
-def _check_cache(model: CausalModel, row: Sequence[int], plain: torch.Tensor) -> None:
-    """Switch off continuing from a cached prefix if it changes answers."""
+def _check_continuing(model: CausalModel, row: Sequence[int], plain: torch.Tensor) -> None:
+    """Switch off the cache, padding of prompts, or shared beginnings if they change answers.
+
+    Two beginnings of the text, of different lengths, are continued with the text's own tokens.
+    """
     first = len(row) - N_CONTINUED
-    words = [[row[first]], [row[first]]]
-    targets = torch.tensor(row[first + 1 :])
-    chosen = plain[first:-1].log_softmax(1).gather(1, targets[:, None].to(plain.device))[:, 0]
-    left, suffix = list(row[:first]), list(row[first + 1 :])
+    spread = float(to_cpu(plain).std())
 
-    def ask() -> torch.Tensor:
-        return torch.from_numpy(model.suffix_log_probs(left, words, suffix))
+    def scores_suffix() -> bool:
+        words = [[row[first]], [row[first]]]
+        left, suffix = list(row[:first]), list(row[first + 1 :])
+        wanted = _of_targets(plain, row)[first:].expand(2, -1)
 
-    if not _agrees(model, ask, chosen.expand(2, -1), float(to_cpu(plain).std())):
-        model.caches = False
+        def ask() -> torch.Tensor:
+            return torch.from_numpy(model.suffix_log_probs(left, words, suffix))
+
+        return _agrees(model, ask, wanted, spread)
+
+    def continues(ends: Sequence[int], prefixes: Sequence[Sequence[int]] = ()) -> bool:
+        """Whether a batch of the text's first tokens is continued right. ends: their numbers."""
+        every = range(len(ends))
+        more = [ends[-1], *ends]  # for one token, the last prompt is twice in the batch
+
+        def ask() -> torch.Tensor:
+            batch = CausalBatch(model, [row[:end] for end in ends], prefixes=prefixes)
+            found = [batch.first()]
+            batch.choose([every[-1], *every])
+            found.append(batch.next([row[end] for end in more], range(len(more))))
+            found.append(batch.next([row[end + 1] for end in more], [at + 1 for at in every]))
+            return torch.cat(found)
+
+        at = [*(end - 1 for end in ends), *more, *(end + 1 for end in ends)]
+        return _agrees(model, ask, plain[at], spread)
+
+    model.caches = scores_suffix() and continues([first])
+    if not model.caches:
         model.notes.append("It can't continue from a cached prefix: every text is computed whole.")
+        return
+    both = [first, first - 2]
+    if model.pads and not continues(both):
+        _stop_padding(model)
+    model.shares = model.pads and continues(both, [row[:2]] * 2)
+    if not model.shares:
+        # Earlier runs, made without this check, may hold other numbers: use a different identity.
+        model.identity += "/proved"
 
 
 def _check_trees(model: CausalModel, row: Sequence[int], plain: torch.Tensor) -> None:
@@ -152,18 +184,20 @@ def _check_trees(model: CausalModel, row: Sequence[int], plain: torch.Tensor) ->
 
     The tokens of the second branch have another index in the tree than in their text, and must not
     attend to the first branch. A tree has at most `tree_reach` nodes, the number of tokens that the
-    model looks back.
+    model looks back, so the two texts are cut until they fit in one tree.
     """
+    reach = find_lookback(model.model.config)
+    row = row[: (reach + 3) // 2]
     turned = [row[0], *row[:0:-1]]
     other = run_or_refuse(lambda: model.plain_logits(turned))
     wanted = torch.cat([_of_targets(plain, row), _of_targets(other, turned)])
-    model.tree_reach = find_lookback(model.model.config)
+    model.tree_reach = reach
 
     def ask() -> torch.Tensor:
         found = model.chain_log_probs([row, turned])
         return torch.from_numpy(np.concatenate([one[1:] for one in found]))
 
-    if not _agrees(model, ask, wanted, float(to_cpu(plain).std())):
+    if row == turned or not _agrees(model, ask, wanted, float(to_cpu(plain).std())):
         model.tree_reach = 0
         model.notes.append(
             "It can't read texts with a common prefix together: each text is computed separately."
@@ -172,13 +206,19 @@ def _check_trees(model: CausalModel, row: Sequence[int], plain: torch.Tensor) ->
 
 def _of_targets(logits: torch.Tensor, row: Sequence[int]) -> torch.Tensor:
     """Log-probability of each token of a row except the first, float32 [token]."""
-    return to_cpu(chosen_log_probs(logits[:-1], torch.tensor(row[1:])))
+    return to_cpu(chosen_log_probs(logits[: len(row) - 1], torch.tensor(row[1:])))
+
+
+def _stop_padding(model: Transformer) -> None:
+    model.pads = False
+    model.notes.append(
+        "Padding would change its answers: only texts of the same length share a batch."
+    )
 
 
 def find_lookback(config: Any) -> int:
     """Return the smallest number of tokens that a layer looks back; MOST if unlimited."""
-    if hasattr(config, "get_text_config"):
-        config = config.get_text_config(decoder=True)
+    config = text_config(config)
     spans = [getattr(config, name, None) for name in LOOKING_BACK]
     return min([span for span in spans if isinstance(span, int) and span > 0], default=MOST)
 

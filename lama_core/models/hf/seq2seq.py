@@ -47,7 +47,7 @@ class Seq2SeqModel(TokenHidingModel):
             start = model.prepare_decoder_input_ids_from_labels(
                 labels=torch.tensor([[self.mask_id]])
             )
-        except ValueError as error:
+        except (AttributeError, ValueError) as error:
             raise UserError(f"{name}: its config.json has no decoder_start_token_id.") from error
         self._start_ids = [int(start[0, 0]), self.mask_id]
 

@@ -30,6 +30,7 @@ from lama_core.models.devices import is_out_of_memory, run_in_passes, run_or_ref
 from lama_core.models.hf.hooks import HookedModel
 from lama_core.models.hf.part_modules import find_parts, unsupported
 from lama_core.models.hf.transformer import with_states
+from lama_core.models.model_folder import LIBRARY_ERRORS
 from lama_core.models.protocols import Encoded, Statement, Trace, TracedPart
 from lama_core.types import Query
 
@@ -215,6 +216,9 @@ def _clean_pass(
 
     def keep(module: nn.Module, _given: Any, _named: Any, output: Any) -> None:
         state = output if isinstance(output, torch.Tensor) else output[0]
+        if state.ndim > 3:
+            why = "its layers don't pass one hidden state per token"
+            raise unsupported(model.name, model.model, why)
         found[module] = state.reshape(-1, state.shape[-1]).clone()
 
     with model.watching(keep, restored):
@@ -235,7 +239,7 @@ def _probs(shared: Pass, restorations: Sequence[Restoration]) -> torch.Tensor:
     if shared.model.copies_rows and 0 <= after < len(shared.layers) - 1:
         try:
             return _run(shared, restorations, copy_after=after)
-        except (RuntimeError, ValueError) as error:
+        except LIBRARY_ERRORS as error:
             if is_out_of_memory(error):
                 raise
             shared.model.copies_rows = False  # something besides the states has a row per text

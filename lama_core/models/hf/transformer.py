@@ -387,9 +387,7 @@ def window(model: Any, tokenizer: Any) -> int:
     Multimodal models have it in their text configuration. If the position table has a row for
     padding (RoBERTa and its successors), positions start after that row: 514 rows are 512 tokens.
     """
-    config = model.config
-    if hasattr(config, "get_text_config"):
-        config = config.get_text_config(decoder=True)
+    config = text_config(model.config)
     offset = first_place(model)
     limits = [longest_text(tokenizer)]
     for name in ("max_position_embeddings", "n_positions", "max_seq_len", "max_target_positions"):
@@ -405,6 +403,11 @@ def window(model: Any, tokenizer: Any) -> int:
             first = first or getattr(config, "original_max_position_embeddings", None)
             limits += [first] if isinstance(first, int) and first > 0 else []
     return min(limits)
+
+
+def text_config(config: Any) -> Any:
+    """Return the configuration of the part that predicts words, such as a multimodal model's."""
+    return config.get_text_config(decoder=True) if hasattr(config, "get_text_config") else config
 
 
 def longest_text(tokenizer: Any) -> int:
