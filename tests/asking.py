@@ -10,6 +10,7 @@ from lama_core.scoring.limits import UNLIMITED, Limits
 def ask_loaded(
     query: QueryFunction[..., Any, Any, Any],
     models: Sequence[Any],
+    /,
     *arguments: Any,
     limits: Limits = UNLIMITED,
     **options: Any,

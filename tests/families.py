@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tiny_models import bert_tokenizer, smollm_tokenizer
-from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
+from tiny_models import bert_tokenizer, smollm_tokenizer, t5_tokenizer
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 from transformers.models.auto import modeling_auto
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
@@ -25,8 +25,12 @@ from lama_core.models.sources.locations import LocatedModel
 LISTED: dict[Kind, dict[str, str]] = {
     "masked": modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES,
     "causal": modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    "seq2seq": modeling_auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
 }
-AUTO: dict[Kind, Any] = {"masked": AutoModelForMaskedLM, "causal": AutoModelForCausalLM}
+AUTO: dict[Kind, Any] = {
+    "masked": AutoModelForMaskedLM, "causal": AutoModelForCausalLM,
+    "seq2seq": AutoModelForSeq2SeqLM,
+}  # fmt: skip
 # A model with more weights than this was not made small.
 MOST_WEIGHTS = 1_500_000
 HIDDEN, HEADS, GROUPS, HEAD, INNER, WINDOW, EXPERTS = 32, 4, 2, 8, 48, 128, 4
@@ -54,7 +58,7 @@ SIZES: dict[str, Any] = {
     ),
     **_named(
         HEAD,
-        "head_dim d_head dim_head v_head_dim qk_rope_head_dim qk_nope_head_dim swa_head_dim "
+        "head_dim d_kv d_head dim_head v_head_dim qk_rope_head_dim qk_nope_head_dim swa_head_dim "
         "swa_v_head_dim index_head_dim linear_key_head_dim linear_value_head_dim linear_head_dim "
         "attention_head_size kv_channels global_head_dim query_pre_attn_scalar rotary_dim "
         "mamba_d_state state_size ssm_state_size time_step_rank mamba_dt_rank mamba_d_head",
@@ -190,7 +194,7 @@ ODD: dict[str, dict[str, Any]] = {
         "shape_vocab_size": 1000,
     },
     "squeezebert": {"embedding_size": HIDDEN},
-    "xlstm": {"num_blocks": 2, "chunk_size": 16},
+    "xlstm": {"hidden_size": 64, "embedding_dim": 64, "chunk_size": 16, "qk_dim_factor": 1.0},
     "zaya": {"num_experts_per_tok": 1},
 }  # fmt: skip
 
@@ -257,9 +261,19 @@ def _layers_kept(values: dict[str, Any]) -> list[int]:
     return (first if len(first) > 1 else [0, 1])[:MAX_LAYERS]
 
 
+def _parts(config: Any) -> Iterator[Any]:
+    """The configurations inside a configuration."""
+    for name in config.sub_configs:
+        if part := getattr(config, name):
+            yield part
+            yield from _parts(part)
+
+
 @cache
 def tokenizer_of(kind: Kind) -> Any:
     """A tokenizer with every special token that models of a kind may ask for, made once."""
+    if kind == "seq2seq":
+        return t5_tokenizer()
     return bert_tokenizer(lower=False) if kind == "masked" else smollm_tokenizer()
 
 
@@ -288,10 +302,11 @@ def make_family(kind: Kind, family: str) -> Any:
         f"{which}_token_id": getattr(tokenizer, f"{which}_token_id")
         for which in ("pad", "bos", "eos", "cls", "sep", "mask")
     }
+    if kind == "seq2seq":
+        config.decoder_start_token_id = special["pad_token_id"]
     text = config.get_text_config(decoder=True)
     n_words = getattr(text, "vocab_size", None)
-    parts = [getattr(config, name) for name in config.sub_configs]
-    same = [part for part in parts if part and getattr(part, "vocab_size", 0) == n_words]
+    same = [part for part in _parts(config) if getattr(part, "vocab_size", 0) == n_words]
     for part in (config, text, *same):
         part.vocab_size = len(tokenizer)
         if hasattr(part, "decoder_vocab_size"):

@@ -27,11 +27,19 @@ class Plain:
         """float32 [position, vocabulary] of one text, or of what a decoder says to it."""
         key = (tuple(ids), tuple(said))
         if key not in self.known:
-            more = {"labels": torch.tensor([list(said)])} if said else {}
+            more: dict[str, Any] = {"labels": torch.tensor([list(said)])} if said else {}
+            if self.kind == "causal":
+                more["use_cache"] = False
             with torch.no_grad():
                 logits = self.model(input_ids=torch.tensor([list(ids)]).long(), **more).logits
             self.known[key] = logits[0].float().log_softmax(-1)
         return self.known[key]
+
+    def after(self, ids: Sequence[int], said: Sequence[int]) -> torch.Tensor:
+        """float32 [vocabulary] of the token after a text and what was said to it, if anything."""
+        if self.kind == "seq2seq":
+            return self.log_probs(ids, [*said, 0])[len(said)]
+        return self.log_probs([*ids, *said])[-1]
 
     def ids(self, text: str) -> list[int]:
         return list(self.tokenizer(text)["input_ids"])

@@ -1,7 +1,8 @@
 """Every family that transformers lists answers as a plain forward pass of it does, or is refused.
 
 The reference is transformers' own model, asked one text at a time: nothing cut, padded or cached;
-of a causal model, each token by a pass over what stands left of it and no more.
+of a causal model, each token by a pass over what stands left of it and no more. Every kind of query
+and of run asks each family, too: it answers, or says in a sentence why it can't.
 """
 
 import re
@@ -13,15 +14,19 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from families import WINDOW, families, make_family, tokenizer_of
+from every_kind import PAIRS, QUESTION, SENTENCES, ask_every_kind
+from families import LISTED, WINDOW, families, make_family, tokenizer_of
 from huggingface_hub.errors import StrictDataclassError
 from plain_model import Plain
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.spelling import AFTER_SPACE
 from lama_core.errors import UserError
+from lama_core.models.hf.causal import MAX_PIECES
+from lama_core.models.hf.generation import generate
 from lama_core.models.protocols import Kind
-from lama_core.models.registry import open_model
+from lama_core.models.registry import SPAN_FILLERS, find_kind, open_model
 from lama_core.models.sources.locations import LocatedModel
 from lama_core.scoring.blanks import parse_query
 
@@ -39,6 +44,17 @@ STATEMENTS = (
     "The capital of France is Rome, said Ann.",
     "Oslo is a city",
 )
+SHORT = ("Oslo is", "Oslo may")  # they share their beginning even within the shortest window
+PROMPTS = (
+    "Paris",
+    "The capital of France is",
+    "The capital of France is Paris. The capital of Norway is Oslo. The capital of Italy is",
+    "The capital of France is Paris. The capital of Norway is Oslo. Ann",
+    "The capital of France is",
+)
+N_GENERATED = 5
+# Two logits may trade places if they differ by less.
+TIE = 1e-3
 LONG_WORD = "physicistry"  # of several pieces
 N_RESCORED = 4
 TOLERANCE = 1e-4
@@ -46,18 +62,27 @@ TOLERANCE = 1e-4
 # on an EPYC with bf16, whose libraries add in another order.
 RELATIVE = 1e-5
 # Of all families, those that are refused, and words of the sentence that says why.
-FUTURE, SILENT = "depend on the right context", "fails on a plain text"
+FUTURE = "depend on the right context"
 REFUSED: dict[tuple[Kind, str], str] = {
     ("masked", "perceiver"): "have no token embeddings",
     ("masked", "reformer"): "at random",
-    ("causal", "blt"): SILENT,  # its own code asks for a setting that it doesn't have
     ("causal", "cpmant"): FUTURE,
     ("causal", "emu3"): "Can't load a model from",  # what is saved names no language model
     ("causal", "mllama"): "Can't load a model from",
     ("causal", "prophetnet"): FUTURE,
     ("causal", "reformer"): "at random",
     ("causal", "xlnet"): FUTURE,
-    ("causal", "xlstm"): SILENT,  # its own code makes a memory of the wrong shape
+}
+# Those of one class for both kinds, which a folder is read as a masked model of.
+BOTH_KINDS = ("xlm",)
+# What a model may say that it can't, and words of the sentence that says why.
+CANNOT = {
+    "ask": "can't generate text: choose a causal",
+    "generation": "can't generate text: choose a causal",
+    "inspect layers": "Can't read the layers of",
+    "inspect logit": "Can't read the attention and MLPs of",
+    "inspect trace": "Can't read the attention and MLPs of",
+    "tracing": "Can't read the attention and MLPs of",
 }
 # Those that people ask most: each goes all the ways to be fast, and has nothing to say of it.
 USUAL = (
@@ -145,10 +170,11 @@ def check_long_word(model: Any, plain: Plain) -> None:
 
 def check_statements(model: Any, plain: Plain) -> None:
     """Each token of texts of which two begin alike, and of one on its own."""
-    expected = [plain.of_tokens(text, None, "original") for text in STATEMENTS]
-    for number, text in enumerate(STATEMENTS):
+    texts = STATEMENTS + (SHORT if plain.kind == "causal" else ())
+    expected = [plain.of_tokens(text, None, "original") for text in texts]
+    for number, text in enumerate(texts):
         close(model.token_log_probs([text])[0].log_probs, expected[number], "a statement alone")
-    for number, found in enumerate(model.token_log_probs(STATEMENTS)):
+    for number, found in enumerate(model.token_log_probs(texts)):
         close(found.log_probs, expected[number], "statements that share a beginning")
 
 
@@ -168,6 +194,81 @@ def check_layers(model: Any, plain: Plain) -> None:
     close(found[-1], plain.at_blanks(query).numpy()[0, ids], "the last layer")
 
 
+def check_generated(model: Any, plain: Plain) -> None:
+    """Greedy continuations, alone and together: of several lengths, with shared beginnings."""
+    for prompts in (PROMPTS[1:2], PROMPTS):
+        for prompt, found in zip(prompts, generate(model, prompts, N_GENERATED), strict=True):
+            check_greedy(plain, prompt, found.tokens, found.log_probs)
+
+
+def check_greedy(plain: Plain, prompt: str, tokens: Sequence[str], log_probs: Any) -> None:
+    """The tokens of an answer are among the likeliest after a prompt, one after the other."""
+    ids = plain.ids(prompt)
+    shown: list[str] = []
+    values: list[float] = []
+    said: list[int] = []
+    for _ in range(N_GENERATED):
+        row = plain.after(ids, said)
+        (first, second), (best, _) = (part.tolist() for part in row.topk(2))
+        if first - second < TIE:
+            tokens, log_probs = tokens[: len(said)], log_probs[: len(said)]
+            break
+        said.append(best)
+        shown.append(plain.tokenizer.decode([best]))
+        values.append(first)
+    starts = [at for at in range(len(shown) + 1) if shown[at : at + len(tokens)] == [*tokens]]
+    assert starts, f"{prompt}: {tokens} is not in {shown}"
+    at = starts[0]  # behind what isn't part of the answer
+    close(log_probs, values[at : at + len(tokens)], f"generated after {prompt!r}")
+
+
+def check_completed(model: Any, plain: Plain, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words are completed as by passes over whole texts, each text alone and all together."""
+    entry = model.vocabulary.entry
+
+    def more(_word: str, token: int, _prob: float) -> str:
+        """Random models make no words, so many tokens continue one."""
+        return str(entry(token)[0]) if token % 4 else ""
+
+    monkeypatch.setattr(model, "_continuation", more)
+    firsts = sorted(model.vocabulary.tokens())[60:400:60]
+    encoded = [model.encode(query, "left") for query in (*QUERIES, *QUERIES[:2])]
+    pairs = list(zip(encoded, firsts, strict=False))
+    expected = []
+    for query, token in pairs:
+        row, word = [*query.token_ids, token], entry(token)[0]
+        for _ in range(MAX_PIECES):
+            best = int(plain.log_probs(row)[-1].argmax())
+            if not (text := more(word, best, 0.0)):
+                break
+            row, word = [*row, best], word + text
+        longer, begun = word.rstrip("-"), entry(token)[0].rstrip("-")
+        expected.append(longer if longer != begun else None)
+    together = model.continue_words([query for query, _ in pairs], [[token] for _, token in pairs])
+    assert together == expected
+    alone = [model.continue_words([query], [[token]])[0] for query, token in pairs]
+    assert alone == expected
+
+
+def check_every_kind(model: Any, plain: Plain, folder: Path) -> None:
+    """Each kind of query and of run gives an answer, or one sentence that says why it can't."""
+    found = ask_every_kind(model, folder)
+    for name, answer in found.items():
+        if isinstance(answer, str):
+            assert CANNOT.get(name, "nothing") in answer and "\n" not in answer, f"{name}: {answer}"
+    assert isinstance(found["ask"], str) == (plain.kind == "masked")
+    if plain.kind == "causal":
+        (asked,) = found["ask"].models
+        check_greedy(plain, QUESTION, asked.generated.tokens, asked.generated.log_probs)
+    scored = [sum(plain.of_tokens(one, slice(0, len(one)), "within-word")) for one in SENTENCES]
+    close(found["sentences"].frame()["sum"], scored, "sentences")
+    (run,) = found["cloze"]
+    for row in run.facts.dropna(subset="log_prob").itertuples():
+        log_probs = plain.at_blanks(parse_query(row.query))[0]
+        (token,) = model.vocabulary.pieces(dict(PAIRS)[row.subject], AFTER_SPACE)
+        close(row.log_prob, log_probs[token], "a fact of a run")
+
+
 def close(found: Any, expected: Any, what: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=RELATIVE, atol=TOLERANCE, err_msg=what)
 
@@ -182,15 +283,30 @@ def check_window(model: Any, plain: Plain) -> None:
     np.testing.assert_allclose(found, wanted, rtol=0, atol=10 * TOLERANCE, err_msg="a long text")
 
 
-def outcome(kind: Kind, family: str, folder: Path) -> str:
+def seen_as(family: str, folder: Path) -> str:
+    """What an encoder-decoder family without sentinels is read as, or why it is refused."""
+    config = CONFIG_MAPPING[family]()
+    config.architectures = [LISTED["seq2seq"][family]]
+    config.save_pretrained(folder)
+    try:
+        return f"read as a {find_kind(folder)} model"
+    except UserError as error:
+        return str(error)
+
+
+def outcome(kind: Kind, family: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """`equal`, with what the model says of how it runs, or the sentence by which it is refused.
 
     Raises AssertionError if an answer is wrong.
     """
+    if kind == "seq2seq" and family not in SPAN_FILLERS:
+        return seen_as(family, folder)
     plain = Apart(make_family(kind, family), tokenizer_of(kind), kind)
     plain.model.save_pretrained(folder)
     plain.tokenizer.save_pretrained(folder)
     try:
+        found = find_kind(folder)
+        assert found == ("masked" if family in BOTH_KINDS else kind)
         model = open_model(family, LocatedModel(folder, f"tiny-{family}"), kind, "fp32")
     except UserError as error:
         return str(error)
@@ -198,15 +314,25 @@ def outcome(kind: Kind, family: str, folder: Path) -> str:
     check_long_word(model, plain)
     check_statements(model, plain)
     check_layers(model, plain)
-    check_window(model, plain)
+    check_every_kind(model, plain, folder)
+    if kind != "seq2seq":
+        check_window(model, plain)
+    if kind != "masked":
+        check_generated(model, plain)
     if kind == "causal":
         check_both_sides(model, plain)
+        check_completed(model, plain, monkeypatch)
     return " ".join(["equal", *model.notes])
+
+
+def named_in(listed: dict[str, str], family: str) -> bool:
+    """Whether a table names the class of an encoder-decoder family."""
+    return LISTED["seq2seq"][family] in listed.values()
 
 
 @pytest.mark.parametrize(("kind", "family"), tuple(families()))
 def test_a_family_answers_as_a_plain_forward_pass_does_or_is_refused(
-    kind: Kind, family: str, tmp_path: Path
+    kind: Kind, family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`-rP` prints the table, a line a family."""
     if (kind, family) in NOT_MADE:
@@ -215,7 +341,10 @@ def test_a_family_answers_as_a_plain_forward_pass_does_or_is_refused(
             make_family(kind, family)
         print(f"TABLE {kind} {family}: not made: {why}")
         return
-    found = outcome(kind, family, tmp_path)
+    found = outcome(kind, family, tmp_path, monkeypatch)
     print(f"TABLE {kind} {family}: {found}")
-    equal = "^equal$" if family in USUAL else "^equal"
-    assert re.search(REFUSED.get((kind, family), equal), found)
+    expected = "^equal$" if family in USUAL else "^equal"
+    if kind == "seq2seq" and family not in SPAN_FILLERS:
+        one_class, *others = [name for name, listed in LISTED.items() if named_in(listed, family)]
+        expected = f"as a {one_class} model" if others else "are not supported. Of"
+    assert re.search(REFUSED.get((kind, family), expected), found)
