@@ -29,8 +29,8 @@ os.environ.setdefault("LAMA_DEVICE", "cpu")  # a graphics card has other last di
 # Families in the default run, one of each way to spell, mark, attend and be refused.
 USUAL_FAMILIES = (
     "bert", "bert-cased", "bert-uncased", "roberta", "deberta-v3", "modernbert", "reformer",
-    "gpt2", "llama", "smollm2", "gemma3_text", "mixtral", "mamba", "xlnet", "musicgen",
-    "t5", "t5gemma2",
+    "gpt2", "llama", "smollm2", "gemma3_text", "mixtral", "mamba", "openai-gpt", "xlnet",
+    "musicgen", "t5", "t5gemma2",
 )  # fmt: skip
 TESTS = Path(__file__).parent
 OTHER_CPU = TESTS / "other_cpu" / "sitecustomize.py"

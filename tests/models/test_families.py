@@ -73,8 +73,8 @@ REFUSED: dict[tuple[Kind, str], str] = {
     ("causal", "reformer"): "at random",
     ("causal", "xlnet"): FUTURE,
 }
-# Those of one class for both kinds, which are read as masked models unless the list says more.
-BOTH_KINDS: tuple[str, ...] = ()
+# Those of one class for both kinds, which a folder is read as a masked model of.
+BOTH_KINDS = ("xlm",)
 # What a model may say that it can't, and words of the sentence that says why.
 CANNOT = {
     "ask": "can't generate text: choose a causal",
