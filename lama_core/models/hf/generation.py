@@ -54,7 +54,9 @@ def generate(
         batch = (
             _Seq2SeqBatch(model, some)
             if model.kind == "seq2seq"
-            else CausalBatch(model, some, prefixes=shared_prefixes(some) if shares else ())
+            else CausalBatch(
+                model, some, prefixes=shared_prefixes(list(map(list, some))) if shares else ()
+            )
         )
         found |= zip(some, _greedy(model, batch, max_tokens, until), strict=True)
     return [found[tuple(ids)] for ids in rows]
