@@ -129,7 +129,7 @@ class CausalBatch:
         return self.model.logits(self.rows, [[len(row) - 1] for row in self.rows])
 
 
-def shared_prefixes(rows: Sequence[Sequence[int]]) -> list[list[int]]:
+def shared_prefixes(rows: Sequence[list[int]]) -> list[list[int]]:
     """Return, for each row, the beginning that is computed once for all rows that share it.
 
     Rows are divided into groups where neighbours share fewer tokens than a threshold; a group's
@@ -144,7 +144,6 @@ def shared_prefixes(rows: Sequence[Sequence[int]]) -> list[list[int]]:
         The beginnings; all are empty if no threshold saves tokens with all beginnings at least
         `SHORTEST_PREFIX` tokens long.
     """
-    rows = [list(row) for row in rows]
     alike = [len(_common_beginning(pair)) for pair in pairwise(rows)]
     best, fewest = [list[int]()] * len(rows), len(rows) * max(map(len, rows))
     for least in sorted({0, *alike}):

@@ -61,7 +61,9 @@ def generate(
         batch = (
             _Seq2SeqBatch(model, some)
             if model.kind == "seq2seq"
-            else CausalBatch(model, some, prefixes=shared_prefixes(some) if shares else ())
+            else CausalBatch(
+                model, some, prefixes=shared_prefixes(list(map(list, some))) if shares else ()
+            )
         )
         readers = [_Reader(model.tokenizer, special, ids, is_chat=ids in chats) for ids in some]
         found |= zip(some, _greedy(model, batch, readers, max_tokens, until), strict=True)
