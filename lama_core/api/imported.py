@@ -11,6 +11,7 @@ from lama_core.runs.importers.importing import ImportRunRequest as ImportRunRequ
 from lama_core.runs.importers.importing import OpenedResults, open_results, report, save_opened
 from lama_core.runs.importers.importing import content_of as content_of
 from lama_core.runs.importers.importing import preview_results as preview_results
+from lama_core.runs.importers.importing import said_precision as said_precision
 from lama_core.tables import frame_of
 
 

@@ -6,7 +6,7 @@ from cyclopts import Parameter
 
 from lama_core.api import generation
 from lama_core.api import runs as api
-from lama_core.api.imported import ImportedRuns
+from lama_core.api.imported import ImportedRuns, said_precision
 from lama_core.api.imported import import_run as api_import_run
 from lama_core.api.runs import (
     ROLES,
@@ -21,7 +21,6 @@ from lama_core.cli.results import print_runs, runs_json
 from lama_core.errors import UserError
 from lama_core.files import folder_bytes
 from lama_core.rounding import counted, fixed
-from lama_core.runs.importers.importing import said_precision
 
 Name = Annotated[str, Parameter(help="Full name of the run, as `runs list` prints it.")]
 

@@ -97,9 +97,13 @@ def test_what_is_looked_at_can_be_had_as_a_command_and_in_python() -> None:
         and "--lens tokens --answer Rome" in one
         for one in code
     )  # fmt: skip
-    call = f"lama.inspect('{TEXT}', models=['{MODEL}'], lens='tokens', answer='Rome', gold='Oslo')"
-    assert any(call in one for one in code)
-    assert any(f"lama.fill('{TEXT}', models=['{MODEL}'], gold='Oslo')" in one for one in code)
+    call = (
+        f"lama.inspect('{TEXT}', models=['{MODEL}'], candidates='own', lens='tokens', "
+        "answer='Rome', gold='Oslo'"
+    )
+    assert any(call in one for one in code), code
+    fill = f"lama.fill('{TEXT}', models=['{MODEL}'], candidates='own', gold='Oslo')"
+    assert any(fill in one for one in code)
 
 
 def test_a_trace_starts_with_a_click_and_restores_the_answer() -> None:
