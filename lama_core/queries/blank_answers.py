@@ -316,8 +316,10 @@ def marked_answer(word: str, begins: str | None, right: bool | None, outside: st
 def gold_columns(gold: Gold | None) -> dict[str, Any]:
     """Return the gold answer as columns of a table."""
     names = ("gold", "gold_rank", "gold_log_prob", "gold_proposed")
-    values = (gold.word, gold.rank, gold.log_prob, gold.proposed) if gold else (None,) * 4
-    return dict(zip(names, values, strict=True))
+    if gold is None:
+        return dict.fromkeys(names)
+    is_ranked = gold.in_candidates and gold.proposed
+    return dict(zip(names, (gold.word, gold.rank, gold.log_prob, is_ranked), strict=True))
 
 
 def blank_json(blank: BlankAnswer) -> dict[str, Any]:

@@ -166,7 +166,8 @@ CONTINUES = "→: how the model continues the word."
 
 
 def _gold_line(gold: Gold, blank: BlankAnswer, listed: str) -> str:
-    value = ("log-prob. " if gold.log_prob is not None else "") + gold.shown_log_prob()
+    log = f"{LOG_OF[called(blank.over)]} "
+    value = log * (gold.log_prob is not None) + gold.shown_log_prob()
     notes = []
     if len(gold.pieces) > 1:
         tokens = " + ".join(gold.pieces)
