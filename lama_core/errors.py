@@ -35,7 +35,7 @@ class WindowError(UserError):
 
 
 class NoStartTokenError(UserError):
-    """A text begins with the scored word, and the model has no token to put before it."""
+    """A text begins with the scored word, and the model has no start token."""
 
     def __init__(self, model: str) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""What each row of a run knows about its gold answer's rank, and so which metrics are defined.
+"""The rank of the gold answer that each row of a run knows, and so which metrics are defined.
 
     a rank                      every metric is defined
     a list of n predictions     the rank is from 1 to n, or larger: P@k is defined for k <= n

@@ -56,7 +56,7 @@ class Training:
         log_probs: Natural log-probabilities of the gold answers, float64 [fact, step].
         n_dropped: Facts that count at some steps only.
         k: The k of P@k.
-        ranked: Whether the ranks of all right answers are known; else there is no mean rank.
+        ranked: Whether the ranks of all right answers are known; else mean ranks aren't defined.
     """
 
     steps: tuple[int, ...]

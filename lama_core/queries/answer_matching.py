@@ -1,6 +1,6 @@
 """Matching of a generated text with the right answers and their aliases.
 
-    right         whole words of the text are an answer; an answer that stands in the question
+    right         whole words of the text are an answer; an answer that is part of the question
                   counts only if it is the whole text
     exact match   text and answer are equal (SQuAD, Rajpurkar et al. 2016)
     contains      an answer is part of the text (PopQA, Mallen et al. 2023)
@@ -70,7 +70,7 @@ def match(text: str, answers: Sequence[str], question: str = "") -> Match:
 def is_right(text: str, answer: str, question: str = "") -> bool:
     """Return whether the text gives the answer in whole words.
 
-    An answer that stands in the question counts only if it is the whole text.
+    An answer that is part of the question counts only if it is the whole text.
     """
     if contains_answer(question, answer):
         return is_exact(text, answer)

@@ -68,7 +68,7 @@ class BatchRow:
     word: Annotated[str | None, Column("The first answer, or a chat server's text.")]
     begins: Annotated[str | None, Column("The longer word that it begins, if any.")]
     log_prob: Annotated[float | None, Column("Its natural log-probability.", format=decimals(2))]
-    prob: Annotated[float | None, Column("Its probability.")]
+    prob: Annotated[float | None, Column("Its probability, or its share of `prob_of`.")]
     gold: Annotated[str | None, Column("The gold answer.")]
     gold_rank: Annotated[int | None, Column("The gold answer's rank.")]
     right: Annotated[bool | None, Column("Whether the gold answer is first, or in the text.")]

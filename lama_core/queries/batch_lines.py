@@ -406,8 +406,9 @@ def fill_lines(
     """Return one model's first answer to each line, the same as `query_model` returns.
 
     Sentences for which a causal model rescores words are queried one at a time. If the time limit
-    is reached before one of them (except the first), its line and all later lines are dropped. A
-    line that doesn't fit the model, or that a server refuses, has the reason in place of an answer.
+    is reached before or during one of them (except the first), its line and all later lines are
+    dropped. A line that doesn't fit the model, or that a server refuses, has the reason in place of
+    an answer.
 
     Args:
         model: The model.

@@ -471,15 +471,15 @@ def query_model(
         n_rescored: Number of words that a causal model rescores with context `both`, in addition
             to the gold answer.
         columns: The candidates' columns, if the caller has them.
-        limits: Limits on the cost; an answer that a limit shortens has a note.
+        limits: Limits on the cost.
         on_first: Called for each blank for which a causal model rescores more words than fit in
             the first pass, with the answers so far: the last blank's answer ranks the
-            `FIRST_RESCORED` likeliest words only, without the gold answer's rank. An exception
+            first `FIRST_RESCORED` proposed words only, without the gold answer's rank. An exception
             from it ends the query.
 
     Raises:
         UserError: If the text doesn't fit the model, top_k is out of range, or the time is over
-            before the last blank.
+            before the last blank, or before all proposed words are scored.
     """
     if not 1 <= top_k <= MAX_TOP_K:
         raise UserError(f"top-k is {top_k}: choose a number from 1 to {MAX_TOP_K}.")

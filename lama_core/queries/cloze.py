@@ -62,7 +62,7 @@ class ClozeRow:
     rank: Annotated[int | None, Column("Rank among the candidates; None if it isn't one.")]
     word: Annotated[str, Column("The word.")]
     begins: Annotated[str | None, Column("The longer word that it starts, if any.")]
-    prob: Annotated[float, Column("Its probability.")]
+    prob: Annotated[float, Column("Its probability, or its share of `prob_of`.")]
     prob_of: Annotated[str, Column("The words over which probabilities sum to one.")]
     log_prob: Annotated[float, Column("Its natural log-probability.")]
     gold: Annotated[str | None, Column("The gold answer.")]

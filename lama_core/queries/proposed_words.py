@@ -20,7 +20,7 @@ N_PROPOSED = 100
 def proposed_columns(query: Query, columns: Columns) -> tuple[int, ...]:
     """Return the columns of the masked model's best words at a query's blank, with each spelling.
 
-    None if the text is longer than the model's window.
+    Empty if the text is longer than the model's window.
     """
     model = load_model(DEFAULT_MODEL)
     try:

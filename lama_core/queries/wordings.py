@@ -43,7 +43,7 @@ MAX_WORDINGS = 60
 MAX_SUBJECT = 200
 
 BLIND = "doesn't see the subject"
-PICKED_BLIND = "chooses the words to rescore without seeing the subject"
+PICKED_BLIND = "ranks proposed words, some of them proposed without the subject"
 
 WordingKind = Literal["manual", "paraphrase", "mined", "paraphrase of a mined one", "negated"]
 MINED: tuple[WordingKind, ...] = ("mined", "paraphrase of a mined one")

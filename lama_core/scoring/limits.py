@@ -1,8 +1,9 @@
 """Limits on the cost of a query, so that one user's query doesn't block the others.
 
-A query that reaches the limit of seconds or of rescored words returns partial results, which are
-labelled; one with too many tokens or sentences is refused. The command line sets no limits; the
-pages use `load_page_limits`.
+A query that reaches the limit of seconds returns partial results, which are labelled; if a causal
+model hasn't rescored all proposed words by then, the query ends with a message. A query with too
+many tokens or sentences is refused. The command line sets no limits; the pages use
+`load_page_limits`.
 """
 
 import math

@@ -55,8 +55,7 @@ Context = Annotated[
 Rescored = Annotated[
     int,
     option(
-        "With context both: how many of its best words by the left context a causal model rescores "
-        "with the whole sentence.",
+        "With context both: how many proposed words a causal model scores in the whole sentence.",
         name="--rescored",
         ge=2,
     ),

@@ -28,7 +28,8 @@ class NamedRuns(Request):
         Sequence[str],
         argument(
             "Names of runs (or their beginnings), or folders of runs. Default: all, but of runs of "
-            "the same model, data and prompts only those with the most facts.",
+            "the same model, data and prompts only those with the most facts, and none with less "
+            "than half of the facts of the largest.",
             selects=True,
         ),
     ] = ()

@@ -94,7 +94,7 @@ def _marked(digits: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Splitting:
-    """What a name in `tokenizer.ggml.pre` means.
+    """The rule of a name in `tokenizer.ggml.pre`.
 
     expressions: Applied one after the other; the text between matches is a part, too.
     whole: Whether a part that is a token isn't merged. bos: Whether a text begins with the BOS

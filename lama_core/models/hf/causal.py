@@ -104,7 +104,7 @@ class CausalModel(InspectableModel):
         """Return the tokens before a text: the tokenizer's own, or else the rule's start token.
 
         All kinds of queries and runs follow this rule. The token is BOS; for a text that begins
-        with the scored word it is EOS if there is no BOS.
+        with the scored word it is EOS if the model lacks a BOS.
         Departure: Start token of a statement
 
         begins: whether the text begins with the scored word.

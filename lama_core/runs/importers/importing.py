@@ -125,7 +125,7 @@ class OpenedResults:
 
     @property
     def known_to(self) -> int | None:
-        """The largest k for which P@k is known for every row; None if there is no largest."""
+        """The largest k for which P@k is known for every row; None if it is for all k."""
         rows = self.finished.rows
         if KNOWN_TO not in rows.column_names:
             return None

@@ -74,7 +74,7 @@ def _draw_saved(names: tuple[str, ...]) -> None:
 
 
 def _said(name: str) -> str:
-    """What was saved: the model, the data, the number of rows and P@1."""
+    """The saved run: its model, data, number of rows and P@1."""
     info = load_run(name).info
     text = f"{info.title or title_of(info.model)} on {info.dataset}, {counted(info.n, 'row')}"
     over_facts, over_relations = cache.precision_of(info)

@@ -264,7 +264,7 @@ def _draw_request(name: str, request: Request, model: str) -> None:
 
 
 def _measured(info: RunInfo) -> str:
-    """What a run measured: facts, relations and, if it scores facts, P@1, as Markdown."""
+    """A run's facts, relations and, if it scores facts, P@1, as Markdown."""
     names = [relation_label(one.name, one.label) for one in info.relations]
     n_relations = len(info.scored_relations)
     of = ", ".join(names) if len(names) <= MOST_NAMED else counted(n_relations, "relation")

@@ -49,7 +49,7 @@ class PollQuestion:
     back: Any = None
 
     def key(self, answer: str) -> str:
-        """What equal answers share: that of an option as written, else of one equal as an answer.
+        """The key of equal answers: that of an option as written, else of one equal as an answer.
 
         Without options, typed answers are compared as answers.
         """

@@ -44,12 +44,12 @@ SUGGESTED = "suggested subject"
 MAX_CHIPS = 6
 PROB_HELP = (
     "Probability of the first answer, over the model's whole vocabulary; over the candidates if "
-    "chosen under Options; over the rescored words for a causal model that sees both sides."
+    "chosen under Options. Of a causal model that sees both sides: share of the rescored words."
 )
-SHORT_NOTES = {PICKED_BLIND: "sees the subject later"}  # that fit into a column
+SHORT_NOTES = {PICKED_BLIND: "ranks proposed words"}  # that fit into a column
 SEES_LATER = (
-    "The subject is after the blank. If the model sees both sides, it first chooses words without "
-    "seeing the subject, and then rescores them with the whole sentence."
+    "The subject is after the blank. If the model sees both sides, it ranks proposed words, some "
+    "of them proposed without the subject, by the log-probability of the whole sentence."
 )
 
 

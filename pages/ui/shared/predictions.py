@@ -84,7 +84,7 @@ def title_of_kind(kind: Kind | None) -> str:
 
 
 def name_of_values(settings: Mapping[str, str]) -> Literal["probability", "share"]:
-    """What the numbers next to answers are called; settings: those of the kind of query."""
+    """The name of the numbers next to answers; settings: those of the kind of query."""
     is_whole = settings.get(OVER_SETTING) == OVER_AS_TEXT["vocabulary"]
     return "probability" if is_whole else "share"
 
