@@ -58,6 +58,9 @@ TIE = 1e-3
 LONG_WORD = "physicistry"  # of several pieces
 N_RESCORED = 4
 TOLERANCE = 1e-4
+# Of a value after several cached steps, each of which adds its last digits to the state: a hybrid
+# of Mamba layers and attention is off by 1.6e-4.
+IN_STEPS = 5e-4
 # Of a value itself: the last digits of fp32 logits differ between CPUs. -53.7426 is off by 1.1e-4
 # on an EPYC with bf16, whose libraries add in another order.
 RELATIVE = 1e-5
@@ -211,15 +214,18 @@ def check_greedy(plain: Plain, prompt: str, tokens: Sequence[str], log_probs: An
         row = plain.after(ids, said)
         (first, second), (best, _) = (part.tolist() for part in row.topk(2))
         if first - second < TIE:
-            tokens, log_probs = tokens[: len(said)], log_probs[: len(said)]
+            tokens, log_probs = tokens[: len(shown)], log_probs[: len(shown)]
             break
         said.append(best)
-        shown.append(plain.tokenizer.decode([best]))
+        text = plain.tokenizer.decode([best])
+        if text and not plain.tokenizer.decode([best], skip_special_tokens=True):
+            continue  # a special token isn't part of a text
+        shown.append(text)
         values.append(first)
     starts = [at for at in range(len(shown) + 1) if shown[at : at + len(tokens)] == [*tokens]]
     assert starts, f"{prompt}: {tokens} is not in {shown}"
     at = starts[0]  # behind what isn't part of the answer
-    close(log_probs, values[at : at + len(tokens)], f"generated after {prompt!r}")
+    close(log_probs, values[at : at + len(tokens)], f"generated after {prompt!r}", IN_STEPS)
 
 
 def check_completed(model: Any, plain: Plain, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,8 +275,8 @@ def check_every_kind(model: Any, plain: Plain, folder: Path) -> None:
         close(row.log_prob, log_probs[token], "a fact of a run")
 
 
-def close(found: Any, expected: Any, what: str) -> None:
-    np.testing.assert_allclose(found, expected, rtol=RELATIVE, atol=TOLERANCE, err_msg=what)
+def close(found: Any, expected: Any, what: str, tolerance: float = TOLERANCE) -> None:
+    np.testing.assert_allclose(found, expected, rtol=RELATIVE, atol=tolerance, err_msg=what)
 
 
 def check_window(model: Any, plain: Plain) -> None:

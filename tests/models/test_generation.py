@@ -64,11 +64,18 @@ def alone(model: Any, prompt: str | Chat, folder: Path) -> tuple[str | None, lis
     kept = next((at for at, token in enumerate(tokens.tolist()) if token in ends), len(tokens))
     best = [row[0].float().topk(2).values.tolist() for row in found.logits]
     tie = next((at for at, (first, second) in enumerate(best) if first - second < TIE), None)
-    special = set(model.tokenizer.all_special_ids)
+    decode = model.tokenizer.decode
+    sentinels = set(model.vocabulary.sentinels) if model.kind == "seq2seq" else set()
+    special = {
+        token
+        for token in tokens.tolist()
+        if decode([token]) and not decode([token], skip_special_tokens=True)
+    } | sentinels
     plain = [at for at, token in enumerate(tokens.tolist()) if token not in special]
     if tie is not None and tie <= kept:
         return None, [log_probs[at] for at in plain if at < tie]
-    text = model.tokenizer.decode(tokens[:kept], skip_special_tokens=True)
+    shown = [token for token in tokens[:kept].tolist() if token not in sentinels]
+    text = decode(shown, skip_special_tokens=True)
     return text.partition("\n")[0], [log_probs[at] for at in plain]
 
 

@@ -55,7 +55,7 @@ def generate(
     }
     if not shares:
         different.sort(key=len, reverse=True)
-    special = _special_ids(model.tokenizer)
+    special = _special_ids(model.tokenizer) | frozenset(model.vocabulary.sentinels)
     found: dict[tuple[int, ...], GeneratedText] = {}
     for some in batches_to_continue(model, different, max_tokens):
         batch = (
