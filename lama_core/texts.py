@@ -50,7 +50,7 @@ _UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI", "LAO", "KHMER", "M
 _NUMERALS = frozenset("0123456789〇零一二三四五六七八九十百千万萬亿億")  # a number: 十三, 5百
 ARTICLES = ("a", "an", "the")
 _THOUSANDS = re.compile(
-    r"(?<!\w)(?<!\w-)(?<!\d[.,:/^'])\d{1,3}([, '])\d{3}(?:\1\d{3})*(?!\d)", re.ASCII
+    r"(?<!\w)(?<![^\W\d]-)(?<!\d[.,:/^'])\d{1,3}([, '])\d{3}(?:\1\d{3})*(?!\d)", re.ASCII
 )
 # A part of a text that no space or punctuation divides, in shapes (`_Shapes`): a number or word
 # with the signs that belong to it. A hyphen after a letter or digit isn't a minus: 1914-1918.
@@ -61,6 +61,7 @@ _PART = re.compile(
 )
 # Between two parts without a space: AT·T, and 1914~1918, which is not 19141918.
 _SOFT, _NUMBERS = "·", "~"
+_UNDIVIDED = str.maketrans("", "", f" {_SOFT}{_NUMBERS}")
 
 
 class _Letters(dict[int, str]):
@@ -124,7 +125,7 @@ def answer_key(text: str) -> str:
     Punctuation is removed as for SQuAD (Rajpurkar et al. 2016), but not between digits; so are
     articles, unless one is the last word: "vitamin A". A text without letters and digits is a word.
     """
-    return " ".join(_words(text)).replace(_SOFT, "") or word_key(text)
+    return " ".join(_words(text)).replace(_SOFT, "").replace(_NUMBERS, " ") or word_key(text)
 
 
 def contains_answer(text: str, answer: str) -> bool:
@@ -138,7 +139,7 @@ def contains_answer(text: str, answer: str) -> bool:
     if not words:
         return word_key(answer) != "" and word_key(answer) in word_key(text)
     divided = _divided(text)
-    if words[0].replace(_SOFT, "") not in divided.replace(_SOFT, "").replace(" ", ""):
+    if words[0].translate(_UNDIVIDED) not in divided.translate(_UNDIVIDED):
         return False  # compiling an expression takes longer
     return any(
         not _in_one_word(divided[found.start() - 1 : found.start()], found[1][0])
@@ -177,7 +178,8 @@ def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
     for word in words:
         letters = f"{_SOFT}?".join(map(re.escape, word))
         letters = letters.replace(f"{_SOFT}?{_SOFT}{_SOFT}?", f"[ {_SOFT}]?")
-        found.append(letters.replace(f"{_SOFT}?{_NUMBERS}{_SOFT}?", f"[ {_NUMBERS}]"))
+        numbers = f"{_SOFT}?{re.escape(_NUMBERS)}{_SOFT}?"
+        found.append(letters.replace(numbers, f"[ {_NUMBERS}]"))
     between = f"[ {_SOFT}{_NUMBERS}](?:(?:{'|'.join(ARTICLES)}) )*"
     return re.compile(f"(?=({between.join(found)}))")
 

@@ -186,9 +186,11 @@ class OpenColumns(Columns):
     Attributes:
         words: The words that were looked up so far, a list.
         excluded: Words, in lower case, that get no column.
+        keep: Returns whether a word gets a column; None for all.
     """
 
     excluded: frozenset[str] = frozenset()
+    keep: Callable[[str], bool] | None = None
 
     @property
     def is_full(self) -> bool:
@@ -200,7 +202,7 @@ class OpenColumns(Columns):
         return [self._found(word) for word in words]
 
     def _found(self, word: str) -> int | str:
-        if word.lower() in self.excluded:
+        if word.lower() in self.excluded or (self.keep is not None and not self.keep(word)):
             return NOT_A_CANDIDATE
         with _GROWING:
             if word not in self.index and isinstance(self.words, list):
@@ -317,7 +319,7 @@ class Candidates:
     def _find_columns(self, vocabulary: Vocabulary, places: Sequence[Place]) -> Columns:
         spelling = Spelling(vocabulary, folded=self.fold_case)
         if self.words is None and isinstance(vocabulary, OpenVocabulary):
-            return OpenColumns([], spelling)
+            return OpenColumns([], spelling, keep=self.keep)
         listed = self.words
         if self.keep is not None:
             listed = tuple(sorted(filter(self.keep, vocabulary.single_words())))

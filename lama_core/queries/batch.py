@@ -70,7 +70,9 @@ class BatchRow:
     log_prob: Annotated[float | None, Column("Its natural log-probability.", format=decimals(2))]
     prob: Annotated[float | None, Column("Its probability, or its share of `prob_of`.")]
     gold: Annotated[str | None, Column("The gold answer.")]
-    gold_rank: Annotated[int | None, Column("The gold answer's rank.")]
+    gold_rank: Annotated[
+        int | None, Column("The gold answer's rank; None if it wasn't proposed for the blank.")
+    ]
     right: Annotated[bool | None, Column("Whether the gold answer is first, or in the text.")]
     fault: Annotated[str, Column("Why there is no answer; empty if there is one.")]
     prob_of: Annotated[
@@ -156,7 +158,7 @@ class ManyKind(QueryKind[ManyRequest, tuple[BatchLine, ...], BatchModelAnswers])
                     log_prob=answer.log_prob,
                     prob=answer.prob,
                     gold=line.gold,
-                    gold_rank=gold.rank if gold else None,
+                    gold_rank=gold.rank if gold and gold.proposed else None,
                     right=answer.is_right,
                     fault=answer.fault,
                     prob_of=blank.shown_over() if blank else None,

@@ -156,12 +156,14 @@ class LineAnswer:
         if self.generated is not None:
             return self.contains_gold
         gold = self.blank.gold if self.blank else None
-        return gold.rank == 1 if gold and gold.in_candidates else None
+        return gold.rank == 1 and gold.proposed if gold and gold.in_candidates else None
 
     @property
     def is_right(self) -> bool | None:
-        """As `is_counted_right`; None if a token that isn't a candidate beats the gold answer."""
-        return None if self.is_counted_right and self.outside else self.is_counted_right
+        """As `is_counted_right`, but None where `BlankAnswer.is_right` is unknown."""
+        if self.blank is None or self.is_counted_right is None:
+            return self.is_counted_right
+        return self.blank.is_right
 
     @property
     def outside(self) -> str:

@@ -374,7 +374,8 @@ def describe_gold(answer: ModelAnswer) -> str:
     if blank.likeliest_outside:
         texts.append(blank.describe_outside())
     if blank.gold:
-        texts.append(f"Right answer {blank.gold.word}: rank {blank.gold.rank:,}")
+        where = blank.gold.describe_apart(blank.n_over) or f"rank {blank.gold.rank:,}"
+        texts.append(f"Right answer {blank.gold.word}: {where}")
     return "; ".join(texts) + first
 
 
@@ -536,7 +537,8 @@ class _BlankScorer:
         try_full_stop = to_end and self.context != "left" and not last.endswith(ENDS)
         batch = [encoded]
         if try_full_stop:  # in the same batch, because the model reuses the shared left context
-            batch.append(self.encode(replace(query, parts=(*query.parts[:-1], f"{last}.")), golds))
+            stopped = replace(query, parts=(*query.parts[:-1], f"{last}."))
+            batch.append(self.encode(stopped, golds, encoded.proposed))
         all_scores = self._scores(query, batch, on_first)
         answers = []
         for blank, gold in enumerate(golds):
@@ -567,14 +569,24 @@ class _BlankScorer:
 
         return self.model.rescored_log_probs(batch, self.columns, report)
 
-    def encode(self, query: Query, golds: Sequence[str | None]) -> Encoded:
-        """Return the query as tokens, with the column of the gold answer and proposed words."""
+    def encode(
+        self,
+        query: Query,
+        golds: Sequence[str | None],
+        proposed: tuple[int, ...] | None = None,
+    ) -> Encoded:
+        """Return the query as tokens, with the column of the gold answer and proposed words.
+
+        proposed: The columns of the proposed words, if they are known.
+        """
         encoded = self.model.encode(query, self.context)
         self.limits.check_tokens(len(encoded.token_ids) + encoded.n_suffix, self.model.name)
         n_rescored = int(min(self.n_rescored, self.limits.rescored))
         encoded = replace(encoded, n_rescored=n_rescored, until=self.until)
         if encoded.suffix:
-            encoded = replace(encoded, proposed=proposed_columns(query, self.columns))
+            if proposed is None:
+                proposed = proposed_columns(query, self.columns)
+            encoded = replace(encoded, proposed=proposed)
         if KINDS[self.model.kind].fills_together or golds[0] is None:
             return encoded
         column = self.columns.find(golds[0], places_of(query)[0])
@@ -837,10 +849,9 @@ def query_in_batches(
     places = (place for query in queries for place in places_of(query))
     columns = columns or candidates.columns(model.vocabulary, places)
     contexts = [choose_context(model, query, context) for query in queries]
-    until = limits.until()
     scorers = {
         used: _BlankScorer(
-            model, candidates, columns, used, top_k, renormalise, n_rescored, limits, until
+            model, candidates, columns, used, top_k, renormalise, n_rescored, limits, math.inf
         )
         for used in contexts
     }
@@ -850,6 +861,9 @@ def query_in_batches(
         scorers[used].encode(query, (word,))
         for query, used, word in zip(queries, contexts, golds, strict=True)
     ]
+    # Each text whose words are rescored has the time of a query.
+    until = limits.until(share=max(1, sum(bool(one.suffix) for one in encoded)))
+    encoded = [replace(one, until=until) for one in encoded]
     found: dict[int, BlankAnswer] = {}
     for batch in plan_batches(encoded):
         scores = model.blank_log_probs([encoded[number] for number in batch], columns)

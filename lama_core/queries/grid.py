@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Annotated, Any
 
-from lama_core.errors import UserError
-from lama_core.models.protocols import BlankFiller
+from lama_core.errors import TimeOverError, UserError
+from lama_core.models.protocols import BlankFiller, WordRescorer
 from lama_core.progress import Progress
 from lama_core.queries.analogy import WordEmbedder
 from lama_core.queries.blank_answers import ModelAnswer, candidates_json, query_in_batches
@@ -27,6 +27,7 @@ from lama_core.queries.kind import Answer, Asked, Calls, QueryFunction, QueryKin
 from lama_core.requests import argument, option
 from lama_core.rounding import counted
 from lama_core.scoring import shared_fields
+from lama_core.scoring.batches import choose_context
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.limits import Limits
 from lama_core.scoring.model_info import AboutModel, model_fields
@@ -193,16 +194,25 @@ class GridKind(QueryKind[GridRequest, tuple[Query, ...], ModelGrid]):
         answers: list[ModelAnswer] = []
         while len(answers) < len(queries) and (not answers or time.monotonic() < until):
             calls.on_progress(Progress(model.name, len(answers), len(queries), "sentences"))
-            answers += query_in_batches(
-                model,
-                queries[len(answers) : len(answers) + BATCH_SIZE],
-                asked.candidates,
-                top_k=N_KNOWN,
-                context=request.context,
-                renormalise=request.renormalise,
-                n_rescored=request.n_rescored,
-                limits=calls.limits,
-            )
+            some = queries[len(answers) : len(answers) + BATCH_SIZE]
+            context = choose_context(model, some[0], request.context)
+            if isinstance(model, WordRescorer) and context == "both":
+                some = some[:1]
+            try:
+                answers += query_in_batches(
+                    model,
+                    some,
+                    asked.candidates,
+                    top_k=N_KNOWN,
+                    context=request.context,
+                    renormalise=request.renormalise,
+                    n_rescored=request.n_rescored,
+                    limits=calls.limits,
+                )
+            except TimeOverError:
+                if not answers:
+                    raise
+                break
         notes = []
         if n_left := len(queries) - len(answers):
             notes.append(f"Time limit reached: the last {n_left} sentences were not scored.")

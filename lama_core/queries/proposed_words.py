@@ -6,7 +6,7 @@ so that a model's answers don't depend on the models that it is compared with.
 
 import numpy as np
 
-from lama_core.candidates.columns import Columns
+from lama_core.candidates.columns import Columns, OpenColumns
 from lama_core.candidates.lists import WORDS, named_candidates
 from lama_core.candidates.spelling import places_of
 from lama_core.errors import WindowError
@@ -20,8 +20,10 @@ N_PROPOSED = 100
 def proposed_columns(query: Query, columns: Columns) -> tuple[int, ...]:
     """Return the columns of the masked model's best words at a query's blank, with each spelling.
 
-    Empty if the text is longer than the model's window.
+    Empty if the text is longer than the model's window, or the candidates are what a server lists.
     """
+    if isinstance(columns, OpenColumns):
+        return ()
     model = load_model(DEFAULT_MODEL)
     try:
         encoded = model.encode(query, "both")

@@ -128,7 +128,7 @@ def test_the_time_of_a_question_ends_before_a_sentence_that_is_rescored(
     # The time of the batch is over at once, but not that of each sentence; then the reverse.
     for times in ([0.0] + [math.inf] * 9, [math.inf, math.inf, 0.0] + [math.inf] * 9):
         deadlines = iter(times)
-        monkeypatch.setattr(Limits, "until", lambda *_, ends=deadlines: next(ends))
+        monkeypatch.setattr(Limits, "until", lambda *_, ends=deadlines, **__: next(ends))
         cut = fill_lines(model, lines, candidates)
         assert [bool(one.word) for one in cut.answers] == [False, True, True, True]
         assert cut.answers[3].word == whole.answers[3].word
@@ -209,3 +209,14 @@ def test_what_cant_be_read_is_refused_in_a_sentence(data: bytes, name: str, said
     with pytest.raises(UserError) as refused:
         read_file(data, name)
     assert str(refused.value).startswith(said)
+
+
+def test_a_right_answer_that_is_not_proposed_is_never_counted_as_first(tiny_model: Models) -> None:
+    model = tiny_model("smollm2")
+    candidates = common_vocabulary([model.vocabulary])
+    text = "Ann was born in ___ and lives in London."
+    for word in candidates.columns(model.vocabulary).words[:40]:
+        (found,) = fill_lines(model, [BatchLine(1, text, word)], candidates, n_rescored=2).answers
+        assert found.blank is not None and found.blank.gold is not None
+        if not found.blank.gold.proposed:
+            assert found.is_counted_right is False and not found.is_right

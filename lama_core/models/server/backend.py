@@ -203,6 +203,7 @@ class ServerModel(ServedModel):
         """
         query = blank.query
         turned = _Blank(query, blank.left, self._next_tokens(_unpack(query.turned)), columns)
+        blank.add_spellings(turned)
         others = {
             column: turned.values[column] for column in query.proposed if column in turned.values
         }
@@ -376,6 +377,10 @@ class _Blank:
         if self.query.gold is not None and not self.is_short and not self.query.suffix:
             columns.append(self.query.gold)
         return [column for column in columns if column not in self.values]
+
+    def add_spellings(self, other: "_Blank") -> None:
+        """Use another list's spelling of each candidate that isn't in this blank's list."""
+        self._best = other._best | self._best
 
     def forms(self, column: int) -> tuple[str, ...]:
         """Return a candidate's spellings: three in a case-folded list, else one."""

@@ -291,4 +291,5 @@ def open_cloze(choice: PromptsChoice, template: str, fact: int) -> None:
     """Open the page Ask on one test fact with one prompt."""
     text = fill(template, choice.study.test[fact].subject).text("___")
     gold = choice.study.objects[fact]
-    links.go(screens.ASK, {"text": text, "gold": gold, "models": [choice.info.model]})
+    asked = {"text": text, "gold": gold, "models": [choice.info.model]}
+    links.go(screens.ASK, asked | {"candidates": "common"})  # as in the study

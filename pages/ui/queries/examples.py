@@ -256,9 +256,10 @@ def _ranked_list(answer: ModelAnswer) -> RankedList:
     gold = blank.gold
     right, rank = None, ""
     if gold is not None:
-        if gold.in_candidates and gold.rank <= len(blank.predictions):
+        if gold.in_candidates and gold.proposed and gold.rank <= len(blank.predictions):
             right = gold.rank - 1
         note = "" if gold.in_candidates else ", not among the candidates"
+        note += ", not proposed" * (not gold.proposed)
         value = gold.shown_log_prob()
         if gold.log_prob is not None:
             value = f"log-prob. {fixed(gold.log_prob, 1)}"  # as in the list

@@ -256,7 +256,7 @@ def _notes(question: RelationQuestion, model: RelationModelAnswers, word: str, n
     n_right = rights.count(True)
     # The conclusion says it already if its answer, with ✓, is the only right one.
     is_right = any(
-        right and answer.likeliest.lower() == word.lower()
+        right and word_key(answer.likeliest) == word_key(word)
         for right, (_, answer) in zip(rights, answers, strict=True)
     )
     notes = []

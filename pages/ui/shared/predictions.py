@@ -97,12 +97,14 @@ def draw_answers(blank: BlankAnswer, colour: str, listed: str = "") -> None:
     listed: The name of the candidate list.
     """
     gold = word_key(blank.gold.word) if blank.gold else None
+    is_ranked = blank.gold and blank.gold.in_candidates and blank.gold.proposed
+    ranked_gold = blank.gold.rank if blank.gold and is_ranked else None
     rescored = blank.over == "rescored"
     look = "border:1.5px solid " if rescored else "background:"
     value = f"share of {blank.n_over:,}" if rescored else called(blank.over)
     rows = []
     for item in blank.rows:
-        is_gold = word_key(item.token) == gold
+        is_gold = item.rank == ranked_gold if item.rank else word_key(item.token) == gold
         reason = f'<div class="lx-muted">not ranked: {escape(blank.why_not_ranked())}</div>'
         rows.append(
             f'<tr class="{"gold" if is_gold else ""}"><td class="rank">{item.rank or "–"}</td>'
