@@ -537,8 +537,8 @@ class _BlankScorer:
         try_full_stop = to_end and self.context != "left" and not last.endswith(ENDS)
         batch = [encoded]
         if try_full_stop:  # in the same batch, because the model reuses the shared left context
-            stopped = replace(query, parts=(*query.parts[:-1], f"{last}."))
-            batch.append(self.encode(stopped, golds, encoded.proposed))
+            with_stop = replace(query, parts=(*query.parts[:-1], f"{last}."))
+            batch.append(self.encode(with_stop, golds, encoded.proposed))
         all_scores = self._scores(query, batch, on_first)
         answers = []
         for blank, gold in enumerate(golds):
