@@ -18,7 +18,6 @@ from lama_core.candidates.lists import NotRanked, why_not_ranked
 from lama_core.candidates.spelling import Place, Spelling, places_of, token_text
 from lama_core.errors import UserError
 from lama_core.models.protocols import (
-    FIRST_RESCORED,
     KINDS,
     RESCORED,
     BlankFiller,
@@ -562,10 +561,9 @@ class _BlankScorer:
     ) -> Scores:
         if on_first is None or not isinstance(self.model, WordRescorer):
             return self.model.blank_log_probs(batch, self.columns)
-        first = replace(batch[0], n_rescored=FIRST_RESCORED)
 
         def report(scores: Scores) -> None:
-            on_first(self.answer(query, 0, first, _row(scores, 0), None))
+            on_first(self.answer(query, 0, batch[0], _row(scores, 0), None))
 
         return self.model.rescored_log_probs(batch, self.columns, report)
 

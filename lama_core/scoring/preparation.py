@@ -218,7 +218,8 @@ def _segment(
         row: words for row, *_ in found if len(words := knowledge.valid(questions[row].fact)) > 1
     }
     column_of = _find(columns, ((word, places[row]) for row in valid for word in valid[row]))
-    objects = _objects(columns, knowledge, questions, places) if context == "both" else {}
+    rescores = any(not isinstance(one, str) and one.suffix for one in encodings)
+    objects = _objects(columns, knowledge, questions, places) if rescores else {}
     for (row, query, gold), encoding in zip(found, encodings, strict=True):
         if isinstance(encoding, str):
             questions[row] = _excluded(questions[row], encoding)
