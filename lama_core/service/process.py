@@ -102,8 +102,11 @@ class ScoringProcess:
                 encoding="utf-8",
             )
             into, out = cast(Any, self._child.stdin), cast(Any, self._child.stdout)
-            into.write(f"{self._key.hex()}\n{self._folder.name}\n")
-            into.flush()
+            try:
+                into.write(f"{self._key.hex()}\n{self._folder.name}\n")
+                into.flush()
+            except BrokenPipeError:  # it ended before it had read its key
+                raise UserError(NOT_STARTED) from None
             address = out.readline().strip()
             self._idle = []
             if not address:

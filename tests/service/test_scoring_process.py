@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -193,6 +194,15 @@ def test_a_process_that_cannot_start_is_reported(
     package.write_text("raise ImportError")
     monkeypatch.setattr(process, "IMPORT_ROOT", tmp_path)
     with pytest.raises(UserError, match="can't start"):
+        ScoringProcess().launch()
+
+    def ended(*args: Any, **kwargs: Any) -> "subprocess.Popen[str]":
+        child = subprocess.Popen(*args, **kwargs)
+        child.wait()
+        return child
+
+    monkeypatch.setattr(process, "subprocess", SimpleNamespace(Popen=ended, PIPE=subprocess.PIPE))
+    with pytest.raises(UserError, match="can't start"):  # it ended before it was written to
         ScoringProcess().launch()
 
 
