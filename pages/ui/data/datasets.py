@@ -263,7 +263,7 @@ def _choose_file(form: int) -> ChosenFile | None:
             key=f"import path {form}",
             placeholder="/path/to/facts.csv, data.zip, or LAMA/data",
             help="LAMA, LPAQA, ParaRel, BEAR, BATS or Google's analogies as published, or a table "
-            "(CSV, TSV, JSON, Parquet, Arrow, Excel, ODS) with one row per fact. The app copies the "
+            "(CSV, TSV, JSON, Parquet, Arrow, Excel, ODS) with a row per fact. The app copies the "
             "file. Or the results of another tool: a table with ranks or predictions, or a folder.",
         ).strip()
     if path and upload is not None:
