@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_table_file import WRITERS
+from test_records import WRITERS
 
 from lama_core.datasets import formats, load_analogies, load_dataset
 from lama_core.datasets.dataset import AnalogyDataset, Dataset
