@@ -7,6 +7,7 @@ import tarfile
 import unicodedata
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -209,17 +210,27 @@ def test_what_is_matched_and_dropped_is_said_before_and_nothing_is_saved(
     path = write(tmp_path / "r.csv", lines)
     said: list[str] = []
     asked = ImportRunRequest(str(path), model="m", dry_run=True, on_note=said.append)
+    with pytest.raises(
+        UserError, match="3 of 6 rows are unusable.*between 16.7 and 66.7 %.*line 6"
+    ):
+        import_run.answer(asked)
+    asked = replace(asked, partial=True)
     (row,) = import_run.answer(asked).to_json()
+    assert row["bounds"] == (1 / 6, 4 / 6) and row["n_unusable"] == 3
     assert (row["n"], row["n_matched"], row["matched_with"]) == (3, 2, "starter")
     assert "2 of 3 rows are facts of starter; the others are kept with the run." in said
     assert sorted(one["n"] for one in row["dropped"]) == [1, 1, 2]
     assert "2 rows dropped: the rank isn't a finite number (r.csv line 7, 8)." in said
     assert "1 row dropped: the same fact again (row 3)." in said
     assert not runs_dir().exists()
-    run = imported(path, model="m")
+    run = imported(path, model="m", partial=True)
+    assert run.info.label.endswith("(not all rows)")
+    shown = show(lama.scores.view, lama.scores.request(runs=[run.info.id]))
+    assert "between 16.7 and 66.7 %" in shown.notes[0]
     assert run.facts["fact_id"].tolist()[2] == "P36:Nix|Nil"
     assert [one.info.kind for one in list_kept() if one.info and not one.bundled] == ["imported"]
-    assert imported(path, model="m").info.made == run.info.made  # the same run again
+    again = imported(path, model="m", partial=True)
+    assert again.info.made == run.info.made  # the same run
 
 
 def test_columns_can_be_named_and_are_guessed() -> None:
