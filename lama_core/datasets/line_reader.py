@@ -334,11 +334,13 @@ def parse_json(data: bytes) -> Any:
     """
     try:
         return orjson.loads(data)
-    except orjson.JSONDecodeError:
-        try:
-            return json.loads(data)
-        except json.JSONDecodeError as error:
+    except orjson.JSONDecodeError as error:
+        if b"NaN" not in data and b"Infinity" not in data:
             place = f"line {error.lineno}, " if error.lineno > 1 else ""
             raise ValueError(f"{error.msg}, {place}column {error.colno}") from error
-        except RecursionError as error:
-            raise ValueError("its lists or objects are nested too deep") from error
+    try:
+        found = json.loads(data)
+        json.dumps(found, ensure_ascii=False).encode()  # half a character isn't text
+    except RecursionError as error:
+        raise ValueError("its lists or objects are nested too deep") from error
+    return found

@@ -20,7 +20,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from lama_core.datasets.line_reader import Reading
-from lama_core.datasets.records import has_table_name, read_records
+from lama_core.datasets.records import FileForm, has_table_name, read_records
 from lama_core.errors import UserError, reason_of
 from lama_core.files import open_file, user_path
 from lama_core.paths import corpus_files
@@ -34,6 +34,7 @@ SIGNS = str.maketrans("[]<>", "()()")
 UNDERSCORES = re.compile(r"_{3,}")
 LINES = ".txt"
 TEXT = "text"  # column of a table
+FORM_OF_SUFFIX: dict[str, FileForm] = {".jsonl": "jsonl"}  # others are recognised by content
 CUT = 1  # version of the cutting rules; increase it when a change to them changes the passages
 
 
@@ -154,13 +155,16 @@ def _whole_lines(path: Path) -> Iterator[str]:
 
 def _read_table(path: Path) -> Iterator[str]:
     reading = Reading(path)
-    for number, row in read_records(reading, is_header=lambda names: TEXT in names).rows:
+    form = FORM_OF_SUFFIX.get(path.suffix.lower())
+    for number, row in read_records(reading, form, lambda names: TEXT in names).rows:
         text = row.get(TEXT)
-        if reading.dropped or not isinstance(text, str):
-            reason = reading.dropped[0].reason if reading.dropped else f"no text in {TEXT!r}"
-            line = reading.dropped[0].line if reading.dropped else number
-            raise UserError(f"{path}, line {line}: {reason}.")
-        yield " ".join(text.split())[:MAX_LINE]
+        if not isinstance(text, str):
+            reading.drop(path, number, 'write the paragraph as {"text": "..."}')
+        if reading.dropped:
+            break
+        yield " ".join(str(text).split())[:MAX_LINE]
+    for dropped in reading.dropped:
+        raise UserError(f"{path}, line {dropped.line}: {dropped.reason}.")
 
 
 def _sentences(paragraph: str) -> Iterator[str]:

@@ -198,7 +198,7 @@ def recognised_form(head: bytes, name: str = "") -> FileForm:
     text = head.removeprefix(codecs.BOM_UTF8).lstrip()
     if text.startswith(b"{") or (text.startswith(b"[") and text[1:].lstrip()[:1] in b"{[]\"'"):
         line, _, rest = text.partition(b"\n")
-        is_line = line.rstrip().endswith(b"}") and rest.lstrip().startswith(b"{")
+        is_line = line.rstrip().endswith(b"}") and rest.strip()
         return "jsonl" if is_line else "json"
     first = text.partition(b"\n")[0].decode("utf-8", "replace")
     if _plain_name(name).endswith((".tsv", ".tab")) and "\t" in first:
@@ -250,7 +250,7 @@ def in_utf8(reading: Reading) -> Reading:
             raise UserError(f"{reading.root.name} isn't {encoding[:40]}: {error}.") from error
     lines = [line for line in head.split(b"\n")[:-1] if not line.isascii()]
     broken = [line for line in lines if _first_word(line, "utf-8") is None]
-    if len(broken) > len(lines) / 2:
+    if len(broken) > max(1, len(lines) / 2) and not head.startswith(b"{"):  # JSON is UTF-8
         words = {name: _first_word(broken[0], name) for name in ("cp1252", "cp1250", "cp1251")}
         shown = ", ".join(f"{name} ({word!r})" for name, word in words.items() if word)
         raise UserError(
@@ -306,10 +306,12 @@ def _unquoted(cell: str) -> str:
 
 def _separated(reading: Reading, form: FileForm, is_header: IsHeader) -> Records:
     lines = reading.lines(reading.root, stripped=False)
-    sample = list(islice((line for line in lines if line[1].strip()), SAMPLED + 1))
+    filled = (line for line in lines if line[1].strip())
+    sample = list(islice(filled, 1))
     if reading.dropped or not sample:
         reason = reading.dropped[0].reason if reading.dropped else "it is empty"
         raise UserError(f"{reading.root}: the first line can't be read: {reason}.")
+    sample += islice(filled, SAMPLED)
     if said := re.fullmatch(r'"?sep=(.)"?', sample[0][1].strip(" \r")):  # as Excel writes it
         separator = said[1]
         del sample[0]
@@ -400,9 +402,11 @@ def _separated_rows(
                 waiting.extendleft(reversed(taken))
                 cells = None
         if (cells is None or len(cells) != n) and '"' in text:  # other ways to write quotes
-            spaced = _cells(text, separator, skipinitialspace=True)
-            escaped = _cells(text, separator, escapechar="\\", doublequote=False)
-            cells = next((row for row in (spaced, escaped) if row and len(row) == n), cells)
+            ways: list[dict[str, Any]] = []
+            ways += [{"skipinitialspace": True}] if f'{separator} "' in text else []
+            ways += [{"escapechar": "\\", "doublequote": False}] if '\\"' in text else []
+            read = (_cells(text, separator, **way) for way in ways)
+            cells = next((row for row in read if row and len(row) == n), cells)
         if cells is not None and len(cells) > n and not any(map(str.strip, cells[n:])):
             cells = cells[:n]
         if cells is None:

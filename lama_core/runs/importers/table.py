@@ -335,10 +335,10 @@ class _Rows:
                     f"{self.path.name} has no rows of the model {self.options.model!r}."
                 )
             raise reading.nothing(self.path, "row")
+        models = table["model"].unique().to_pylist()
         table = self._with_numbers(table)
         self.drops.add_reading(reading)
         dataset = self.options.dataset or self.stem
-        models = table["model"].unique().to_pylist()
         if len(models) > MAX_MODELS:
             raise UserError(f"The table has more than {MAX_MODELS} models: split it.")
         found, dropped = [], self.drops.records()
