@@ -220,7 +220,7 @@ def test_what_is_matched_and_dropped_is_said_before_and_nothing_is_saved(
     assert (row["n"], row["n_matched"], row["matched_with"]) == (3, 2, "starter")
     assert "2 of 3 rows are facts of starter; the others are kept with the run." in said
     assert sorted(one["n"] for one in row["dropped"]) == [1, 1, 2]
-    assert "2 rows dropped: the rank isn't a finite number (r.csv line 7, 8)." in said
+    assert "2 rows dropped: the rank isn't a whole number from 1 (r.csv line 6, 8)." in said
     assert "1 row dropped: the same fact again (row 3)." in said
     assert not runs_dir().exists()
     run = imported(path, model="m", partial=True)

@@ -395,12 +395,13 @@ class _Rows:
                 at, more = rows[0], f" (and {len(rows) - 1:,} more)" if len(rows) > 1 else ""
                 said = what.format(f"{ranks[at]:g}")
                 raise UserError(f"{self.path.name} line {lines[at]}{more}: {said}. {advice}")
-        is_empty = (n_words < 1) & (verdicts < 0) & np.isnan(ranks) & ~not_found
-        is_silent = is_empty & (n_words == 0)  # a list without a prediction
-        not_found |= is_silent
-        is_empty &= ~is_silent & ~unreadable
-        reason = "no rank, no prediction and no verdict"
-        self.drops.add_lines(self.path.name, lines[is_empty].tolist(), reason)
+        not_found |= (n_words == 0) & (verdicts < 0) & np.isnan(ranks)  # a list without an answer
+        # A row whose cells are all missing is kept, and excluded from the score.
+        is_empty = (n_words < 0) & (verdicts < 0) & np.isnan(ranks) & ~not_found & ~unreadable
+        if (unreadable | is_empty).all():
+            reason = "no rank, no prediction and no verdict"
+            self.drops.add_lines(self.path.name, lines[is_empty].tolist(), reason)
+            unreadable |= is_empty
         correct = np.where(not_found, 0, verdicts)
         no_rank = not_found | np.isnan(ranks) | unreadable
         columns = {
@@ -412,7 +413,7 @@ class _Rows:
         }
         for name, column in columns.items():
             table = table.append_column(name, column)
-        return table.filter(pa.array(~(unreadable | is_empty)))
+        return table.filter(pa.array(~unreadable))
 
     def _from_one(
         self,
