@@ -89,10 +89,9 @@ def test_a_table_gives_facts_prompts_and_sentences(tmp_path: Path) -> None:
         "Chile;Santiago;capital;[Y] governs [X].;Chile's capital is [MASK].\n"
     )
     dataset = user_table.load(write(tmp_path / "mine.csv", text))
-    (relation,) = dataset.relations
-    assert [prompt.template for prompt in relation.prompts] == [
-        "The capital of [X] is [Y].",
-        "[Y] governs [X].",
+    assert [fact.templates for fact in dataset.facts] == [
+        ("The capital of [X] is [Y].",),
+        ("[Y] governs [X].",),
     ]
     assert dataset.facts[1].sentences == ("Chile's capital is [MASK].",)
     assert dataset.name == "mine"
@@ -161,10 +160,9 @@ def test_columns_of_other_names_and_a_template_for_each_relation(tmp_path: Path)
 def test_a_template_of_a_row_comes_before_the_one_for_all(tmp_path: Path) -> None:
     text = "subject,object,template\nPeru,Lima,[Y] governs [X].\nChile,Santiago,\n"
     path = write(tmp_path / "mine.csv", text)
-    (relation,) = user_table.load(
-        path, columns=user_table.ColumnRoles(templates={"": "[X]: [Y]"})
-    ).relations
-    assert [one.template for one in relation.prompts] == ["[Y] governs [X].", "[X]: [Y]"]
+    given = user_table.ColumnRoles(templates={"": "[X]: [Y]"})
+    facts = user_table.load(path, columns=given).facts
+    assert [fact.templates for fact in facts] == [("[Y] governs [X].",), ("[X]: [Y]",)]
 
 
 @pytest.mark.parametrize(
