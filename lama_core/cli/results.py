@@ -36,7 +36,7 @@ def print_view(shown: Shown[Any, Any]) -> None:
     if shown.conclusion:
         output.print_line(f"{shown.conclusion}\n")
     output.print_parts(shown.view.tables(shown))
-    for note in shown.view.notes(shown):
+    for note in shown.notes:
         output.print_note(note)
 
 

@@ -132,6 +132,8 @@ def print_imported(imported: ImportedRuns) -> None:
     """Print the name and P@1 of each imported run."""
     for row in imported.to_json():
         p_at_1 = said_precision(row)
+        if row["n_unusable"] != 0:
+            p_at_1 += f", without the unusable rows (n = {row['n']:,})"
         done = "Saved" if imported.saved else "Not saved (--dry-run)"
         output.print_line(f"{done}: {row['run']}{p_at_1}")
 

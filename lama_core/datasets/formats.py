@@ -31,7 +31,7 @@ from lama_core.datasets.dataset import (
 )
 from lama_core.datasets.file_search import find_folder_with
 from lama_core.datasets.nested_folders import files_under
-from lama_core.datasets.table_file import has_table_name
+from lama_core.datasets.records import has_table_name
 from lama_core.errors import UserError
 
 # Reads the data at a path; has the keyword arguments of `load`.

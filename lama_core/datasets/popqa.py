@@ -23,7 +23,7 @@ from lama_core.datasets.line_reader import (
     required_text,
     text_list,
 )
-from lama_core.datasets.table_file import lowered, read_table
+from lama_core.datasets.records import lowered, read_records
 from lama_core.datasets.user_table import first_names
 from lama_core.types import Fact
 
@@ -45,7 +45,7 @@ def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
     file = next(iter(find_files(path, is_popqa)), None)
     reading = Reading.at(file, path, "holds no table with PopQA's columns")
     lines: dict[str, int] = {}
-    for number, values in read_table(reading).rows:
+    for number, values in read_records(reading).rows:
         with reading.dropping(reading.root, number):
             row = lowered(values)
             fact = _read_fact(row)

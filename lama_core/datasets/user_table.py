@@ -1,6 +1,6 @@
 """A user's facts: a table with one fact, or several objects of one subject, in each row.
 
-`table_file` reads the rows: CSV, TSV, JSON, Parquet, Excel and others. Columns (or JSON fields):
+`records` reads the rows: CSV, TSV, JSON, Parquet, Excel and others. Columns (or JSON fields):
 `subject` and `object` (required), `relation` (default: the file's name), `template`,
 `negated_template`, `sentence` (a cloze sentence with [MASK]), `aliases` (of the object), `id`,
 `type`, `label`, `origin`. The names of LAMA (`sub_label`, `obj_label`, `predicate_id`, ...) and of
@@ -41,10 +41,12 @@ from lama_core.datasets.line_reader import (
     required_text,
     text_list,
 )
-from lama_core.datasets.table_file import (
+from lama_core.datasets.records import (
+    IsHeader,
     has_table_name,
     lowered,
-    read_table,
+    no_header,
+    read_records,
 )
 from lama_core.datasets.template_syntax import template_fault
 from lama_core.datasets.wikidata import label_of
@@ -55,6 +57,7 @@ from lama_core.types import Fact, Prompt, Relation
 SOURCE = "User"
 
 COLUMNS_SUFFIX = ".columns.json"
+HEAD = 20  # rows by which the columns of a table without a header are found
 MAX_COLUMNS_BYTES = 1 << 20
 MAX_LINES_NAMED = 20  # in an error
 
@@ -261,13 +264,17 @@ def scan(path: Path, columns: ColumnRoles) -> Scan:
     )
 
 
-def first_rows(path: Path, n_rows: int) -> tuple[tuple[str, ...], tuple[JsonObject, ...]]:
+def first_rows(
+    path: Path, n_rows: int, is_header: IsHeader = no_header
+) -> tuple[tuple[str, ...], tuple[JsonObject, ...]]:
     """Return the names of a table's columns, and its first readable rows.
+
+    is_header: As for `read_records`.
 
     Raises:
         UserError: If the file isn't a table or can't be read.
     """
-    table = read_table(Reading(path))
+    table = read_records(Reading(path), is_header=is_header)
     rows = tuple(row for _, row in islice(table.rows, n_rows))
     return table.header or tuple(dict.fromkeys(name for row in rows for name in row)), rows
 
@@ -330,7 +337,7 @@ def _read(path: Path, columns: ColumnRoles) -> tuple[Reading, dict[str, Relation
     reading = Reading(path)
     relations: dict[str, Relation] = {}
     lines: dict[str, int] = {}
-    table = read_table(reading)
+    table = read_records(reading)
     columns = columns.of_header(table.header)
     if table.header:
         _check_header(path, table.header, columns)

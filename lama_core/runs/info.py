@@ -34,7 +34,7 @@ from lama_core.models.protocols import Context
 from lama_core.models.sources.checkpoints import Checkpoint
 from lama_core.paths import ASSETS
 from lama_core.requests import StoredRequest
-from lama_core.rounding import counted
+from lama_core.rounding import counted, percent
 from lama_core.scoring.prompt_choice import PromptKind
 from lama_core.scoring.ranking import Ranking
 from lama_core.types import Relation, RelationType
@@ -105,6 +105,10 @@ class Imported:
         ranks: What the right answer is ranked among: whole answers whose scores are all known,
             others that aren't known, or "" if it isn't ranked, only right or wrong.
         probabilities: Whether the first answers have log-probabilities.
+        n_unusable: How many rows of the files aren't in the run for a reason that may depend on the
+            model's answer, so that the scores aren't those of all rows; None if that isn't known.
+        bounds: Lowest and highest possible P@1 over all rows, unusable ones included; None if that
+            isn't known.
     """
 
     tool: str
@@ -114,6 +118,21 @@ class Imported:
     digest: str
     ranks: Literal["answers", "unknown", ""]
     probabilities: bool
+    n_unusable: int | None = 0
+    bounds: tuple[float, float] | None = None
+
+    def unusable(self, n: int) -> str:
+        """Return how many rows aren't in the run, and P@1 over all; "" if none. n: usable rows."""
+        if self.n_unusable == 0:
+            return ""
+        if self.n_unusable is None or self.bounds is None:
+            return "The number of unusable rows isn't known, and so neither is P@1 over all rows"
+        lost, (low, high) = self.n_unusable, map(percent, self.bounds)
+        return (
+            f"{lost:,} of {counted(n + lost, 'row')} {'is' if lost == 1 else 'are'} unusable, "
+            f"perhaps because of the model's answer: P@1 over all of them is between {low} and "
+            f"{high} %"
+        )
 
     @property
     def source(self) -> str:
@@ -219,6 +238,11 @@ class RunInfo:
         return not self.generates and (self.imported is None or self.imported.ranks != "")
 
     @property
+    def unusable(self) -> str:
+        """How many rows of imported results aren't in the run, a sentence; "" if all are."""
+        return self.imported.unusable(self.n) if self.imported else ""
+
+    @property
     def has_probabilities(self) -> bool:
         """Whether the first answers have log-probabilities."""
         return self.imported is None or self.imported.probabilities
@@ -263,6 +287,7 @@ class RunInfo:
         prompts += " prompts" * (prompts != "" and self.ranks_words)
         limit = "" if self.limit is None else f", first {self.limit} a relation"
         made = f", imported from {self.imported.source}" if self.imported else ""
+        made += " (not all rows)" * bool(self.unusable)
         return f"{self.model} on {self.dataset}{prompts}{limit}{made}"
 
     def path(self, name: str) -> Path:

@@ -260,6 +260,12 @@ class Shown(Generic[R, Found]):
         )
         return "; ".join(about)
 
+    @property
+    def notes(self) -> list[str]:
+        """What readers must know about the numbers, in sentences."""
+        partial = [f"{self.names[one.id]}: {one.unusable}." for one in self.infos if one.unusable]
+        return [*partial, *self.view.notes(self)]
+
     @cached_property
     def conclusion(self) -> str:
         """What the runs show, in one sentence; see `View.conclusion`."""

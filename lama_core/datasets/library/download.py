@@ -13,7 +13,7 @@ from lama_core import paths
 from lama_core.datasets import formats, user_table, variants
 from lama_core.datasets.dataset import AnyDataset
 from lama_core.datasets.library import derived, installed, published
-from lama_core.datasets.table_file import GZIP, SUFFIXES
+from lama_core.datasets.records import GZIP, SUFFIXES
 from lama_core.downloads import archive
 from lama_core.errors import UserError, reason_of
 from lama_core.files import copy_file, hold_lock, replace_folder, user_path, work_folder

@@ -80,6 +80,13 @@ class ImportRunRequest(Request, command="runs import", python="import_run"):
         Sequence[str],
         option("For a table: ROLE=COLUMN, such as rank=gold_position. Can be repeated."),
     ] = ()
+    partial: Annotated[
+        bool,
+        option(
+            "Import the usable rows, even if rows are unusable for a reason that may depend on the "
+            "model's answer, such as a rank that isn't a number."
+        ),
+    ] = False
     dry_run: Annotated[bool, option("Only report what would be imported; save nothing.")] = False
 
     def columns(self) -> dict[str, str]:
@@ -124,6 +131,12 @@ class OpenedResults:
         return pc.mean(means).as_py(), pc.mean(right).as_py()
 
     @property
+    def unusable(self) -> str:
+        """How many rows aren't in the run for a reason of the answer; "" if all are."""
+        about = self.spec.imported
+        return about.unusable(len(self.finished.rows)) if about else ""
+
+    @property
     def known_to(self) -> int | None:
         """The largest k for which P@k is known for every row; None if it is for all k."""
         rows = self.finished.rows
@@ -154,6 +167,8 @@ class OpenedResults:
             "dropped": [
                 {"where": one.where, "reason": one.reason, "n": one.n} for one in results.dropped
             ],
+            "n_unusable": self.spec.imported.n_unusable if self.spec.imported else 0,
+            "bounds": self.spec.imported.bounds if self.spec.imported else None,
         }
 
 
@@ -241,7 +256,14 @@ def _open(path: Path, given: Path, request: ImportRunRequest) -> list[OpenedResu
     opened = []
     for one in match(found, request.dataset or "", on_stage):
         request.on_progress(Progress(f"Ranking the answers of {one.results.model}"))
-        opened.append(as_run(one, request, given.name, digest))
+        run = as_run(one, request, given.name, digest)
+        if run.unusable and not request.partial:
+            first = next(row for row in one.results.dropped if row.of_answer)
+            raise UserError(
+                f"{run.unusable}. The first: {first.reason} ({first.where}). Fix these rows, or "
+                "import the others with --partial."
+            )
+        opened.append(run)
     return opened
 
 
@@ -291,6 +313,7 @@ def as_run(matched: Matched, request: ImportRunRequest, file: str, digest: str) 
         digest,
         "answers" if has_scores else "unknown" if has_ranks else "",
         known,
+        *_bounds(results, rows["rank_raw"]),
     )
     words = {one.name: results.options[one.name] for one in relations if has_scores}
     spec = ImportedSpec(
@@ -307,6 +330,17 @@ def as_run(matched: Matched, request: ImportRunRequest, file: str, digest: str) 
     )
     n_candidates = max(map(len, words.values()), default=0)
     return OpenedResults(matched, spec, Finished(rows, relations, n_candidates, words=words))
+
+
+def _bounds(
+    results: ImportedResults, ranks: pa.ChunkedArray
+) -> tuple[int | None, tuple[float, float] | None]:
+    """Return the number of unusable rows, and the bounds of P@1; see `Imported`."""
+    lost = [one.n for one in results.dropped if one.of_answer]
+    if not all(lost):
+        return None, None
+    n_right, n = pc.sum(pc.equal(ranks, 1)).as_py(), len(ranks) + sum(lost)
+    return sum(lost), (n_right / n, (n_right + sum(lost)) / n)
 
 
 def _answers(matched: Matched, words: dict[str, tuple[str, ...]]) -> tuple[str, str]:
@@ -453,7 +487,8 @@ def report(opened: OpenedResults) -> Iterator[str]:
         yield "No ranks: an answer is right or wrong, so only P@1 is shown"
     elif (depth := opened.known_to) is not None:
         yield f"Not every right answer has a rank: P@k is shown up to k = {depth}"
-    if about["n_excluded"]:
-        yield f"{about['n_excluded']:,} excluded: the results have no rank for them"
+    if opened.unusable:
+        yield opened.unusable
     for one in opened.matched.results.dropped:
-        yield f"{counted(one.n, 'row')} dropped: {one.reason} ({one.where})"
+        rows = counted(one.n, "row") if one.n else "Rows"
+        yield f"{rows} dropped: {one.reason} ({one.where})"

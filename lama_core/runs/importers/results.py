@@ -5,13 +5,14 @@ files' own numbers say: a rank is the file's, or follows from the scores of all 
 (`matching`, when `all_scores` and `options` are given).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
 
-from lama_core.datasets.line_reader import Reading
+from lama_core.datasets.line_reader import Reading, Rejected
 from lama_core.progress import OnProgress
 
 MAX_PREDICTIONS = 10  # predictions of a row that are kept
@@ -45,12 +46,15 @@ class DroppedRows:
     Attributes:
         where: The first places as text: `samples_x.jsonl line 7`, `facts.csv line 3, 8, 9 …`.
         reason: Why, as a short clause: `no right answer`.
-        n: How many rows.
+        n: How many rows; 0 if that isn't known, because the rest of a file can't be read.
+        of_answer: Whether the reason can depend on the model's answer (its rank, score, verdict or
+            prediction), so that the score of the other rows isn't that of all.
     """
 
     where: str
     reason: str
     n: int = 1
+    of_answer: bool = True
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,8 @@ class ImportedResults:
             all_scores: scores of all answers to the relation, in the order of `options`, for tools
             that score a fixed list; then ranks, log-probability and predictions follow from them
             and the reader leaves those columns out. NaN isn't allowed; -inf is an answer that the
-            model can't write. The list has exactly as many items as `options[relation]`.
+            model can't write. The list has exactly as many items as `options[relation]`; all rows have
+            such a list, or none has.
         options: Relation -> its possible answers in a fixed order, each once; {} if unknown. In a
             relation with options, each object is one of them.
         templates: Relation -> the templates that were used, with `[X]` and `[Y]`; {} if unknown.
@@ -104,11 +109,15 @@ class ReadOptions:
             given.
         dataset: Name of the data; "" if not given.
         columns: Role -> name of the table's column, for the table format; {} guesses all.
+        encoding: Of a table's text, if it isn't Unicode; "" if not given.
+        sheet: Of a spreadsheet with several; "" if not given.
     """
 
     model: str = ""
     dataset: str = ""
     columns: Mapping[str, str] = field(default_factory=dict)
+    encoding: str = ""
+    sheet: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,38 +140,71 @@ class ResultsFormat:
     read: Callable[[Path, ReadOptions, OnProgress], list[ImportedResults]]
 
 
+class FactRejected(Rejected):
+    """Raised for a row to drop whatever the model answered: its fact can't be used."""
+
+
+@contextmanager
+def of_fact() -> Iterator[None]:
+    """Reject a row because of its fact, and not of its answer, if the block raises `Rejected`."""
+    try:
+        yield
+    except Rejected as reason:
+        raise FactRejected(str(reason)) from None
+
+
 class DropList:
-    """Collects dropped rows by reason, with the first places of each."""
+    """Collects dropped rows by reason, with the first places of each.
+
+    A reason counts as one of the answer (see `DroppedRows.of_answer`) unless the reader knows
+    better.
+    """
 
     def __init__(self) -> None:
-        self._places: dict[str, list[str]] = {}
-        self._n: dict[str, int] = {}
+        self._places: dict[tuple[str, bool], list[str]] = {}
+        self._n: dict[tuple[str, bool], int] = {}
 
-    def add(self, where: str, reason: str, n: int = 1) -> None:
-        """Add `n` rows at one place."""
-        if reason not in self._n and len(self._n) >= MAX_REASONS:
-            reason = "other reasons"
-        places = self._places.setdefault(reason, [])
+    def add(self, where: str, reason: str, n: int = 1, *, of_answer: bool = True) -> None:
+        """Add `n` rows at one place; 0: an unknown number."""
+        key = (reason, of_answer)
+        if key not in self._n and len(self._n) >= MAX_REASONS:
+            key = ("other reasons", of_answer)
+        places = self._places.setdefault(key, [])
         if len(places) < MAX_DROPPED:
             places.append(where)
-        self._n[reason] = self._n.get(reason, 0) + n
+        self._n[key] = self._n.get(key, 0) + n
 
-    def add_reading(self, reading: Reading) -> None:
-        """Add the lines that were dropped while reading."""
-        for one in reading.dropped:
-            self.add_lines(one.file, [one.line], one.reason)
+    def add_lines(
+        self, file: str, lines: Iterable[int], reason: str, *, of_answer: bool = True
+    ) -> None:
+        """Add the rows at some lines of a file; file: "" for numbers of rows.
 
-    def add_lines(self, file: str, lines: Iterable[int], reason: str) -> None:
-        """Add the rows at some lines of a file; file: "" for numbers of rows."""
+        Line 0 is the rest of a file, with an unknown number of rows.
+        """
         place = f"{file} line" if file else "row"
         for line in lines:
-            self.add(f"{place} {line}" if reason not in self._places else str(line), reason)
+            said = str(line) if (reason, of_answer) in self._places else f"{place} {line}"
+            self.add(said if line else file, reason, int(line > 0), of_answer=of_answer)
+
+    def add_reading(self, reading: Reading, *, of_answer: bool = True) -> None:
+        """Add the lines that were dropped while reading."""
+        for one in reading.dropped:
+            self.add_lines(one.file, [one.line], one.reason, of_answer=of_answer)
+
+    @contextmanager
+    def dropping(self, file: str, line: int) -> Iterator[None]:
+        """Add the line of a file if the block raises `Rejected`."""
+        try:
+            yield
+        except Rejected as reason:
+            is_of_fact = isinstance(reason, FactRejected)
+            self.add_lines(file, [line], str(reason), of_answer=not is_of_fact)
 
     def records(self) -> tuple[DroppedRows, ...]:
-        """Return a record for each reason."""
-        return tuple(
-            DroppedRows(
-                ", ".join(places) + " …" * (self._n[reason] > len(places)), reason, self._n[reason]
-            )
-            for reason, places in self._places.items()
-        )
+        """Return a record for each reason, first those of answers."""
+        found = []
+        for key, places in sorted(self._places.items(), key=lambda one: not one[0][1]):
+            n = self._n[key]
+            where = ", ".join(places) + " …" * (n > len(places))
+            found.append(DroppedRows(where, key[0], n, key[1]))
+        return tuple(found)

@@ -32,7 +32,8 @@ from lama_core.texts import word_key
 
 MAX_QUERIES = 1000  # of one fact
 BLOCK = 1 << 22  # scores at a time
-NO_RANK = "the results have no rank for it"
+
+_FROM_SCORES = ("rank_raw", "rank_filtered", "log_prob", "first_filtered_log_prob")
 
 Objects = Callable[[pa.Table], list[set[str]]]  # of rows of one relation
 
@@ -53,36 +54,57 @@ def without_unusable_rows(results: ImportedResults) -> ImportedResults:
     table = pa.table(columns, ANSWERS)
     drops = DropList()
     kept = np.ones(len(table), bool)
-    for reason, bad in _faults(table, results.options):
-        drops.add_lines("", (np.flatnonzero(kept & bad) + 1).tolist(), reason)
+    for reason, of_answer, bad in _faults(table, results.options):
+        rows = np.flatnonzero(kept & bad)
+        drops.add_lines("", (rows + 1).tolist(), reason, of_answer=of_answer)
         kept &= ~bad
     rows = np.flatnonzero(kept)
     queries = pd.Series(_codes(keyed(table), table["query"])[rows])
-    repeated = rows[queries.duplicated()]
-    drops.add_lines("", (repeated + 1).tolist(), "the same fact again")
-    kept[repeated] = False
+    for reason, of_answer, bad in _repeated(queries, table.take(pa.array(rows))):
+        drops.add_lines("", (rows[bad] + 1).tolist(), reason, of_answer=of_answer)
+        kept[rows[bad]] = False
     if not kept.all():  # a filter copies the table
         table = table.filter(pa.array(kept))
     table = table.combine_chunks()
     return replace(results, rows=table, dropped=(*results.dropped, *drops.records()))
 
 
-def _faults(table: pa.Table, options: Mapping[str, Sequence[str]]) -> list[tuple[str, Bools]]:
-    """Return the reasons to drop rows, and the rows, bool [row] each."""
+def _repeated(queries: "pd.Series[int]", table: pa.Table) -> list[tuple[str, bool, Bools]]:
+    """Return as `_faults` the rows whose query, a number, an earlier row has.
+
+    Which of two different answers counts isn't known, so that it is a reason of the answer.
+    """
+    again = queries.duplicated().to_numpy()
+    twins = np.flatnonzero(queries.duplicated(keep=False))
+    rows = table.select(["rank", "correct", "predictions"]).take(pa.array(twins)).to_pylist()
+    firsts = [word_key(row.pop("predictions")[0]) if row["predictions"] else None for row in rows]
+    frame = pd.DataFrame(rows).assign(first=firsts).groupby(queries[twins].to_numpy())
+    other = np.zeros(len(again), bool)
+    other[twins] = frame.transform("nunique").gt(1).any(axis=1)
+    return [
+        ("the same fact again, with another answer", True, again & other),
+        ("the same fact again", False, again & ~other),
+    ]
+
+
+def _faults(table: pa.Table, options: Mapping[str, Sequence[str]]) -> list[tuple[str, bool, Bools]]:
+    """Return the reasons to drop rows, whether they are of the answer, and the rows, bool [row]."""
     names = [pc.utf8_length(pc.utf8_trim_whitespace(table[name])) for name in REQUIRED]
     nameless = np.any([_filled(one, 0) == 0 for one in names], axis=0)
     ranks, log_probs = _filled(table["rank"], 1), _filled(table["log_prob"], 0.0)
     lengths = _filled(pc.list_value_length(table["all_scores"]), -1)
     n_options = {name: len(known) for name, known in options.items()}
     wanted = np.array([n_options.get(name, -2) for name in table["relation"].to_pylist()], int)
+    bad_score = _has_bad_score(table["scores"], finite=True)
+    bad_score |= _has_bad_score(table["all_scores"], finite=False)
     return [
-        ("a fact without relation, subject or object", nameless),
-        ("the rank isn't a whole number from 1", (ranks < 1) | (ranks >= UNRANKED)),
-        ("a log-probability that isn't finite", ~np.isfinite(log_probs)),
-        ("a score that isn't a number", _has_bad_score(table["scores"], finite=True)),
-        ("a score that isn't a number", _has_bad_score(table["all_scores"], finite=False)),
-        ("not as many scores as answers", (lengths >= 0) & (lengths != wanted)),
-        ("the object isn't one of the answers", (lengths >= 0) & ~_among(table, options)),
+        ("a fact without relation, subject or object", False, nameless),
+        ("the rank isn't a whole number from 1", True, (ranks < 1) | (ranks >= UNRANKED)),
+        ("a log-probability that isn't finite", True, ~np.isfinite(log_probs)),
+        ("a score that isn't a number", True, bad_score),
+        ("not as many scores as answers", True, (lengths >= 0) & (lengths != wanted)),
+        ("the object isn't one of the answers", False, (lengths >= 0) & ~_among(table, options)),
+        ("no rank, no verdict and no prediction", True, _is_silent(table)),
     ]
 
 
@@ -98,6 +120,17 @@ def _has_bad_score(column: pa.ChunkedArray, *, finite: bool) -> Bools:
     if bad.any():
         found[pc.list_parent_indices(column).to_numpy()[bad]] = True
     return found
+
+
+def _is_silent(table: pa.Table) -> Bools:
+    """Whether a row has no answer at all, bool [row]; an answer may be a finite score."""
+    if (scores := table["all_scores"]).null_count < len(scores):
+        has_answer = np.zeros(len(table), bool)
+        finite = np.isfinite(pc.list_flatten(scores).fill_null(np.nan).to_numpy())
+        has_answer[pc.list_parent_indices(scores).to_numpy()[finite]] = True
+        return ~has_answer
+    has_words = _filled(pc.list_value_length(table["predictions"]), 0) > 0
+    return ~has_words & np.array(table["rank"].is_null()) & np.array(table["correct"].is_null())
 
 
 def _among(table: pa.Table, options: Mapping[str, Sequence[str]]) -> Bools:
@@ -126,7 +159,6 @@ def make_rows(matched: Matched) -> pa.Table:
     n_rows = len(table)
     found = _answers(table)
     scored = _ranked_by_scores(matched, found)
-    excluded = pa.array([NO_RANK]).take(pa.array(np.zeros(n_rows, int), mask=found["counted"]))
     relation = table["relation"]
     own, facts, words = keyed(table), keyed(matched.facts, word_key), keyed(table, word_key)
     said = words.set_column(2, "object", key_column(found["first"], word_key))
@@ -145,7 +177,7 @@ def make_rows(matched: Matched) -> pa.Table:
         "origin": matched.origins,
         "prompt": pa.array(_number_queries(_codes(own))),
         "query": table["query"].fill_null(""),
-        "excluded": excluded,
+        "excluded": pa.nulls(n_rows, pa.string()),
         **found,
         "first_is_valid": is_valid,
         "first_is_object": is_object,
@@ -209,10 +241,7 @@ def _number_queries(codes: Ints) -> Ints:
 
 
 def _answers(table: pa.Table) -> dict[str, Any]:
-    """Return the columns of ranks and answers that the results give.
-
-    counted: bool [row], the rows with a rank, a verdict or predictions.
-    """
+    """Return the columns of ranks and answers that the results give."""
     words, log_probs = _ten_best(table)
     rank, known_to = _ranks(table, words)
     first = pc.list_element(words.fill_null([None] * MAX_PREDICTIONS), 0)
@@ -222,9 +251,7 @@ def _answers(table: pa.Table) -> dict[str, Any]:
     log_prob = table["log_prob"].combine_chunks()
     first_log_prob = pc.list_element(log_probs.fill_null([None] * MAX_PREDICTIONS), 0)
     first_log_prob = pc.coalesce(first_log_prob, pc.if_else(is_first, log_prob, None))
-    counted = rank.is_valid().to_numpy(zero_copy_only=False)
     return {
-        "counted": counted,
         KNOWN_TO: known_to,
         "rank_raw": rank,
         "rank_filtered": rank,
@@ -298,29 +325,24 @@ def _ranked_by_scores(matched: Matched, found: dict[str, Any]) -> dict[str, pa.A
     scored = np.zeros(len(lists), ROW)
     scored["top"], scored["first_filtered"], scored["top_log_probs"] = NO_COLUMN, NO_COLUMN, -np.inf
     margins = np.full(len(lists), np.nan, np.float32)
-    done = np.zeros(len(lists), bool)
     objects = _other_objects(matched)
     relations = table["relation"].combine_chunks()
-    has_scores = lists.is_valid().to_numpy(zero_copy_only=False)
     n_words = 0
     for name, words in options.items():
         here = pc.equal(relations, name).to_numpy(zero_copy_only=False)
-        rows = np.flatnonzero(here & has_scores)
+        rows = np.flatnonzero(here)
         size = max(1, BLOCK // max(1, len(words)))
         for start in range(0, len(rows), size):
             some = rows[start : start + size]
             flat = lists.take(pa.array(some)).flatten().to_numpy(zero_copy_only=False)
             scores = flat.reshape(len(some), len(words)).astype(np.float64)
-            known = np.isfinite(scores).any(axis=1)
-            some, scores = some[known], scores[known]
             segment = _segment(words, table.take(pa.array(some)), objects)
             found_rows, margin = rank_statements("", segment, np.arange(len(some)), scores)
             for column in ("top", "first_filtered"):
                 found_rows[column] += np.where(found_rows[column] >= 0, n_words, 0)
-            scored[some], margins[some], done[some] = found_rows, margin, True
+            scored[some], margins[some] = found_rows, margin
         n_words += len(words)
-    found |= _columns_of(scored, [word for words in options.values() for word in words], done)
-    found["counted"] = done
+    found |= _columns_of(scored, [word for words in options.values() for word in words])
     short = all(len(words) <= MAX_KEPT for words in options.values())
     kept = lists if short else pa.nulls(len(lists), lists.type)
     return {"margin": pa.array(margins, mask=np.isnan(margins)), "scores": kept}
@@ -338,28 +360,24 @@ def _segment(words: Sequence[str], given: pa.Table, objects: Objects) -> Segment
     return Segment(columns, (), (), np.arange(len(given)), gold.astype(int), pad_columns(removed))
 
 
-def _columns_of(scored: TopRows, words: Sequence[str], done: Bools) -> dict[str, Any]:
-    """Return the columns of `_answers` for `top_answers.ROW` [row]; null where not `done`."""
-    mask, known = pa.array(~done), pa.array(words, pa.string())
+def _columns_of(scored: TopRows, words: Sequence[str]) -> dict[str, Any]:
+    """Return the columns of `_answers` for `top_answers.ROW` [row]."""
+    known = pa.array(words, pa.string())
 
     def named(columns: NDArray[np.int32]) -> pa.Array:
         return known.take(pa.array(columns, mask=columns < 0))
-
-    def numbers(name: str) -> pa.Array:
-        return pa.array(scored[name], mask=~done)
 
     lists = {
         "top_words": named(scored["top"].ravel()).dictionary_encode(),
         "top_log_probs": pa.array(scored["top_log_probs"].ravel()),
     }
     return {
-        **{name: numbers(name) for name in ("rank_raw", "rank_filtered", "log_prob")},
+        **{name: pa.array(scored[name]) for name in _FROM_SCORES},
         "first": named(scored["top"][:, 0]),
-        "first_log_prob": pa.array(scored["top_log_probs"][:, 0], mask=~done),
+        "first_log_prob": pa.array(scored["top_log_probs"][:, 0]),
         "first_filtered": named(scored["first_filtered"]),
-        "first_filtered_log_prob": numbers("first_filtered_log_prob"),
         **{
-            name: pa.FixedSizeListArray.from_arrays(values, MAX_PREDICTIONS, mask=mask)
+            name: pa.FixedSizeListArray.from_arrays(values, MAX_PREDICTIONS)
             for name, values in lists.items()
         },
     }

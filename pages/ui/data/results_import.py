@@ -115,7 +115,13 @@ def draw_form(file: ChosenFile) -> None:
         key=f"title of {file.mark}",
         placeholder="model, data and tool",
     ).strip()
-    request = replace(request, model=model or None, name=title or None)
+    partial = st.checkbox(
+        "Leave out unusable rows",
+        key=f"partial of {file.mark}",
+        help="Import the other rows, even if rows are unusable for a reason that may depend on the "
+        "model's answer. The run then says between which bounds P@1 of all rows is.",
+    )
+    request = replace(request, model=model or None, name=title or None, partial=partial)
     _draw_actions(file, request)
 
 

@@ -89,7 +89,7 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
     draw_headline(metrics.paired_headline(found, pair.titles, k=choice.k))
     aligned = tuple(run.info for run in cache.aligned(pair.choice.runs))
     if all(run.exact_to is None for run in aligned):  # else the basis below says so
-        for note in shown.view.notes(shown):
+        for note in shown.notes:
             st.warning(note, icon=":material/balance:")
     _draw_flips(pair, found)
     _draw_tests(found)

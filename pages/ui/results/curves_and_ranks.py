@@ -127,7 +127,7 @@ def draw_calibration(choice: RunChoice) -> None:
         "Ten bins of facts by the probability of the first answer "
         f"({normalisation(choice.runs)}). Below the dashed line a model is overconfident. Larger "
         "points have more facts; click one to see them. Whiskers: 95 % intervals. "
-        + plain(" ".join(shown.view.notes(shown)))
+        + plain(" ".join(shown.notes))
     )
     draw_view_export(choice, shown)
 
@@ -143,7 +143,7 @@ def draw_margins(choice: RunChoice) -> None:
     st.caption(
         "Margin: log-probability of the right answer minus that of the best wrong answer. At 1 the "
         "right answer is 2.7 times as likely, at −1 the wrong one. "
-        "Click a bar to see its facts. " + plain(" ".join(shown.view.notes(shown)))
+        "Click a bar to see its facts. " + plain(" ".join(shown.notes))
     )
     draw_view_export(choice, shown)
 

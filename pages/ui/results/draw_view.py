@@ -382,7 +382,7 @@ def draw_whole(
             key = f"{name} chart" + f" {number}" * (number > 0)
             legend = True if len(drawn) > 1 else None  # plots at the same height
             open_line(choice, shown, draw_figure(choice, figure, key, legend=legend))
-    notes = " ".join(function.view.notes(shown))
+    notes = " ".join(shown.notes)
     st.caption(f"{caption} {plain(notes)}")
     columns = shown.chosen(shown_columns)
     frame = shown.frame

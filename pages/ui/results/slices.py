@@ -90,7 +90,7 @@ def draw_slices(choice: RunChoice) -> None:
         + (kinds if len(choice.runs) <= MOST_KINDS else IN_MENU)
     )
     if way == EVERY or "seen" in way:
-        for note in shown.view.notes(shown):
+        for note in shown.notes:
             st.caption(plain(note))
     draw_view_export(choice, shown)
 
