@@ -167,12 +167,16 @@ class Scan:
         unasked: The relations that have facts with neither a template nor a sentence.
         n_facts: Number of facts that can be queried.
         dropped: The unreadable and duplicate rows; rows that only lack a template are not included.
+        labels: Relation -> its label, for the relations with one.
+        first: The first fact of each relation, with its template or sentence, or "" without one.
     """
 
     relations: tuple[str, ...]
     unasked: tuple[str, ...]
     n_facts: int
     dropped: tuple[Dropped, ...]
+    labels: dict[str, str]
+    first: tuple[tuple[Fact, str], ...]
 
 
 @dataclass(frozen=True)
@@ -245,11 +249,18 @@ def scan(path: Path, columns: ColumnRoles) -> Scan:
     reading, relations, _ = _read(path, columns)
     queried = [fact for fact in reading.facts if _can_be_queried(fact, relations)]
     unasked = (fact.relation for fact in reading.facts if not _can_be_queried(fact, relations))
+    first = {fact.relation: fact for fact in reversed(reading.facts)}
+    texts = (
+        next(filter(None, (*map(first[name].template, one.templates), *first[name].sentences)), "")
+        for name, one in relations.items()
+    )
     return Scan(
         tuple(relations),
         tuple(dict.fromkeys(unasked)),
         len(queried),
         tuple(reading.dropped),
+        {name: one.label for name, one in relations.items() if one.label},
+        tuple(zip((first[name] for name in relations), texts, strict=True)),
     )
 
 

@@ -32,7 +32,7 @@ from tools.bench.made_up import make_runs
 pytestmark = pytest.mark.usefixtures("home")
 FACTS = [("Peru", "Lima"), ("USA", "New York")]
 PROBE = ProbeRequest("starter", ("minilm-mlm",), limit=5)
-TEMPLATE = "The capital of [X] is [Y] ."
+TEMPLATE = "The capital of [X] is [Y]."
 
 
 @pytest.fixture

@@ -121,8 +121,8 @@ def take(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Taken]:
     ways: dict[str, tuple[Request, ...] | str] = {}
     draw = export.draw_command
 
-    def button(_: str, data: Callable[[], str], file_name: str, *__: Any, **___: Any) -> None:
-        files[file_name] = data
+    def button(_: str, data: Callable[[], str], *__: Any, key: str, **___: Any) -> None:
+        files[key] = data
 
     def draw_command(how: Request | tuple[Request, ...] | str, *, key: str) -> None:
         ways[key.removesuffix(" command")] = how if isinstance(how, str | tuple) else (how,)
@@ -134,7 +134,7 @@ def take(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Taken]:
         how = ways[name]
         shown = how if isinstance(how, str) else "\n".join(map(command_line, how))
         assert shown in [code.value for code in app.code]
-        return Taken(json.loads(files[f"{name}.json"]()), how)
+        return Taken(json.loads(files[f"{name} json"]()), how)
 
     monkeypatch.setattr("pages.ui.prompts.study_choice.default_study", own_study)
     monkeypatch.setattr("streamlit.download_button", button)

@@ -113,7 +113,8 @@ def guess(header: Sequence[str], rows: Sequence[JsonObject]) -> dict[str, str]:
     for role in ("rank", "log_prob", "correct", "predictions"):
         part = {"log_prob": "prob", "predictions": "pred"}.get(role, role)
         left = [name for name in header if name not in taken.values()]
-        column = next((name for name in left if part in name.lower()), "")
+        parts = (name for name in left if part in name.lower() and _may_have(role, rows, name))
+        column = next(parts, "")
         if role not in taken and column:
             taken[role] = column
     known = {role: taken.get(role, "") for role in ("subject", "object", "relation")}
@@ -121,6 +122,20 @@ def guess(header: Sequence[str], rows: Sequence[JsonObject]) -> dict[str, str]:
     facts = guess_columns(header, rows, used)
     guessed = taken | {role: name for role, name in facts.items() if role in known}
     return {role: name for role, name in guessed.items() if role not in named}
+
+
+def _may_have(role: str, rows: Sequence[JsonObject], name: str) -> bool:
+    """Whether most cells of a column have the form of its role: numbers, verdicts or any text."""
+    if role == "predictions":
+        return True
+    column = Verdicts() if role == "correct" else Numbers(role, whole=role == "rank")
+    cells = [row[name] for row in rows if name in row]
+    for cell in cells:
+        column.add(cell)
+    try:
+        return len(column.read()[1]) * 2 <= len(cells)
+    except UserError:
+        return True  # the import names the cells
 
 
 def _shown(header: Sequence[str]) -> str:
