@@ -140,6 +140,11 @@ def parts_of(path: Path) -> list[Path]:
     return parts
 
 
+def single_table(files: Sequence[Path]) -> Path | None:
+    """Return the only table among files that are tables, or its first part; None for several."""
+    return files[0] if files and list(files) == parts_of(files[0]) else None
+
+
 def read_records(
     reading: Reading, form: FileForm | None = None, is_header: IsHeader = no_header
 ) -> Records:
