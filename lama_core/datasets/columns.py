@@ -120,8 +120,8 @@ class Numbers:
             raise UserError(
                 f"The {self.name}s {text!r} and '{other:g}' are written in two ways: {advice}."
             )
-        for row, number in chosen.items():
-            found[row] = number
+        for row, value in chosen.items():
+            found[row] = value
         return found, {row: text for row, text in self.odd.items() if row not in chosen}
 
 

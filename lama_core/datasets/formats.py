@@ -115,7 +115,7 @@ FORMATS: tuple[Format, ...] = (
     ),
     Format(
         "table",
-        "a table (CSV, TSV, JSON, Parquet or Excel) with subject and object",
+        "a table (CSV, JSON, Parquet, a spreadsheet, ...) with subject and object",
         "facts",
         _table_root,
         _load_table,

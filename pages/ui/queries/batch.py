@@ -95,7 +95,7 @@ def _draw_upload(models: Sequence[str]) -> None:
         type=ENDINGS,
         key=f"many file {number}",
         max_upload_size=MAX_BYTES // 1_000_000,
-        help="A table (CSV, TSV, JSON, Parquet or Excel) has a column **text**, and a column "
+        help="A table (CSV, JSON, Parquet, a spreadsheet, ...) has a column **text**, and a column "
         "**gold** if there are right answers. Other files have one sentence per line. In UTF-8.",
     )
     if file is None:
