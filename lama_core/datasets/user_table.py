@@ -378,26 +378,29 @@ def _check_header(path: Path, header: tuple[str, ...], columns: ColumnRoles) -> 
         )
 
 
+_Wording = tuple[tuple[str, ...], str]  # templates, and a negated one
+
+
 @dataclass(frozen=True)
 class _RowReader:
     """Adds the facts of rows to a reading, and updates their relations (name -> relation).
 
     Attributes:
         lines: Id of a fact -> its line.
-        known: Id of a fact -> its subject, object, templates and negated template.
+        known: Id of a fact -> the fact, and its templates and negated template.
         filled: `relation` and `type` -> whether a row has it.
         blank: The same -> the first lines without it.
-        same: Tuples of templates, so that equal ones share memory.
+        same: Templates with a negated one, so that equal ones share memory.
     """
 
     reading: Reading
     relations: dict[str, Relation]
     lines: dict[str, int]
     columns: ColumnRoles
-    known: dict[str, tuple[str, str, tuple[str, ...], str]] = field(default_factory=dict)
+    known: dict[str, tuple[Fact, _Wording]] = field(default_factory=dict)
     filled: dict[str, bool] = field(default_factory=lambda: {"relation": False, "type": False})
     blank: dict[str, list[int]] = field(default_factory=lambda: {"relation": [], "type": []})
-    same: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
+    same: dict[_Wording, _Wording] = field(default_factory=dict)
 
     def read(self, row: JsonObject, number: int) -> None:
         """Add the facts of a row with lower-case names. Raises Rejected for an unusable row."""
@@ -410,7 +413,6 @@ class _RowReader:
                 raise Rejected(f"{name}: {fault}")
         default = self.columns.templates.get(name) or self.columns.templates.get("", "")
         templates = templates or distinct([default])
-        templates = self.same.setdefault(templates, templates)
         sentences = (*text_list(row, "sentence"), *text_list(row, "masked_sentences"))
         for sentence in sentences:
             if BLANK not in sentence:
@@ -435,15 +437,16 @@ class _RowReader:
                 origin=optional_text(row, "origin"),
                 aliases=aliases,
             )
-            *pair, earlier, _ = self.known.get(fact.id, ("", "", (), ""))
+            first, (earlier, _) = self.known.get(fact.id, (fact, ((), "")))
+            adds = first is not fact and not {*templates} <= {*earlier}
             # A row that only adds a template to a known fact is one more prompt, not a duplicate.
-            if pair != [subject, obj] or {*templates} <= {*earlier}:
+            if not adds or (first.subject, first.object) != (subject, obj):
                 self.reading.fact(
                     fact, number, self.lines, f"the id {given_id!r}" if given_id else ""
                 )
-            together = tuple(dict.fromkeys((*earlier, *templates)))
-            together = self.same.setdefault(together, together)
-            self.known[fact.id] = subject, obj, together, negated
+            together = tuple(dict.fromkeys((*earlier, *templates))) if earlier else templates
+            wording = self.same.setdefault((together, negated), (together, negated))
+            self.known[fact.id] = first, wording
         self._add_relation(row, name, templates, kind, negated)
         for role, text in (("relation", given), ("type", kind)):
             if not text and len(self.blank[role]) <= MAX_LINES_NAMED:
@@ -467,13 +470,13 @@ class _RowReader:
         sets: dict[str, set[frozenset[str]]] = {}
         for fact in self.reading.facts:
             # A fact with a sentence alone keeps its sentence; one with neither takes the others'.
-            if (own := self.known[fact.id][2]) or fact.sentences:
+            if (own := self.known[fact.id][1][0]) or fact.sentences:
                 sets.setdefault(fact.relation, set()).add(frozenset(own))
         differ = {name for name, found in sets.items() if len(found) > 1}
         numbers = dict.fromkeys(differ, 0)
         for at, fact in enumerate(self.reading.facts):
             if fact.relation in differ:
-                *_, own, negated = self.known[fact.id]
+                own, negated = self.known[fact.id][1]
                 numbers[fact.relation] = max(numbers[fact.relation], len(own))
                 sides = () if template_fault(negated) else negated.split("[Y]")
                 text = BLANK.join(side.replace("[X]", fact.subject) for side in sides)
@@ -499,13 +502,14 @@ class _RowReader:
         if negated and (fault := template_fault(negated)):
             self._note(f"{name}: the negated template is not used: {fault}")
             negated = ""
-        prompts = (*known.prompts, *(Prompt(template, "user") for template in templates))
-        self.relations[name] = replace(
-            known,
-            type=known.type or TYPE_OF_NAME.get(kind),
-            prompts=tuple(dict.fromkeys(prompts)),
-            negated_template=known.negated_template or negated or None,
-        )
+        prompts = tuple(Prompt(template, "user") for template in templates)
+        says: dict[str, Any] = {
+            "type": known.type or TYPE_OF_NAME.get(kind),
+            "prompts": tuple(dict.fromkeys((*known.prompts, *prompts))),
+            "negated_template": known.negated_template or negated or None,
+        }
+        if name not in self.relations or any(getattr(known, key) != says[key] for key in says):
+            self.relations[name] = replace(known, **says)
 
     def _note(self, text: str) -> None:
         if text not in self.reading.notes:

@@ -83,3 +83,15 @@ def test_a_blank_cell_of_a_filled_column_is_refused_with_its_lines(
 @pytest.mark.parametrize("role", ["relation", "type"])
 def test_a_column_without_any_value_is_no_column(role: str, tmp_path: Path) -> None:
     assert len(load(tmp_path, "Peru,Lima,", header=f"subject,object,{role}").facts) == 1
+
+
+def test_a_list_in_a_cell_gives_a_fact_several_templates(tmp_path: Path) -> None:
+    path = tmp_path / "facts.jsonl"
+    path.write_text(
+        f'{{"subject": "Peru", "object": "Lima", "template": ["{CAPITAL}", "{TONGUE}"]}}\n'
+        f'{{"subject": "Italy", "object": "Italian", "template": "{LANGUAGE}"}}\n'
+    )
+    assert [fact.templates for fact in user_table.load(path).facts] == [
+        (CAPITAL, TONGUE),
+        (LANGUAGE,),
+    ]

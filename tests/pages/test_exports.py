@@ -287,3 +287,33 @@ def test_divergence_comes_from_analyse(take: Callable[..., Taken]) -> None:
     assert printed["divergence"]["n_pairs"] == len(rows)
     correlation = rows["distance"].corr(rows["divergence"])
     assert printed["divergence"]["correlation"] == pytest.approx(correlation)
+
+
+def test_a_csv_begins_with_a_byte_order_mark_and_other_files_do_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    taken: dict[str, Any] = {}
+    monkeypatch.setattr(
+        "streamlit.download_button", lambda _, data, name, *__, **___: taken.update({name: data})
+    )
+    for data in ("é,1\n", "é,1\n".encode(), "\ufeffé,1\n", lambda: "é,1\n"):
+        export.draw_download("CSV", data, "x.csv")  # type: ignore[arg-type]
+        assert taken["x.csv"]() == b"\xef\xbb\xbf" + "é,1\n".encode()
+    export.draw_download("JSON", "[]", "x.json")
+    assert taken["x.json"] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("made", "stem"),
+    [
+        ({}, "facts over time"),
+        ({"model": "a/b", "dataset": "mine"}, "facts over time-mine-a-b"),
+        ({"models": ["a", "b"]}, "facts over time-a-b"),
+        ({"runs": {"shown": "mine-a-manual-1f"}}, "facts over time-mine-a-manual-1f"),
+        ({"runs": {"a": "x", "b": "y"}}, "facts over time-a-b"),
+        ({"models": ["a", "b", "c", "d"]}, "facts over time-4-models"),
+        ({"runs": 7}, "facts over time-7"),
+    ],
+)
+def test_a_file_is_named_by_what_it_contains(made: dict[str, Any], stem: str) -> None:
+    assert export.file_stem("facts over time", made) == stem.replace(" ", "-")
