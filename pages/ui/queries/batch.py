@@ -93,13 +93,8 @@ def _draw_upload(models: Sequence[str]) -> None:
         "A table, or one sentence per line",
         key=f"many file {number}",
         max_upload_size=MAX_BYTES // 1_000_000,
-<<<<<<< HEAD
-        help="A table (CSV, JSON, Parquet, a spreadsheet, ...) has a column **text**, and a column "
-        "**gold** if there are right answers. Other files have one sentence per line. In UTF-8.",
-=======
         help="A table (CSV, TSV, JSON, Parquet, Arrow, Excel, ODS) has a column **text**, and a "
         "column **gold** if there are right answers. Other files have one sentence per line.",
->>>>>>> facts
     )
     if file is None:
         return
