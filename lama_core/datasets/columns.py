@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ _STYLES: dict[str, tuple[str, str]] = {
     rf"[+-]?[1-9]\d{{0,2}}((\.|{_SPACES})\d{{3}})+(,\d+)?": (".", ","),
     rf"[+-]?[1-9]\d{{0,2}}((,|{_SPACES})\d{{3}})+(\.\d+)?": (",", "."),
 }
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}\.\d{3}", re.ASCII)
 _N_UNGROUPED = 2  # styles without signs between thousands
 
 
@@ -63,24 +64,25 @@ class Numbers:
     whole: bool = False
     values: "array[float]" = field(default_factory=lambda: array("d"))
     odd: dict[int, str] = field(default_factory=dict)
-    _THOUSANDS: ClassVar = re.compile(r"[+-]?\d{1,3}\.\d{3}", re.ASCII)
 
     def add(self, cell: object) -> None:
         """Add a cell, or None."""
         number = math.nan
-        if isinstance(cell, int | float) and not isinstance(cell, bool):
+        if isinstance(cell, bool):
+            self.odd[len(self.values)] = str(cell)
+        elif cell is not None:
             try:
-                number = float(cell)
-            except OverflowError:
-                self.odd[len(self.values)] = str(cell)
-        elif not is_missing(cell):
-            text = str(cell).strip()
-            is_odd = not _PLAIN.fullmatch(text) or (self.whole and self._THOUSANDS.fullmatch(text))
-            if is_odd:
-                self.odd[len(self.values)] = text
-            else:
-                number = float(text)
+                number = float(cell)  # type: ignore[arg-type] # another type raises
+            except (ValueError, TypeError, OverflowError):
+                if not is_missing(cell):
+                    self.odd[len(self.values)] = str(cell).strip()
+            if isinstance(cell, str) and self._is_odd(cell.strip()):
+                number = math.nan
+                self.odd[len(self.values)] = cell.strip()
         self.values.append(number)
+
+    def _is_odd(self, text: str) -> bool:
+        return "_" in text or (self.whole and "." in text and bool(_THOUSANDS.fullmatch(text)))
 
     def read(self) -> tuple[NDArray[np.float64], dict[int, str]]:
         """Return the numbers, float64 [row], and row -> text of the cells that aren't numbers.
@@ -88,7 +90,7 @@ class Numbers:
         Raises:
             UserError: If the cells can be read in two ways.
         """
-        found = np.array(self.values, np.float64)
+        found = np.frombuffer(self.values, np.float64)
         texts = {row: text for row, text in self.odd.items() if any(map(str.isdigit, text))}
         readings: dict[tuple[float, ...], tuple[bool, str, dict[int, float]]] = {}
         for number, (pattern, (sign, point)) in enumerate(_STYLES.items()):
@@ -118,8 +120,8 @@ class Numbers:
             raise UserError(
                 f"The {self.name}s {text!r} and '{other:g}' are written in two ways: {advice}."
             )
-        for row, number in chosen.items():
-            found[row] = number
+        for row, value in chosen.items():
+            found[row] = value
         return found, {row: text for row, text in self.odd.items() if row not in chosen}
 
 
@@ -164,7 +166,7 @@ class Verdicts:
         if len(values) > MAX_DISTINCT:
             shown = ", ".join(sorted(values)[:3])[:100]
             raise UserError(f"The column of verdicts has other values ({shown}, …).")
-        return np.array(self.codes, np.int8), self.odd
+        return np.frombuffer(self.codes, np.int8), self.odd
 
 
 def read_list(cell: object) -> list[Any] | None:

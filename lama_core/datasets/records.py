@@ -140,6 +140,11 @@ def parts_of(path: Path) -> list[Path]:
     return parts
 
 
+def single_table(files: Sequence[Path]) -> Path | None:
+    """Return the only table among files that are tables, or its first part; None for several."""
+    return files[0] if files and list(files) == parts_of(files[0]) else None
+
+
 def read_records(
     reading: Reading, form: FileForm | None = None, is_header: IsHeader = no_header
 ) -> Records:
@@ -519,12 +524,12 @@ def _items(reading: Reading, value: Any, is_header: IsHeader) -> Sequence[Any]:
         return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
     inner = list(value.values())
     if inner and all(isinstance(one, dict) and one.keys() == inner[0].keys() for one in inner):
-        names = [list(value), list(inner[0])]  # pandas: columns, or index
-        is_numbered = [all(name.isdecimal() for name in some) for some in names]
-        by_column = is_header(names[0]) or (not is_header(names[1]) and is_numbered[1])
+        outer, within = list(value), list(inner[0])  # pandas: columns, or index
+        is_numbered = all(name.isdecimal() for name in within)
+        by_column = is_header(outer) or (not is_header(within) and is_numbered)
         if not by_column:
             return inner
-        return [{name: value[name][key] for name in names[0]} for key in names[1]]
+        return [{name: value[name][key] for name in outer} for key in within]
     return [value]
 
 

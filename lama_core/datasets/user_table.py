@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import msgspec
-import orjson
 
+from lama_core.datasets.columns import MISSING_NAMES, read_list
 from lama_core.datasets.dataset import BLANK, Dataset, Dropped, make_dataset
 from lama_core.datasets.lama_relations import TYPE_OF_NAME
 from lama_core.datasets.line_reader import (
@@ -84,9 +84,11 @@ class ColumnRoles:
         object: The same for objects.
         relation: The same for relations.
         template: The same for templates.
-        separator: Separates several objects or aliases in a cell of text; `json` if they are a JSON
-            list; empty if a cell is one object.
+        separator: Separates several objects or aliases in a cell of text; empty if a cell is one
+            object or a list.
         templates: Relation -> template with [X] and [Y]; the key "" is for all other relations.
+        sheet: Name of the sheet of a spreadsheet with several.
+        encoding: Of the table's text, if it isn't Unicode.
     """
 
     subject: str = ""
@@ -95,6 +97,8 @@ class ColumnRoles:
     template: str = ""
     separator: str = ""
     templates: Mapping[str, str] = field(default_factory=dict)
+    sheet: str = ""
+    encoding: str = ""
 
     @classmethod
     def given(
@@ -105,9 +109,11 @@ class ColumnRoles:
         relation: str,
         template: str,
         templates: Sequence[str],
-        separator: str = "",
+        **more: str,
     ) -> Self:
-        """Return the columns with these names. templates: `TEMPLATE` or `RELATION=TEMPLATE`.
+        """Return the columns with these names.
+
+        templates: `TEMPLATE` or `RELATION=TEMPLATE`. more: `separator`, `sheet` and `encoding`.
 
         Raises:
             UserError: For a template without one [X] and one [Y], or two templates of a relation.
@@ -123,12 +129,17 @@ class ColumnRoles:
             if fault := template_fault(rest):
                 raise UserError(f"{fault[0].upper()}{fault[1:]}.")
             found[name] = rest
-        return cls(subject, object, relation, template, separator, found)
+        return cls(subject, object, relation, template, templates=found, **more)
 
     def of(self, role: str) -> str:
         """Return the given name of the column with a role; empty if none was given."""
         name: str = getattr(self, role)
         return name
+
+    def are_in(self, header: Sequence[str]) -> bool:
+        """Whether a header has the columns of subjects and objects."""
+        found, names = self.of_header(header), {name.strip().lower() for name in header}
+        return all(found.of(role) in names for role in _NEEDED)
 
     def of_header(self, header: Sequence[str]) -> Self:
         """Return the column of each role: the given one, or the one recognised in the header.
@@ -167,12 +178,16 @@ class Scan:
         unasked: The relations that have facts with neither a template nor a sentence.
         n_facts: Number of facts that can be queried.
         dropped: The unreadable and duplicate rows; rows that only lack a template are not included.
+        labels: Relation -> its label, for the relations with one.
+        first: The first fact of each relation, with its template or sentence, or "" without one.
     """
 
     relations: tuple[str, ...]
     unasked: tuple[str, ...]
     n_facts: int
     dropped: tuple[Dropped, ...]
+    labels: dict[str, str]
+    first: tuple[tuple[Fact, str], ...]
 
 
 @dataclass(frozen=True)
@@ -245,11 +260,18 @@ def scan(path: Path, columns: ColumnRoles) -> Scan:
     reading, relations, _ = _read(path, columns)
     queried = [fact for fact in reading.facts if _can_be_queried(fact, relations)]
     unasked = (fact.relation for fact in reading.facts if not _can_be_queried(fact, relations))
+    first = {fact.relation: fact for fact in reversed(reading.facts)}
+    texts = (
+        next(filter(None, (*map(first[name].template, one.templates), *first[name].sentences)), "")
+        for name, one in relations.items()
+    )
     return Scan(
         tuple(relations),
         tuple(dict.fromkeys(unasked)),
         len(queried),
         tuple(reading.dropped),
+        {name: one.label for name, one in relations.items() if one.label},
+        tuple(zip((first[name] for name in relations), texts, strict=True)),
     )
 
 
@@ -323,10 +345,10 @@ def _can_be_queried(fact: Fact, relations: Mapping[str, Relation]) -> bool:
 
 def _read(path: Path, columns: ColumnRoles) -> tuple[Reading, dict[str, Relation], dict[str, int]]:
     """Return the facts read, the relations by name, and the line of each fact by id."""
-    reading = Reading(path)
+    reading = Reading(path, encoding=columns.encoding, sheet=columns.sheet)
     relations: dict[str, Relation] = {}
     lines: dict[str, int] = {}
-    table = read_records(reading)
+    table = read_records(reading, is_header=columns.are_in)
     columns = columns.of_header(table.header)
     if table.header:
         _check_header(path, table.header, columns)
@@ -356,26 +378,29 @@ def _check_header(path: Path, header: tuple[str, ...], columns: ColumnRoles) -> 
         )
 
 
+_Wording = tuple[tuple[str, ...], str]  # templates, and a negated one
+
+
 @dataclass(frozen=True)
 class _RowReader:
     """Adds the facts of rows to a reading, and updates their relations (name -> relation).
 
     Attributes:
         lines: Id of a fact -> its line.
-        known: Id of a fact -> its subject, object, templates and negated template.
+        known: Id of a fact -> the fact, and its templates and negated template.
         filled: `relation` and `type` -> whether a row has it.
         blank: The same -> the first lines without it.
-        same: Tuples of templates, so that equal ones share memory.
+        same: Templates with a negated one, so that equal ones share memory.
     """
 
     reading: Reading
     relations: dict[str, Relation]
     lines: dict[str, int]
     columns: ColumnRoles
-    known: dict[str, tuple[str, str, tuple[str, ...], str]] = field(default_factory=dict)
+    known: dict[str, tuple[Fact, _Wording]] = field(default_factory=dict)
     filled: dict[str, bool] = field(default_factory=lambda: {"relation": False, "type": False})
     blank: dict[str, list[int]] = field(default_factory=lambda: {"relation": [], "type": []})
-    same: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
+    same: dict[_Wording, _Wording] = field(default_factory=dict)
 
     def read(self, row: JsonObject, number: int) -> None:
         """Add the facts of a row with lower-case names. Raises Rejected for an unusable row."""
@@ -388,7 +413,6 @@ class _RowReader:
                 raise Rejected(f"{name}: {fault}")
         default = self.columns.templates.get(name) or self.columns.templates.get("", "")
         templates = templates or distinct([default])
-        templates = self.same.setdefault(templates, templates)
         sentences = (*text_list(row, "sentence"), *text_list(row, "masked_sentences"))
         for sentence in sentences:
             if BLANK not in sentence:
@@ -413,15 +437,16 @@ class _RowReader:
                 origin=optional_text(row, "origin"),
                 aliases=aliases,
             )
-            *pair, earlier, _ = self.known.get(fact.id, ("", "", (), ""))
+            first, (earlier, _) = self.known.get(fact.id, (fact, ((), "")))
+            adds = first is not fact and not {*templates} <= {*earlier}
             # A row that only adds a template to a known fact is one more prompt, not a duplicate.
-            if pair != [subject, obj] or {*templates} <= {*earlier}:
+            if not adds or (first.subject, first.object) != (subject, obj):
                 self.reading.fact(
                     fact, number, self.lines, f"the id {given_id!r}" if given_id else ""
                 )
-            together = tuple(dict.fromkeys((*earlier, *templates)))
-            together = self.same.setdefault(together, together)
-            self.known[fact.id] = subject, obj, together, negated
+            together = tuple(dict.fromkeys((*earlier, *templates))) if earlier else templates
+            wording = self.same.setdefault((together, negated), (together, negated))
+            self.known[fact.id] = first, wording
         self._add_relation(row, name, templates, kind, negated)
         for role, text in (("relation", given), ("type", kind)):
             if not text and len(self.blank[role]) <= MAX_LINES_NAMED:
@@ -445,13 +470,13 @@ class _RowReader:
         sets: dict[str, set[frozenset[str]]] = {}
         for fact in self.reading.facts:
             # A fact with a sentence alone keeps its sentence; one with neither takes the others'.
-            if (own := self.known[fact.id][2]) or fact.sentences:
+            if (own := self.known[fact.id][1][0]) or fact.sentences:
                 sets.setdefault(fact.relation, set()).add(frozenset(own))
         differ = {name for name, found in sets.items() if len(found) > 1}
         numbers = dict.fromkeys(differ, 0)
         for at, fact in enumerate(self.reading.facts):
             if fact.relation in differ:
-                *_, own, negated = self.known[fact.id]
+                own, negated = self.known[fact.id][1]
                 numbers[fact.relation] = max(numbers[fact.relation], len(own))
                 sides = () if template_fault(negated) else negated.split("[Y]")
                 text = BLANK.join(side.replace("[X]", fact.subject) for side in sides)
@@ -477,13 +502,14 @@ class _RowReader:
         if negated and (fault := template_fault(negated)):
             self._note(f"{name}: the negated template is not used: {fault}")
             negated = ""
-        prompts = (*known.prompts, *(Prompt(template, "user") for template in templates))
-        self.relations[name] = replace(
-            known,
-            type=known.type or TYPE_OF_NAME.get(kind),
-            prompts=tuple(dict.fromkeys(prompts)),
-            negated_template=known.negated_template or negated or None,
-        )
+        prompts = tuple(Prompt(template, "user") for template in templates)
+        says: dict[str, Any] = {
+            "type": known.type or TYPE_OF_NAME.get(kind),
+            "prompts": tuple(dict.fromkeys((*known.prompts, *prompts))),
+            "negated_template": known.negated_template or negated or None,
+        }
+        if name not in self.relations or any(getattr(known, key) != says[key] for key in says):
+            self.relations[name] = replace(known, **says)
 
     def _note(self, text: str) -> None:
         if text not in self.reading.notes:
@@ -513,25 +539,15 @@ class _RowReader:
 
     def _split(self, value: Any, role: str) -> Any:
         """Return a cell of text with several values as a list; other values unchanged."""
-        if not isinstance(value, str):
-            return value
+        found = read_list(value)
         separator = self.columns.separator
-        if separator == JSON or (role == "aliases" and value.strip().startswith("[")):
-            try:
-                return orjson.loads(value)
-            except orjson.JSONDecodeError as error:
-                raise Rejected(f"{role}: not a JSON list ({error.msg})") from error
-        if separator:
-            return [part.strip() for part in value.split(separator)]
-        if role == "object" and _LIST.fullmatch(value.strip()):
-            raise Rejected(
-                "the object is a list in one cell: say how its items are separated "
-                "(--object-separator json)"
-            )
-        return value
+        if found is not None or not isinstance(value, str) or not separator:
+            return value if found is None else found
+        if separator == JSON:
+            raise Rejected(f"{role}: not a JSON list")
+        return [part.strip() for part in value.split(separator)]
 
 
-_LIST = re.compile(r"\[\s*(\]|[\"'].*[\"']\s*\])", re.DOTALL)
 _TIME = re.compile(r"([+-]?\d{4,}-\d\d-\d\d)T(\d\d:\d\d:\d\d(?:\.\d+)?)(?:Z|[+-]\d\d:\d\d)?")
 
 
@@ -541,6 +557,8 @@ def _name(text: str, role: str) -> str:
     Raises:
         Rejected: For an identifier without its label, an address, or a time of day.
     """
+    if text in MISSING_NAMES:
+        raise Rejected(f"the {role} {text!r} stands for a missing name")
     label = label_of(text)
     if not label:
         raise Rejected(

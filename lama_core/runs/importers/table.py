@@ -12,6 +12,7 @@ verdict is right if its first prediction is the same word as the object.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 from lama_core.datasets import user_table
 from lama_core.datasets.column_guess import guess_columns
 from lama_core.datasets.columns import (
+    MISSING_NAMES,
     Numbers,
     Verdicts,
     list_separator,
@@ -35,11 +37,9 @@ from lama_core.datasets.line_reader import (
     Reading,
     Rejected,
     as_text,
-    optional_text,
-    required_text,
 )
 from lama_core.datasets.nested_folders import files_under
-from lama_core.datasets.records import lowered, parts_of, read_records
+from lama_core.datasets.records import lowered, read_records, single_table
 from lama_core.errors import UserError, did_you_mean
 from lama_core.progress import OnProgress, Progress
 from lama_core.runs.facts_table import UNRANKED
@@ -76,7 +76,7 @@ _COLLECTED = pa.schema(
     [
         *(ANSWERS.field(name) for name in (*_TEXTS, "predictions", "scores")),
         pa.field("model", pa.string()),
-        pa.field("line", pa.int64()),
+        pa.field("line", pa.int32()),
     ]
 )
 
@@ -114,7 +114,8 @@ def guess(header: Sequence[str], rows: Sequence[JsonObject]) -> dict[str, str]:
     for role in ("rank", "log_prob", "correct", "predictions"):
         part = {"log_prob": "prob", "predictions": "pred"}.get(role, role)
         left = [name for name in header if name not in taken.values()]
-        column = next((name for name in left if part in name.lower()), "")
+        parts = (name for name in left if part in name.lower() and _may_have(role, rows, name))
+        column = next(parts, "")
         if role not in taken and column:
             taken[role] = column
     known = {role: taken.get(role, "") for role in ("subject", "object", "relation")}
@@ -122,6 +123,20 @@ def guess(header: Sequence[str], rows: Sequence[JsonObject]) -> dict[str, str]:
     facts = guess_columns(header, rows, used)
     guessed = taken | {role: name for role, name in facts.items() if role in known}
     return {role: name for role, name in guessed.items() if role not in named}
+
+
+def _may_have(role: str, rows: Sequence[JsonObject], name: str) -> bool:
+    """Whether most cells of a column have the form of its role: numbers, verdicts or any text."""
+    if role == "predictions":
+        return True
+    column = Verdicts() if role == "correct" else Numbers(role, whole=role == "rank")
+    cells = [row[name] for row in rows if name in row]
+    for cell in cells:
+        column.add(cell)
+    try:
+        return len(column.read()[1]) * 2 <= len(cells)
+    except UserError:
+        return True  # the import names the cells
 
 
 def _shown(header: Sequence[str]) -> str:
@@ -147,12 +162,10 @@ def table_in(path: Path) -> Path:
     if path.is_file():
         return path
     tables = [file for file in files_under(path) if user_table.is_table(file)]
-    if tables and tables == parts_of(tables[0]):
-        return tables[0]
-    if len(tables) != 1:
-        found = f"{len(tables)} tables: give one of them" if tables else "no table"
-        raise UserError(f"{path.name} has {found}.")
-    return tables[0]
+    if table := single_table(tables):
+        return table
+    found = f"{len(tables)} tables: give one of them" if tables else "no table"
+    raise UserError(f"{path.name} has {found}.")
 
 
 def read(path: Path, options: ReadOptions, on_progress: OnProgress) -> list[ImportedResults]:
@@ -202,7 +215,10 @@ class _Rows:
         self.drops = DropList()
         self.blank: dict[str, list[int]] = {}  # role -> lines without it
         self.others = False  # whether there are other models than the only one to read
+        self.named = [role for role in ("model", "relation") if role in columns]
+        self.names: dict[tuple[str, ...], list[tuple[str, Any]]] = {}  # by columns: role, column
         self.batches: list[pa.RecordBatch] = []
+        self.places: list[NDArray[np.float32]] = []
         self.values: dict[str, list[Any]] = {name: [] for name in _COLLECTED.names}
         self.ranks = Numbers("rank", whole=True)
         self.log_probs = Numbers("log-probability")
@@ -219,14 +235,12 @@ class _Rows:
         self.n += 1
         if self.n > MAX_ROWS:
             raise UserError(f"{self.path.name} has more than {MAX_ROWS:,} rows: split it.")
+        drop = partial(self.drops.add_lines, self.path.name, [number])
         try:
-            row = lowered(written)
-            given = {role: row[name] for role, name in self.columns.items() if name in row}
-            texts = {
-                role: _text(given, role) for role in ("model", "relation") if role in self.columns
-            }
+            given = self._by_role(written)
+            texts = {role: _text(given, role) for role in self.named}
         except Rejected as reason:
-            self.drops.add_lines(self.path.name, [number], str(reason))
+            drop(str(reason))
             return
         for role, text in texts.items():
             if not text:
@@ -236,21 +250,22 @@ class _Rows:
             self.others = True
             return
         try:
-            subject = required_text({"subject": _short(given.get("subject"))}, "subject")
-            obj = required_text({"object": _short(given.get("object"))}, "object")
-            query = _text(given, "query") or None
+            subject, obj, query = (_text(given, role) for role in ("subject", "object", "query"))
+            for name, text in (("subject", subject), ("object", obj)):
+                if not text or text in MISSING_NAMES:
+                    raise Rejected(f"no {name}")
         except Rejected as reason:
-            self.drops.add_lines(self.path.name, [number], str(reason), of_answer=False)
+            drop(str(reason), of_answer=False)
             return
         try:
             words, scores = self._predictions(given)
         except Rejected as reason:
-            self.drops.add_lines(self.path.name, [number], str(reason))
+            drop(str(reason))
             return
         relation = texts.get("relation", self.stem)
-        found = (relation, subject, self.gold(obj), query, words, scores, model, number)
-        for name, value in zip(_COLLECTED.names, found, strict=True):
-            self.values[name].append(value)
+        found = (relation, subject, self.gold(obj), query or None, words, scores, model, number)
+        for column, value in zip(self.values.values(), found, strict=True):
+            column.append(value)
         self.ranks.add(given.get("rank", given.get("rank_from_0")))
         self.log_probs.add(given.get("log_prob"))
         self.verdicts.add(given.get("correct"))
@@ -258,9 +273,20 @@ class _Rows:
             self._flush()
             self.on_progress(Progress(f"Reading {self.path.name}", self.n, unit="rows"))
 
+    def _by_role(self, row: JsonObject) -> dict[str, object]:
+        """Return role -> cell. Raises Rejected if two columns are named the same."""
+        key = tuple(row)
+        if key not in self.names:
+            written = lowered({name: name for name in row})
+            self.names[key] = [
+                (role, written[name]) for role, name in self.columns.items() if name in written
+            ]
+        return {role: row[name] for role, name in self.names[key]}
+
     def _flush(self) -> None:
         arrays = [pa.array(self.values[one.name], one.type) for one in _COLLECTED]
-        self.batches.append(pa.record_batch(arrays, schema=_COLLECTED))
+        self.batches.append(batch := pa.record_batch(arrays, schema=_COLLECTED))
+        self.places.append(_places(batch["predictions"], batch["object"]))
         for column in self.values.values():
             column.clear()
 
@@ -290,8 +316,13 @@ class _Rows:
         if "predictions" not in given:
             return None, None
         items = self._items(given["predictions"])[:MAX_PREDICTIONS]
+        if "scores" not in given and all(isinstance(item, str) for item in items):
+            words = [self.word(short(item)) for item in items]
+            if not all(words):
+                raise Rejected("a prediction is empty")
+            return words, None
         scores = self._items(given.get("scores"))[:MAX_PREDICTIONS]
-        words: list[str] = []
+        words = []
         numbers = Numbers("score of a prediction")
         for at, item in enumerate(items):
             score = scores[at] if at < len(scores) else None
@@ -300,7 +331,7 @@ class _Rows:
                 item = next((item[name] for name in _ITEM_TEXT if name in item), None)
             elif isinstance(item, list) and len(item) == 2:
                 item, score = item
-            word = as_text(_short(item), "predictions")
+            word = _text({"predictions": item}, "predictions")
             if not word:
                 raise Rejected("a prediction is empty")
             words.append(self.word(word))
@@ -343,7 +374,8 @@ class _Rows:
             raise UserError(f"The table has more than {MAX_MODELS} models: split it.")
         found, dropped = [], self.drops.records()
         for name in models:
-            rows = table.filter(pc.equal(table["model"], name)).drop_columns(["model", "line"])
+            rows = table.filter(pc.equal(table["model"], name)) if len(models) > 1 else table
+            rows = rows.drop_columns(["model", "line"])
             found.append(ImportedResults(name, "", "", dataset, "", rows, dropped=dropped))
         return found
 
@@ -355,7 +387,7 @@ class _Rows:
         verdicts, odd_verdicts = self.verdicts.read()
         words = table["predictions"].combine_chunks()
         n_words = words.value_lengths().fill_null(-1).to_numpy()  # -1: no cell
-        place = _places(words, table["object"])
+        place = np.concatenate(self.places)
         if len(log_probs[~np.isnan(log_probs)]) and np.nanmax(log_probs) > 1e-6:
             at = int(np.nanargmax(log_probs))
             raise UserError(
@@ -413,13 +445,13 @@ class _Rows:
         }
         for name, column in columns.items():
             table = table.append_column(name, column)
-        return table.filter(pa.array(~unreadable))
+        return table.filter(pa.array(~unreadable)) if unreadable.any() else table
 
     def _from_one(
         self,
         ranks: NDArray[np.float64],
         verdicts: NDArray[np.int8],
-        place: NDArray[np.float64],
+        place: NDArray[np.float32],
         lines: NDArray[np.int64],
     ) -> NDArray[np.float64]:
         """Return the ranks counted from 1; those of a column with 0 count from 0, or 0 is none.
@@ -444,20 +476,18 @@ class _Rows:
         )
 
 
-def _places(words: pa.ListArray, golds: pa.ChunkedArray) -> NDArray[np.float64]:
+def _places(words: pa.ListArray, golds: pa.StringArray) -> NDArray[np.float32]:
     """Return the place of each object among its predictions, from 1; infinity if not there."""
-    found = np.full(len(words), np.inf)
+    found = np.full(len(words), np.inf, np.float32)
     flat, rows = words.flatten(), pc.list_parent_indices(words)
-    same = np.flatnonzero(pc.equal(flat, golds.combine_chunks().take(rows)))
+    same = np.flatnonzero(pc.equal(flat, golds.take(rows)))
     owners = rows.to_numpy()
     starts = np.searchsorted(owners, owners[same])
     np.minimum.at(found, owners[same], same - starts + 1.0)
     return found
 
 
-def _text(row: Mapping[str, object], role: str) -> str:
-    return optional_text({role: _short(row.get(role))}, role)
-
-
-def _short(value: object) -> object:
-    return short(value) if isinstance(value, str) else value
+def _text(given: Mapping[str, object], role: str) -> str:
+    """Return the text of a cell; empty if it is missing. Raises Rejected for another type."""
+    cell = given.get(role)
+    return short(cell if isinstance(cell, str) else as_text(cell, role)) if cell is not None else ""
