@@ -396,7 +396,7 @@ class _Rows:
             )
         ranks = self._from_one(ranks, verdicts, place, lines)
         not_found = (ranks == -1) | np.isposinf(ranks)
-        is_bad = ~not_found & ~np.isnan(ranks) & ((ranks < 1) | (ranks % 1 != 0))
+        is_bad = ~not_found & ~np.isnan(ranks) & ((ranks < 1) | (np.floor(ranks) != ranks))
         is_bad |= ~not_found & (ranks >= UNRANKED)
         for odd, what in (
             (odd_ranks, "the rank {!r} isn't a whole number"),
