@@ -37,8 +37,8 @@ class ManyRequest(shared_fields.ClozeSettings, command="batch", python="batch"):
         str,
         argument(
             "A table (CSV, JSON, Parquet, a spreadsheet, ...) with the columns text and gold, or one "
-            "text per line with the gold (right) answer after a tab or |. - reads standard input. Chat "
-            "servers also answer questions, which have no blank.",
+            "text per line with the gold (right) answer after a tab or |. - reads standard input. "
+            "Chat servers also answer questions, which have no blank.",
             takes_dash=True,
         ),
     ] = field(kw_only=False)
