@@ -340,8 +340,8 @@ def _separated(reading: Reading, form: FileForm, is_header: IsHeader) -> Records
     is_sparql = form == "tsv" and all(re.fullmatch(r"\?\w+", name) for name in header)
     if is_sparql:
         header = [name[1:] for name in header]
-    others = [row for row in rows[at + 1 :] if row]
-    if others and all(len(row) == len(header) + 1 for row in others):
+    others = rows[at + 1 :]
+    if others and all(row and len(row) == len(header) + 1 for row in others):
         header = ["", *header]  # R writes row names without a name for their column
     check_names(reading, header)
     body = [line for line in following if line[0] > sample[at][0]]
