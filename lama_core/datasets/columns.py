@@ -35,8 +35,8 @@ _SPACES = r"[\u00a0\u202f\u2009' ’]"
 _STYLES: dict[str, tuple[str, str]] = {
     r"[+-]?\d+\.\d+": (",", "."),
     r"[+-]?\d+,\d+": (".", ","),
-    rf"[+-]?[1-9]\d{{0,2}}((\.|{_SPACES})\d{{3}})+(,\d+)?": (".", ","),
-    rf"[+-]?[1-9]\d{{0,2}}((,|{_SPACES})\d{{3}})+(\.\d+)?": (",", "."),
+    rf"[+-]?[1-9]\d{{0,2}}((\.|{_SPACES})\d{{3}})+(,\d+)?|[+-]?\d+,\d+": (".", ","),
+    rf"[+-]?[1-9]\d{{0,2}}((,|{_SPACES})\d{{3}})+(\.\d+)?|[+-]?\d+\.\d+": (",", "."),
 }
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}\.\d{3}", re.ASCII)
 _N_UNGROUPED = 2  # styles without signs between thousands
@@ -120,8 +120,8 @@ class Numbers:
             raise UserError(
                 f"The {self.name}s {text!r} and '{other:g}' are written in two ways: {advice}."
             )
-        for row, number in chosen.items():
-            found[row] = number
+        for row, value in chosen.items():
+            found[row] = value
         return found, {row: text for row, text in self.odd.items() if row not in chosen}
 
 
@@ -144,7 +144,7 @@ class Verdicts:
         code = -1
         if not is_missing(cell):
             text = str(cell).strip().lower()
-            text = re.sub(r"\.0*$", "", text)
+            text = re.sub(r"[.,]0*$", "", text)
             code = 1 if text in RIGHT else 0 if text in WRONG else -2
             if code == -2:
                 self.odd[len(self.codes)] = str(cell)

@@ -10,8 +10,7 @@ There are no cloze sentences, so these facts are for runs of generated answers.
 
 from pathlib import Path
 
-import orjson
-
+from lama_core.datasets.columns import read_list
 from lama_core.datasets.dataset import Dataset
 from lama_core.datasets.file_search import find_files
 from lama_core.datasets.line_reader import (
@@ -75,12 +74,10 @@ def _read_fact(row: JsonObject) -> Fact:
 def _names(row: JsonObject, column: str) -> tuple[str, ...]:
     """Return the texts of a list, or of a cell with a JSON list, each once; () if empty."""
     names = row.get(column)
-    if isinstance(names, str) and names.strip():
-        try:
-            names = orjson.loads(names)
-        except orjson.JSONDecodeError as error:
-            raise Rejected(f"{column!r} is not a JSON list ({error.msg})") from error
-    return distinct(text_list({column: names}, column)) if names else ()
+    found = read_list(names)
+    if found is None and names is not None:
+        raise Rejected(f"{column!r} is not a list")
+    return distinct(text_list({column: found}, column))
 
 
 def _entity(row: JsonObject, column: str) -> str:

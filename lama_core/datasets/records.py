@@ -140,6 +140,11 @@ def parts_of(path: Path) -> list[Path]:
     return parts
 
 
+def single_table(files: Sequence[Path]) -> Path | None:
+    """Return the only table among files that are tables, or its first part; None for several."""
+    return files[0] if files and list(files) == parts_of(files[0]) else None
+
+
 def read_records(
     reading: Reading, form: FileForm | None = None, is_header: IsHeader = no_header
 ) -> Records:
@@ -306,12 +311,17 @@ def _unquoted(cell: str) -> str:
 
 def _separated(reading: Reading, form: FileForm, is_header: IsHeader) -> Records:
     lines = reading.lines(reading.root, stripped=False)
-    filled = (line for line in lines if line[1].strip())
-    sample = list(islice(filled, 1))
-    if reading.dropped or not sample:
+    first = next((line for line in lines if line[1].strip()), None)
+    if reading.dropped or not first:
         reason = reading.dropped[0].reason if reading.dropped else "it is empty"
         raise UserError(f"{reading.root}: the first line can't be read: {reason}.")
-    sample += islice(filled, SAMPLED)
+    following = list(islice(lines, SAMPLED))
+    for end in range(len(following)):  # names with line breaks
+        whole = "\n".join([first[1], *(text for _, text in following[:end])])
+        if any(_cells(whole, separator) for separator in SEPARATORS):
+            first, following = (first[0], whole), following[end:]
+            break
+    sample = [first, *(line for line in following if line[1].strip())]
     if said := re.fullmatch(r'"?sep=(.)"?', sample[0][1].strip(" \r")):  # as Excel writes it
         separator = said[1]
         del sample[0]
@@ -330,11 +340,12 @@ def _separated(reading: Reading, form: FileForm, is_header: IsHeader) -> Records
     is_sparql = form == "tsv" and all(re.fullmatch(r"\?\w+", name) for name in header)
     if is_sparql:
         header = [name[1:] for name in header]
-    body = [row for row in rows[at + 1 :] if row]
-    if body and all(len(row) == len(header) + 1 for row in body):
+    others = rows[at + 1 :]
+    if others and all(row and len(row) == len(header) + 1 for row in others):
         header = ["", *header]  # R writes row names without a name for their column
     check_names(reading, header)
-    found = _separated_rows(reading, chain(sample[at + 1 :], lines), header, separator)
+    body = [line for line in following if line[0] > sample[at][0]]
+    found = _separated_rows(reading, chain(body, lines), header, separator)
     if is_sparql:
         found = (
             (number, {name: _term(str(cell)) for name, cell in row.items()})
@@ -388,19 +399,27 @@ def _separated_rows(
         number, text = line
         if not text.strip():
             continue
-        cells = _tab_cells(text, n) if separator == "\t" else _cells(text, separator)
+        cells = _cells(text, separator)
+        taken: list[tuple[int, str]] = []
         if cells is None:  # perhaps a cell with line breaks: read on until its quotes are closed
-            taken: list[tuple[int, str]] = []
-            record = text
+            record, are_rows = text, n > 1 and text.count(separator) == n - 1
             while cells is None and len(taken) < MAX_ROW_LINES and (more := following()):
                 taken.append(more)
-                if more[1].count('"') % 2 == 0 and len(_cells(more[1], separator) or ()) == n:
-                    break  # a whole row, so a quote above is missing
                 record += f"\n{more[1]}"
-                cells = _cells(record, separator)
-            if cells is None or len(cells) != n:
+                are_rows &= len(_cells(more[1], separator) or more[1].split(separator)) == n
+                if len(record) > MAX_LINE_BYTES or (are_rows and separator == "\t"):
+                    break
+                cells = _cells(record, separator) if '"' in more[1] else None
+            if cells is not None and len(cells) == n and are_rows and separator != "\t":
+                for at, _ in [line, *taken]:
+                    reason = "the quotes of a cell enclose whole rows: a quote may be missing"
+                    reading.drop(reading.root, at, reason, text)
+                continue
+            if cells is None or len(cells) != n or are_rows:
                 waiting.extendleft(reversed(taken))
-                cells = None
+                cells, taken = None, []
+        if separator == "\t" and not taken:
+            cells = _tab_cells(text, n)
         if (cells is None or len(cells) != n) and '"' in text:  # other ways to write quotes
             ways: list[dict[str, Any]] = []
             ways += [{"skipinitialspace": True}] if f'{separator} "' in text else []
@@ -505,12 +524,12 @@ def _items(reading: Reading, value: Any, is_header: IsHeader) -> Sequence[Any]:
         return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
     inner = list(value.values())
     if inner and all(isinstance(one, dict) and one.keys() == inner[0].keys() for one in inner):
-        names = [list(value), list(inner[0])]  # pandas: columns, or index
-        is_numbered = [all(name.isdecimal() for name in some) for some in names]
-        by_column = is_header(names[0]) or (not is_header(names[1]) and is_numbered[1])
+        outer, within = list(value), list(inner[0])  # pandas: columns, or index
+        is_numbered = all(name.isdecimal() for name in within)
+        by_column = is_header(outer) or (not is_header(within) and is_numbered)
         if not by_column:
             return inner
-        return [{name: value[name][key] for name in names[0]} for key in names[1]]
+        return [{name: value[name][key] for name in outer} for key in within]
     return [value]
 
 

@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import msgspec
-import orjson
 
+from lama_core.datasets.columns import MISSING_NAMES, read_list
 from lama_core.datasets.dataset import BLANK, Dataset, Dropped, make_dataset
 from lama_core.datasets.lama_relations import TYPE_OF_NAME
 from lama_core.datasets.line_reader import (
@@ -84,9 +84,11 @@ class ColumnRoles:
         object: The same for objects.
         relation: The same for relations.
         template: The same for templates.
-        separator: Separates several objects or aliases in a cell of text; `json` if they are a JSON
-            list; empty if a cell is one object.
+        separator: Separates several objects or aliases in a cell of text; empty if a cell is one
+            object or a list.
         templates: Relation -> template with [X] and [Y]; the key "" is for all other relations.
+        sheet: Name of the sheet of a spreadsheet with several.
+        encoding: Of the table's text, if it isn't Unicode.
     """
 
     subject: str = ""
@@ -95,6 +97,8 @@ class ColumnRoles:
     template: str = ""
     separator: str = ""
     templates: Mapping[str, str] = field(default_factory=dict)
+    sheet: str = ""
+    encoding: str = ""
 
     @classmethod
     def given(
@@ -105,9 +109,11 @@ class ColumnRoles:
         relation: str,
         template: str,
         templates: Sequence[str],
-        separator: str = "",
+        **more: str,
     ) -> Self:
-        """Return the columns with these names. templates: `TEMPLATE` or `RELATION=TEMPLATE`.
+        """Return the columns with these names.
+
+        templates: `TEMPLATE` or `RELATION=TEMPLATE`. more: `separator`, `sheet` and `encoding`.
 
         Raises:
             UserError: For a template without one [X] and one [Y], or two templates of a relation.
@@ -123,12 +129,17 @@ class ColumnRoles:
             if fault := template_fault(rest):
                 raise UserError(f"{fault[0].upper()}{fault[1:]}.")
             found[name] = rest
-        return cls(subject, object, relation, template, separator, found)
+        return cls(subject, object, relation, template, templates=found, **more)
 
     def of(self, role: str) -> str:
         """Return the given name of the column with a role; empty if none was given."""
         name: str = getattr(self, role)
         return name
+
+    def are_in(self, header: Sequence[str]) -> bool:
+        """Whether a header has the columns of subjects and objects."""
+        found, names = self.of_header(header), {name.strip().lower() for name in header}
+        return all(found.of(role) in names for role in _NEEDED)
 
     def of_header(self, header: Sequence[str]) -> Self:
         """Return the column of each role: the given one, or the one recognised in the header.
@@ -334,10 +345,10 @@ def _can_be_queried(fact: Fact, relations: Mapping[str, Relation]) -> bool:
 
 def _read(path: Path, columns: ColumnRoles) -> tuple[Reading, dict[str, Relation], dict[str, int]]:
     """Return the facts read, the relations by name, and the line of each fact by id."""
-    reading = Reading(path)
+    reading = Reading(path, encoding=columns.encoding, sheet=columns.sheet)
     relations: dict[str, Relation] = {}
     lines: dict[str, int] = {}
-    table = read_records(reading)
+    table = read_records(reading, is_header=columns.are_in)
     columns = columns.of_header(table.header)
     if table.header:
         _check_header(path, table.header, columns)
@@ -528,25 +539,15 @@ class _RowReader:
 
     def _split(self, value: Any, role: str) -> Any:
         """Return a cell of text with several values as a list; other values unchanged."""
-        if not isinstance(value, str):
-            return value
+        found = read_list(value)
         separator = self.columns.separator
-        if separator == JSON or (role == "aliases" and value.strip().startswith("[")):
-            try:
-                return orjson.loads(value)
-            except orjson.JSONDecodeError as error:
-                raise Rejected(f"{role}: not a JSON list ({error.msg})") from error
-        if separator:
-            return [part.strip() for part in value.split(separator)]
-        if role == "object" and _LIST.fullmatch(value.strip()):
-            raise Rejected(
-                "the object is a list in one cell: say how its items are separated "
-                "(--object-separator json)"
-            )
-        return value
+        if found is not None or not isinstance(value, str) or not separator:
+            return value if found is None else found
+        if separator == JSON:
+            raise Rejected(f"{role}: not a JSON list")
+        return [part.strip() for part in value.split(separator)]
 
 
-_LIST = re.compile(r"\[\s*(\]|[\"'].*[\"']\s*\])", re.DOTALL)
 _TIME = re.compile(r"([+-]?\d{4,}-\d\d-\d\d)T(\d\d:\d\d:\d\d(?:\.\d+)?)(?:Z|[+-]\d\d:\d\d)?")
 
 
@@ -556,6 +557,8 @@ def _name(text: str, role: str) -> str:
     Raises:
         Rejected: For an identifier without its label, an address, or a time of day.
     """
+    if text in MISSING_NAMES:
+        raise Rejected(f"the {role} {text!r} stands for a missing name")
     label = label_of(text)
     if not label:
         raise Rejected(

@@ -36,9 +36,9 @@ class ManyRequest(shared_fields.ClozeSettings, command="batch", python="batch"):
     file: Annotated[
         str,
         argument(
-            "A table (CSV, TSV, JSON, Parquet, Excel) with the columns text and gold, or one text "
-            "per line with the gold (right) answer after a tab or |. - reads standard input. Chat "
-            "servers also answer questions, which have no blank.",
+            "A table (CSV, JSON, Parquet, a spreadsheet, ...) with columns text and gold, or one "
+            "text per line with the gold (right) answer after a tab or |. - reads standard input. "
+            "Chat servers also answer questions, which have no blank.",
             takes_dash=True,
         ),
     ] = field(kw_only=False)

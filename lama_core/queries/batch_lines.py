@@ -325,7 +325,7 @@ class _Sentences(Reading):
         self.read.append(BatchLine(line, text, fault=f"{reason[0].upper()}{reason[1:]}."))
 
 
-def _is_table(reading: Reading) -> bool:
+def _is_table(reading: _Sentences) -> bool:
     """Whether a file is a table: by its content, or by its name if it is CSV or TSV."""
     head = reading.head(reading.root)
     if not head.strip():

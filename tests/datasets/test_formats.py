@@ -214,7 +214,7 @@ FORMS: dict[str, Form] = {
     ), "duplicate of line 1: 'Peru' with 'Lima'"),
     "popqa": Form("popqa", popqa, (
         *NO_JSON,
-        (popqa(7, "x", "y", possible_answers="y"), "'possible_answers' is not a JSON list ("),
+        (popqa(7, "x", "y", possible_answers="y"), "'possible_answers' is not a list"),
         (popqa(7, "x", "y", possible_answers='{"a": 1}'), "'possible_answers' is not a list of te"),
         (popqa(7, "x", "y", s_pop="many"), "'s_pop' is 'many', not a whole number"),
         (popqa(7, "x", "y", question=" "), "no field 'question'"),

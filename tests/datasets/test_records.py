@@ -222,9 +222,17 @@ def test_a_cell_has_several_objects_only_with_a_separator(
     assert [obj for _, _, obj in found] == objects
 
 
-def test_a_list_in_a_cell_is_no_object(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="--object-separator json"):
-        load(tmp_path, "a.csv", "subject,object\nBolivia,\"['Peru', 'Chile']\"\n")
+@pytest.mark.parametrize(
+    ("cell", "objects"),
+    [
+        ("\"['Peru', 'Côte d\u2019Ivoire']\"", ["Peru", "Côte d’Ivoire"]),
+        ("\"['Peru' 'Chile']\"", ["Peru", "Chile"]),
+        ("[Peru]", ["[Peru]"]),
+    ],
+)
+def test_a_list_of_python_or_numpy_is_a_list(tmp_path: Path, cell: str, objects: list[str]) -> None:
+    found = load(tmp_path, "a.csv", f"subject,object\nBolivia,{cell}\n")
+    assert [obj for _, _, obj in found] == objects
 
 
 def test_a_second_template_of_a_fact_is_a_prompt(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from lama_core.datasets import user_table
 from lama_core.datasets.column_guess import guess_columns
 from lama_core.datasets.columns import (
+    MISSING_NAMES,
     Numbers,
     Verdicts,
     list_separator,
@@ -38,7 +39,7 @@ from lama_core.datasets.line_reader import (
     as_text,
 )
 from lama_core.datasets.nested_folders import files_under
-from lama_core.datasets.records import lowered, parts_of, read_records
+from lama_core.datasets.records import lowered, read_records, single_table
 from lama_core.errors import UserError, did_you_mean
 from lama_core.progress import OnProgress, Progress
 from lama_core.runs.facts_table import UNRANKED
@@ -161,12 +162,10 @@ def table_in(path: Path) -> Path:
     if path.is_file():
         return path
     tables = [file for file in files_under(path) if user_table.is_table(file)]
-    if tables and tables == parts_of(tables[0]):
-        return tables[0]
-    if len(tables) != 1:
-        found = f"{len(tables)} tables: give one of them" if tables else "no table"
-        raise UserError(f"{path.name} has {found}.")
-    return tables[0]
+    if table := single_table(tables):
+        return table
+    found = f"{len(tables)} tables: give one of them" if tables else "no table"
+    raise UserError(f"{path.name} has {found}.")
 
 
 def read(path: Path, options: ReadOptions, on_progress: OnProgress) -> list[ImportedResults]:
@@ -252,8 +251,9 @@ class _Rows:
             return
         try:
             subject, obj, query = (_text(given, role) for role in ("subject", "object", "query"))
-            if not subject or not obj:
-                raise Rejected(f"no {'object' if subject else 'subject'}")
+            for name, text in (("subject", subject), ("object", obj)):
+                if not text or text in MISSING_NAMES:
+                    raise Rejected(f"no {name}")
         except Rejected as reason:
             drop(str(reason), of_answer=False)
             return
@@ -396,7 +396,7 @@ class _Rows:
             )
         ranks = self._from_one(ranks, verdicts, place, lines)
         not_found = (ranks == -1) | np.isposinf(ranks)
-        is_bad = ~not_found & ~np.isnan(ranks) & ((ranks < 1) | (ranks % 1 != 0))
+        is_bad = ~not_found & ~np.isnan(ranks) & ((ranks < 1) | (np.floor(ranks) != ranks))
         is_bad |= ~not_found & (ranks >= UNRANKED)
         for odd, what in (
             (odd_ranks, "the rank {!r} isn't a whole number"),
