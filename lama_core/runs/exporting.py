@@ -257,7 +257,7 @@ def _about(run: Run, name: str, words: tuple[str, ...], n: int) -> dict[str, Any
     return {
         "metric_values": {},
         "templates": templates,
-        "template_index": list(range(len(templates))) or None,
+        "template_index": info.relation(name).used or list(range(len(templates))) or None,
         "model_name_or_path": info.model,
         "num_original_instances": n,
         "subsampled": None,
