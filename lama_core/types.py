@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 RelationType = Literal["1-1", "N-1", "N-M"]
 RELATION_TYPES: tuple[RelationType, ...] = get_args(RelationType)  # in the order of columns
+OWN_TEMPLATE = "each fact's template "
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +33,11 @@ class Relation:
     Attributes:
         source: The knowledge source: `TREx`, `Google_RE`, `ConceptNet` or `Squad`.
         type: 1-1, N-1 or N-M, as LAMA's relations.jsonl gives it; None if it gives none.
-        prompts: The manual template, then paraphrases; empty if each fact has its own sentences
-            (ConceptNet, SQuAD).
+        prompts: The manual template, then paraphrases; empty if each fact has its own templates, or
+            its own sentences (ConceptNet, SQuAD).
         answers: All possible objects, if the data list them (BEAR's answer spaces).
         domains: Subject areas of the relation, if the data give them.
+        own_templates: The largest number of a fact's own templates (`Fact.templates`).
     """
 
     name: str
@@ -47,6 +49,13 @@ class Relation:
     negated_template: str | None = None
     answers: tuple[str, ...] = ()
     domains: tuple[str, ...] = ()
+    own_templates: int = 0
+
+    @property
+    def templates(self) -> tuple[str, ...]:
+        """The prompts' templates; if the facts have their own, names that `Fact.template` takes."""
+        own = (f"{OWN_TEMPLATE}{number}" for number in range(1, self.own_templates + 1))
+        return tuple(own) or tuple(prompt.template for prompt in self.prompts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +72,7 @@ class Fact:
         aliases: Other names of the object, which a generated answer may use.
         question: The fact as a question, if the data have one.
         popularity: Popularity of the subject, such as its page views in a month; None if unknown.
+        templates: Its own templates, if the facts of its relation have different ones; else ().
     """
 
     id: str
@@ -80,6 +90,14 @@ class Fact:
     aliases: tuple[str, ...] = ()
     question: str = ""
     popularity: float | None = None
+    templates: tuple[str, ...] = ()
+
+    def template(self, of_relation: str) -> str:
+        """Return the text of one of `Relation.templates` for this fact; empty if it has none."""
+        if not of_relation.startswith(OWN_TEMPLATE):
+            return of_relation
+        number = int(of_relation.removeprefix(OWN_TEMPLATE))
+        return next(iter(self.templates[number - 1 : number]), "")
 
 
 @dataclass(frozen=True, slots=True)

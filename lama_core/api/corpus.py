@@ -210,11 +210,9 @@ def _probe_sentences(data: Dataset, prompts: str) -> dict[Wording, list[str]]:
     found: defaultdict[Wording, list[str]] = defaultdict(list)
     for row in make_questions(data, names, chosen, None):
         if row.query is not None and row.query.n_blanks == 1 and row.excluded is None:
-            templates = chosen.of(row.relation.name)
-            if row.prompt < len(templates):
-                template = templates[row.prompt]
-            else:
-                template = query_template(row.query.text(), row.fact.subject) or SENTENCES
+            named = chosen.of(row.relation.name)[row.prompt : row.prompt + 1]
+            template = "".join(map(row.fact.template, named))
+            template = template or query_template(row.query.text(), row.fact.subject) or SENTENCES
             found[row.relation.name, template].append(row.query.text(row.fact.object))
     return found
 

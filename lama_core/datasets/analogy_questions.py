@@ -30,7 +30,7 @@ from lama_core.datasets.dataset import (
 from lama_core.datasets.file_search import head_of
 from lama_core.datasets.line_reader import JsonObject, Reading, Rejected, optional_text
 from lama_core.datasets.nested_folders import files_under
-from lama_core.datasets.table_file import has_table_name, lowered, read_table
+from lama_core.datasets.records import has_table_name, lowered, read_records
 from lama_core.datasets.user_table import first_names
 
 FIELDS = frozenset(("stem", "answer", "choice"))
@@ -168,7 +168,7 @@ def _question_of(one: _Open, letter: str) -> ChoiceQuestion:
 
 
 def _read_objects(reading: Reading) -> Iterator[ChoiceQuestion]:
-    for number, values in read_table(reading).rows:
+    for number, values in read_records(reading).rows:
         with reading.dropping(reading.root, number):
             row = lowered(values)
             choices = row.get("choice")

@@ -47,7 +47,7 @@ _HASHED = attrgetter(
     "judgments",
 )
 # In the digest only if a fact has them, so that the digest of data without them stays the same.
-_HASHED_IF_SET = ("aliases", "question", "popularity")
+_HASHED_IF_SET = ("aliases", "question", "popularity", "templates")
 
 
 @dataclass(frozen=True, slots=True)

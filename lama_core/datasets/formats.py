@@ -31,7 +31,7 @@ from lama_core.datasets.dataset import (
 )
 from lama_core.datasets.file_search import find_folder_with
 from lama_core.datasets.nested_folders import files_under
-from lama_core.datasets.table_file import has_table_name
+from lama_core.datasets.records import has_table_name, single_table
 from lama_core.errors import UserError
 
 # Reads the data at a path; has the keyword arguments of `load`.
@@ -63,8 +63,8 @@ def _tables(folder: Path) -> list[Path]:
 
 
 def _table_root(folder: Path) -> Path | None:
-    tables = _tables(folder)
-    return tables[0].parent if len(tables) == 1 else None
+    table = single_table(_tables(folder))
+    return table.parent if table else None
 
 
 def _load_table(path: Path, *, name: str | None = None, **about: str) -> Dataset:
@@ -115,7 +115,7 @@ FORMATS: tuple[Format, ...] = (
     ),
     Format(
         "table",
-        "a table (CSV, TSV, JSON, Parquet or Excel) with subject and object",
+        "a table (CSV, JSON, Parquet, a spreadsheet, ...) with subject and object",
         "facts",
         _table_root,
         _load_table,

@@ -7,13 +7,14 @@ lines is refused before the report on them fills the memory.
 
 import gzip
 import io
+import json
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, ClassVar, Self, cast
+from typing import Any, BinaryIO, ClassVar, Self, cast
 
 import orjson
 
@@ -49,6 +50,8 @@ class Reading:
     """The facts and the report of a dataset while it is read.
 
     root: its folder or file. data: the bytes of the file `root`, if they aren't on the disk.
+    encoding: of a table's text, if it isn't a Unicode encoding. sheet: of a spreadsheet with
+    several.
     """
 
     HEAD_BYTES: ClassVar[int] = 1 << 16  # by which a file's form is recognised
@@ -58,6 +61,8 @@ class Reading:
     facts: list[Fact] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    encoding: str = ""
+    sheet: str = ""
 
     @classmethod
     def at(cls, root: Path | None, path: Path, missing: str) -> Self:
@@ -125,14 +130,17 @@ class Reading:
             raise UserError(f"{self.shown(path)} has more than {format_bytes(max_bytes)}: split it")
         return found
 
+    def is_packed(self, path: Path) -> bool:
+        """Whether a file is compressed with gzip. Raises UserError if it can't be read."""
+        with self._raw(path) as file, _reading(path):
+            return (file.read(2) or b"") == b"\x1f\x8b"
+
+    def _raw(self, path: Path) -> BinaryIO:
+        return open_file(path, MAX_FILE_BYTES) if self.data is None else io.BytesIO(self.data)
+
     def _open(self, path: Path) -> BinaryIO:
         """Open a file; one that is compressed with gzip is unpacked while it is read."""
-        file: BinaryIO = (
-            open_file(path, MAX_FILE_BYTES) if self.data is None else io.BytesIO(self.data)
-        )
-        with _reading(path):
-            is_packed = file.read(2) == b"\x1f\x8b"
-            file.seek(0)
+        is_packed, file = self.is_packed(path), self._raw(path)
         return cast(BinaryIO, gzip.GzipFile(fileobj=file)) if is_packed else file
 
     def _bytes(self, path: Path) -> Iterator[tuple[int, bytes]]:
@@ -312,8 +320,27 @@ def _text(line: bytes) -> str:
 
 def _object(line: bytes) -> JsonObject:
     try:
-        value = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
+        value = parse_json(line)
+    except ValueError as error:
         _text(line)  # raises for invalid UTF-8, naming the byte
-        raise Rejected(f"not valid JSON ({error.msg}, column {error.colno})") from error
+        raise Rejected(f"not valid JSON ({error})") from error
     return as_object(value)
+
+
+def parse_json(data: bytes) -> Any:
+    """Return a JSON value, also with NaN and Infinity, as Python and its libraries write them.
+
+    Raises ValueError with the reason and the place.
+    """
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        if b"NaN" not in data and b"Infinity" not in data:
+            place = f"line {error.lineno}, " if error.lineno > 1 else ""
+            raise ValueError(f"{error.msg}, {place}column {error.colno}") from error
+    try:
+        found = json.loads(data)
+        json.dumps(found, ensure_ascii=False).encode()  # half a character isn't text
+    except RecursionError as error:
+        raise ValueError("its lists or objects are nested too deep") from error
+    return found

@@ -1,9 +1,9 @@
 """Corpora for retrieval, cut into passages: the embedded model's training text or a user's text.
 
     starter     the training text of minilm-mlm, if it has been built
-    FOLDER      its .txt and .jsonl files, sorted by name
+    FOLDER      its text files and tables, sorted by name
     FILE.txt    UTF-8, one paragraph per line
-    FILE.jsonl  one object per line, with the paragraph under "text"
+    FILE.jsonl  or another table (CSV, Parquet, ...) with a paragraph under "text" in each row
 
 A passage has successive sentences of a paragraph, at most 60 words; a longer sentence is cut.
 Characters that a model could take for a blank or a special token are replaced: [MASK] becomes
@@ -12,7 +12,6 @@ Characters that a model could take for a blank or a special token are replaced: 
 
 import hashlib
 import io
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -20,6 +19,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
+from lama_core.datasets.line_reader import Reading
+from lama_core.datasets.records import FileForm, has_table_name, read_records
 from lama_core.errors import UserError, reason_of
 from lama_core.files import open_file, user_path
 from lama_core.paths import corpus_files
@@ -31,7 +32,9 @@ MAX_READ = 16 << 20  # characters of a line that are held in memory
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"“(])")
 SIGNS = str.maketrans("[]<>", "()()")
 UNDERSCORES = re.compile(r"_{3,}")
-LINES, JSONL = ".txt", ".jsonl"
+LINES = ".txt"
+TEXT = "text"  # column of a table
+FORM_OF_SUFFIX: dict[str, FileForm] = {".jsonl": "jsonl"}  # others are recognised by content
 CUT = 1  # version of the cutting rules; increase it when a change to them changes the passages
 
 
@@ -79,32 +82,34 @@ class Corpus:
 
 def paragraphs_of(path: Path) -> Iterator[str]:
     """Return the paragraphs of a file of a corpus. Raises UserError as `read_lines`."""
-    return _read_jsonl(path) if path.suffix.lower() == JSONL else read_lines(path)
+    return _read_table(path) if has_table_name(path.name) else read_lines(path)
 
 
 def load_corpus(reference: str) -> Corpus:
-    """Return the corpus of a user's reference: `starter`, a folder, a text or JSONL file.
+    """Return the corpus of a user's reference: `starter`, a folder, a text file or a table.
 
-    Raises UserError if it doesn't exist or has no text or JSONL file.
+    Raises UserError if it doesn't exist or has no text file or table.
     """
     if reference == STARTER:
         return Corpus(STARTER, tuple(starter_files()))
     path = user_path(reference)
     if path.is_dir():
-        found = sorted(file for file in path.iterdir() if file.suffix.lower() in (LINES, JSONL))
+        found = sorted(file for file in path.iterdir() if _is_text(file))
         if not found:
-            raise UserError(
-                f"{path} has no {LINES} or {JSONL} file: add text files to this folder."
-            )
+            raise UserError(f"{path} has no {LINES} file or table: add text files to this folder.")
         return Corpus(path.name or str(path), tuple(found))
     if not path.exists():
         raise UserError(
             f"Unknown corpus {reference[:200]!r}: give {STARTER}, a folder of texts, or a {LINES} "
-            f"or {JSONL} file."
+            "file or table."
         )
-    if path.suffix.lower() not in (LINES, JSONL):
-        raise UserError(f"{path} can't be a corpus: give a folder, or a {LINES} or {JSONL} file.")
+    if not _is_text(path):
+        raise UserError(f"{path} can't be a corpus: give a folder, a {LINES} file or a table.")
     return Corpus(path.name, (path,))
+
+
+def _is_text(path: Path) -> bool:
+    return path.suffix.lower() == LINES or has_table_name(path.name)
 
 
 def starter_files() -> list[Path]:
@@ -148,18 +153,18 @@ def _whole_lines(path: Path) -> Iterator[str]:
         ) from error
 
 
-def _read_jsonl(path: Path) -> Iterator[str]:
-    for number, line in enumerate(_whole_lines(path), start=1):
-        if not line.strip():
-            continue
-        try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise UserError(f"{path}, line {number}: not a JSON object.") from error
-        text = entry.get("text") if isinstance(entry, dict) else None
+def _read_table(path: Path) -> Iterator[str]:
+    reading = Reading(path)
+    form = FORM_OF_SUFFIX.get(path.suffix.lower())
+    for number, row in read_records(reading, form, lambda names: TEXT in names).rows:
+        text = row.get(TEXT)
         if not isinstance(text, str):
-            raise UserError(f'{path}, line {number}: write the paragraph as {{"text": "..."}}.')
-        yield " ".join(text.split())[:MAX_LINE]
+            reading.drop(path, number, 'write the paragraph as {"text": "..."}')
+        if reading.dropped:
+            break
+        yield " ".join(str(text).split())[:MAX_LINE]
+    for dropped in reading.dropped:
+        raise UserError(f"{path}, line {dropped.line}: {dropped.reason}.")
 
 
 def _sentences(paragraph: str) -> Iterator[str]:

@@ -10,8 +10,7 @@ There are no cloze sentences, so these facts are for runs of generated answers.
 
 from pathlib import Path
 
-import orjson
-
+from lama_core.datasets.columns import read_list
 from lama_core.datasets.dataset import Dataset
 from lama_core.datasets.file_search import find_files
 from lama_core.datasets.line_reader import (
@@ -23,7 +22,7 @@ from lama_core.datasets.line_reader import (
     required_text,
     text_list,
 )
-from lama_core.datasets.table_file import lowered, read_table
+from lama_core.datasets.records import lowered, read_records
 from lama_core.datasets.user_table import first_names
 from lama_core.types import Fact
 
@@ -45,7 +44,7 @@ def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
     file = next(iter(find_files(path, is_popqa)), None)
     reading = Reading.at(file, path, "holds no table with PopQA's columns")
     lines: dict[str, int] = {}
-    for number, values in read_table(reading).rows:
+    for number, values in read_records(reading).rows:
         with reading.dropping(reading.root, number):
             row = lowered(values)
             fact = _read_fact(row)
@@ -75,12 +74,10 @@ def _read_fact(row: JsonObject) -> Fact:
 def _names(row: JsonObject, column: str) -> tuple[str, ...]:
     """Return the texts of a list, or of a cell with a JSON list, each once; () if empty."""
     names = row.get(column)
-    if isinstance(names, str) and names.strip():
-        try:
-            names = orjson.loads(names)
-        except orjson.JSONDecodeError as error:
-            raise Rejected(f"{column!r} is not a JSON list ({error.msg})") from error
-    return distinct(text_list({column: names}, column)) if names else ()
+    found = read_list(names)
+    if found is None and names is not None:
+        raise Rejected(f"{column!r} is not a list")
+    return distinct(text_list({column: found}, column))
 
 
 def _entity(row: JsonObject, column: str) -> str:

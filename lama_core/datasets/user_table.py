@@ -1,11 +1,15 @@
 """A user's facts: a table with one fact, or several objects of one subject, in each row.
 
-`table_file` reads the rows: CSV, TSV, JSON, Parquet, Excel and others. Columns (or JSON fields):
+`records` reads the rows: CSV, TSV, JSON, Parquet, Excel and others. Columns (or JSON fields):
 `subject` and `object` (required), `relation` (default: the file's name), `template`,
 `negated_template`, `sentence` (a cloze sentence with [MASK]), `aliases` (of the object), `id`,
 `type`, `label`, `origin`. The names of LAMA (`sub_label`, `obj_label`, `predicate_id`, ...) and of
-LM-KBC (`SubjectEntity`, `ObjectEntities`, `Relation`) work, too. Every distinct template of a
-relation becomes one of its prompts.
+LM-KBC (`SubjectEntity`, `ObjectEntities`, `Relation`) work, too. A column of relations or types
+must be filled in every row, or in none.
+
+A template belongs to the fact of its row; further rows or a list give a fact further templates. If
+all facts of a relation that have templates have the same ones, these are the relation's prompts,
+also for its rows without a template; otherwise each fact keeps its own.
 
 The object may be a list: each item is a fact, and the others are its other valid objects. An item
 that is a list gives the names of one object. In a cell of text, objects are separated by
@@ -23,8 +27,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import msgspec
-import orjson
 
+from lama_core.datasets.columns import MISSING_NAMES, read_list
 from lama_core.datasets.dataset import BLANK, Dataset, Dropped, make_dataset
 from lama_core.datasets.lama_relations import TYPE_OF_NAME
 from lama_core.datasets.line_reader import (
@@ -37,12 +41,15 @@ from lama_core.datasets.line_reader import (
     required_text,
     text_list,
 )
-from lama_core.datasets.table_file import (
+from lama_core.datasets.records import (
+    IsHeader,
     has_table_name,
     lowered,
-    read_table,
+    no_header,
+    read_records,
 )
 from lama_core.datasets.template_syntax import template_fault
+from lama_core.datasets.wikidata import label_of
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import read_file, write_text_atomically
 from lama_core.types import Fact, Prompt, Relation
@@ -50,7 +57,9 @@ from lama_core.types import Fact, Prompt, Relation
 SOURCE = "User"
 
 COLUMNS_SUFFIX = ".columns.json"
+HEAD = 20  # rows by which the columns of a table without a header are found
 MAX_COLUMNS_BYTES = 1 << 20
+MAX_LINES_NAMED = 20  # in an error
 
 JSON = "json"  # as a separator: a cell is a JSON list
 _SUBJECT = ("subject", "sub_label", "sub", "subjectentity")
@@ -75,9 +84,11 @@ class ColumnRoles:
         object: The same for objects.
         relation: The same for relations.
         template: The same for templates.
-        separator: Separates several objects or aliases in a cell of text; `json` if they are a JSON
-            list; empty if a cell is one object.
+        separator: Separates several objects or aliases in a cell of text; empty if a cell is one
+            object or a list.
         templates: Relation -> template with [X] and [Y]; the key "" is for all other relations.
+        sheet: Name of the sheet of a spreadsheet with several.
+        encoding: Of the table's text, if it isn't Unicode.
     """
 
     subject: str = ""
@@ -86,6 +97,8 @@ class ColumnRoles:
     template: str = ""
     separator: str = ""
     templates: Mapping[str, str] = field(default_factory=dict)
+    sheet: str = ""
+    encoding: str = ""
 
     @classmethod
     def given(
@@ -96,9 +109,11 @@ class ColumnRoles:
         relation: str,
         template: str,
         templates: Sequence[str],
-        separator: str = "",
+        **more: str,
     ) -> Self:
-        """Return the columns with these names. templates: `TEMPLATE` or `RELATION=TEMPLATE`.
+        """Return the columns with these names.
+
+        templates: `TEMPLATE` or `RELATION=TEMPLATE`. more: `separator`, `sheet` and `encoding`.
 
         Raises:
             UserError: For a template without one [X] and one [Y], or two templates of a relation.
@@ -114,12 +129,17 @@ class ColumnRoles:
             if fault := template_fault(rest):
                 raise UserError(f"{fault[0].upper()}{fault[1:]}.")
             found[name] = rest
-        return cls(subject, object, relation, template, separator, found)
+        return cls(subject, object, relation, template, templates=found, **more)
 
     def of(self, role: str) -> str:
         """Return the given name of the column with a role; empty if none was given."""
         name: str = getattr(self, role)
         return name
+
+    def are_in(self, header: Sequence[str]) -> bool:
+        """Whether a header has the columns of subjects and objects."""
+        found, names = self.of_header(header), {name.strip().lower() for name in header}
+        return all(found.of(role) in names for role in _NEEDED)
 
     def of_header(self, header: Sequence[str]) -> Self:
         """Return the column of each role: the given one, or the one recognised in the header.
@@ -158,12 +178,16 @@ class Scan:
         unasked: The relations that have facts with neither a template nor a sentence.
         n_facts: Number of facts that can be queried.
         dropped: The unreadable and duplicate rows; rows that only lack a template are not included.
+        labels: Relation -> its label, for the relations with one.
+        first: The first fact of each relation, with its template or sentence, or "" without one.
     """
 
     relations: tuple[str, ...]
     unasked: tuple[str, ...]
     n_facts: int
     dropped: tuple[Dropped, ...]
+    labels: dict[str, str]
+    first: tuple[tuple[Fact, str], ...]
 
 
 @dataclass(frozen=True)
@@ -211,11 +235,14 @@ def load(
         if is_without_wording or _can_be_queried(fact, relations):
             facts.append(fact)
         else:
-            reason = (
-                f"nothing to query: {fact.relation} has no template, and the row no sentence; add "
-                "one, or give a template (--template)"
+            n_own = relations[fact.relation].own_templates
+            missing = f"{fact.relation} has {'different templates' if n_own else 'no template'}"
+            reading.drop(
+                path,
+                lines[fact.id],
+                f"nothing to query: {missing}, and the row no {'template' if n_own else 'sentence'}"
+                "; add one, or give a template (--template)",
             )
-            reading.drop(path, lines[fact.id], reason)
     for relation in columns.templates:
         if relation and relation not in relations:
             hint = did_you_mean(relation, relations)
@@ -233,21 +260,32 @@ def scan(path: Path, columns: ColumnRoles) -> Scan:
     reading, relations, _ = _read(path, columns)
     queried = [fact for fact in reading.facts if _can_be_queried(fact, relations)]
     unasked = (fact.relation for fact in reading.facts if not _can_be_queried(fact, relations))
+    first = {fact.relation: fact for fact in reversed(reading.facts)}
+    texts = (
+        next(filter(None, (*map(first[name].template, one.templates), *first[name].sentences)), "")
+        for name, one in relations.items()
+    )
     return Scan(
         tuple(relations),
         tuple(dict.fromkeys(unasked)),
         len(queried),
         tuple(reading.dropped),
+        {name: one.label for name, one in relations.items() if one.label},
+        tuple(zip((first[name] for name in relations), texts, strict=True)),
     )
 
 
-def first_rows(path: Path, n_rows: int) -> tuple[tuple[str, ...], tuple[JsonObject, ...]]:
+def first_rows(
+    path: Path, n_rows: int, is_header: IsHeader = no_header
+) -> tuple[tuple[str, ...], tuple[JsonObject, ...]]:
     """Return the names of a table's columns, and its first readable rows.
+
+    is_header: As for `read_records`.
 
     Raises:
         UserError: If the file isn't a table or can't be read.
     """
-    table = read_table(Reading(path))
+    table = read_records(Reading(path), is_header=is_header)
     rows = tuple(row for _, row in islice(table.rows, n_rows))
     return table.header or tuple(dict.fromkeys(name for row in rows for name in row)), rows
 
@@ -302,15 +340,15 @@ def _columns_file(path: Path) -> Path:
 
 
 def _can_be_queried(fact: Fact, relations: Mapping[str, Relation]) -> bool:
-    return bool(fact.sentences or relations[fact.relation].prompts)
+    return bool(fact.sentences or fact.templates or relations[fact.relation].prompts)
 
 
 def _read(path: Path, columns: ColumnRoles) -> tuple[Reading, dict[str, Relation], dict[str, int]]:
     """Return the facts read, the relations by name, and the line of each fact by id."""
-    reading = Reading(path)
+    reading = Reading(path, encoding=columns.encoding, sheet=columns.sheet)
     relations: dict[str, Relation] = {}
     lines: dict[str, int] = {}
-    table = read_table(reading)
+    table = read_records(reading, is_header=columns.are_in)
     columns = columns.of_header(table.header)
     if table.header:
         _check_header(path, table.header, columns)
@@ -318,6 +356,7 @@ def _read(path: Path, columns: ColumnRoles) -> tuple[Reading, dict[str, Relation
     for number, row in table.rows:
         with reading.dropping(path, number):
             rows.read(lowered(row), number)
+    rows.finish()
     return reading, relations, lines
 
 
@@ -339,28 +378,41 @@ def _check_header(path: Path, header: tuple[str, ...], columns: ColumnRoles) -> 
         )
 
 
+_Wording = tuple[tuple[str, ...], str]  # templates, and a negated one
+
+
 @dataclass(frozen=True)
 class _RowReader:
     """Adds the facts of rows to a reading, and updates their relations (name -> relation).
 
-    lines: Id of a fact -> its line. pairs: Id of a fact -> its subject and object.
+    Attributes:
+        lines: Id of a fact -> its line.
+        known: Id of a fact -> the fact, and its templates and negated template.
+        filled: `relation` and `type` -> whether a row has it.
+        blank: The same -> the first lines without it.
+        same: Templates with a negated one, so that equal ones share memory.
     """
 
     reading: Reading
     relations: dict[str, Relation]
     lines: dict[str, int]
     columns: ColumnRoles
-    pairs: dict[str, tuple[str, str]] = field(default_factory=dict)
+    known: dict[str, tuple[Fact, _Wording]] = field(default_factory=dict)
+    filled: dict[str, bool] = field(default_factory=lambda: {"relation": False, "type": False})
+    blank: dict[str, list[int]] = field(default_factory=lambda: {"relation": [], "type": []})
+    same: dict[_Wording, _Wording] = field(default_factory=dict)
 
     def read(self, row: JsonObject, number: int) -> None:
         """Add the facts of a row with lower-case names. Raises Rejected for an unusable row."""
         row = self.columns.renamed(row)
-        name = optional_text(row, *_RELATION) or table_stem(self.reading.root)
-        template = optional_text(row, "template")
-        if fault := template and template_fault(template):
-            raise Rejected(f"{name}: {fault}")
-        templates = self.columns.templates
-        template = template or templates.get(name) or templates.get("", "")
+        given = optional_text(row, *_RELATION)
+        name = given or table_stem(self.reading.root)
+        templates = distinct(text_list(row, "template"))
+        for template in templates:
+            if fault := template_fault(template):
+                raise Rejected(f"{name}: {fault}")
+        default = self.columns.templates.get(name) or self.columns.templates.get("", "")
+        templates = templates or distinct([default])
         sentences = (*text_list(row, "sentence"), *text_list(row, "masked_sentences"))
         for sentence in sentences:
             if BLANK not in sentence:
@@ -370,8 +422,7 @@ class _RowReader:
         subject = _name(required_text(row, *_SUBJECT), "subject")
         objects = self._objects(row)
         given_id = optional_text(row, "id") or optional_text(row, "uuid")
-        relation = self._relation(row, name, template)
-        is_new_prompt = relation.prompts != self._known(row, name).prompts
+        kind, negated = optional_text(row, "type"), optional_text(row, "negated_template")
         for obj, aliases in objects:
             own_id = f"{given_id}|{obj}" if len(objects) > 1 and given_id else given_id
             fact = Fact(
@@ -386,34 +437,79 @@ class _RowReader:
                 origin=optional_text(row, "origin"),
                 aliases=aliases,
             )
+            first, (earlier, _) = self.known.get(fact.id, (fact, ((), "")))
+            adds = first is not fact and not {*templates} <= {*earlier}
             # A row that only adds a template to a known fact is one more prompt, not a duplicate.
-            if not (is_new_prompt and self.pairs.get(fact.id) == (subject, obj)):
-                what = f"the id {given_id!r}" if given_id else ""
-                self.reading.fact(fact, number, self.lines, what)
-                self.pairs[fact.id] = subject, obj
-        self.relations[name] = relation
+            if not adds or (first.subject, first.object) != (subject, obj):
+                self.reading.fact(
+                    fact, number, self.lines, f"the id {given_id!r}" if given_id else ""
+                )
+            together = tuple(dict.fromkeys((*earlier, *templates))) if earlier else templates
+            wording = self.same.setdefault((together, negated), (together, negated))
+            self.known[fact.id] = first, wording
+        self._add_relation(row, name, templates, kind, negated)
+        for role, text in (("relation", given), ("type", kind)):
+            if not text and len(self.blank[role]) <= MAX_LINES_NAMED:
+                self.blank[role].append(number)
+            self.filled[role] |= role == "relation" or text in TYPE_OF_NAME if text else False
 
-    def _known(self, row: JsonObject, name: str) -> Relation:
-        return self.relations.get(name) or Relation(name, SOURCE, optional_text(row, "label"))
+    def finish(self) -> None:
+        """Give each fact its own templates, where the facts of a relation have different ones.
 
-    def _relation(self, row: JsonObject, name: str, template: str) -> Relation:
-        """Return the relation with what a row adds to it; note what it can't use of the row."""
-        known = self._known(row, name)
-        kind, negated = optional_text(row, "type"), optional_text(row, "negated_template")
+        Raises:
+            UserError: If a row has no relation or type, and others have one.
+        """
+        for role, lines in self.blank.items():
+            if self.filled[role] and lines:
+                shown = ", ".join(map(str, lines[:MAX_LINES_NAMED]))
+                shown += ", ..." * (len(lines) > MAX_LINES_NAMED)
+                raise UserError(
+                    f"{self.reading.root} has no {role} in line {shown}, but in other rows: fill "
+                    "in these cells, or remove the rows or the column"
+                )
+        sets: dict[str, set[frozenset[str]]] = {}
+        for fact in self.reading.facts:
+            # A fact with a sentence alone keeps its sentence; one with neither takes the others'.
+            if (own := self.known[fact.id][1][0]) or fact.sentences:
+                sets.setdefault(fact.relation, set()).add(frozenset(own))
+        differ = {name for name, found in sets.items() if len(found) > 1}
+        numbers = dict.fromkeys(differ, 0)
+        for at, fact in enumerate(self.reading.facts):
+            if fact.relation in differ:
+                own, negated = self.known[fact.id][1]
+                numbers[fact.relation] = max(numbers[fact.relation], len(own))
+                sides = () if template_fault(negated) else negated.split("[Y]")
+                text = BLANK.join(side.replace("[X]", fact.subject) for side in sides)
+                self.reading.facts[at] = replace(
+                    fact, templates=own, negated_sentences=(text,) if text else ()
+                )
+        for name, number in numbers.items():
+            self.relations[name] = replace(
+                self.relations[name], prompts=(), negated_template=None, own_templates=number
+            )
+
+    def _add_relation(
+        self, row: JsonObject, name: str, templates: tuple[str, ...], kind: str, negated: str
+    ) -> None:
+        """Add what a row says of its relation; note what it can't use."""
+        known = self.relations.get(name) or Relation(name, SOURCE, optional_text(row, "label"))
         if kind and kind not in TYPE_OF_NAME:
             self._note(
                 f"{name}: the type {kind[:60]!r} is unknown; known: {', '.join(TYPE_OF_NAME)}"
             )
+        elif kind and known.type not in (None, TYPE_OF_NAME[kind]):
+            self._note(f"{name}: has the types {known.type} and {kind}; {known.type} is used")
         if negated and (fault := template_fault(negated)):
             self._note(f"{name}: the negated template is not used: {fault}")
             negated = ""
-        prompts = [*known.prompts, *([Prompt(template, "user")] if template else [])]
-        return replace(
-            known,
-            type=known.type or TYPE_OF_NAME.get(kind),
-            prompts=tuple(dict.fromkeys(prompts)),
-            negated_template=known.negated_template or negated or None,
-        )
+        prompts = tuple(Prompt(template, "user") for template in templates)
+        says: dict[str, Any] = {
+            "type": known.type or TYPE_OF_NAME.get(kind),
+            "prompts": tuple(dict.fromkeys((*known.prompts, *prompts))),
+            "negated_template": known.negated_template or negated or None,
+        }
+        if name not in self.relations or any(getattr(known, key) != says[key] for key in says):
+            self.relations[name] = replace(known, **says)
 
     def _note(self, text: str) -> None:
         if text not in self.reading.notes:
@@ -427,40 +523,31 @@ class _RowReader:
             aliases = self._split(row.get("aliases"), "aliases")
             names = text_list({"aliases": aliases}, "aliases")
             obj = _name(required_text(row, *_OBJECT), "object")
-            return [(obj, tuple(name for name in distinct(names) if name != obj))]
+            names = tuple(name for name in distinct(map(label_of, names)) if name != obj)
+            return [(obj, names)]
         found: dict[str, tuple[str, ...]] = {}
         for item in value:
             names = distinct(
                 as_text(one, field_name) for one in (item if isinstance(item, list) else [item])
             )
             if names:
-                found.setdefault(_name(names[0], "object"), names[1:])
+                labels = distinct(map(label_of, names)) or names[:1]
+                found.setdefault(_name(labels[0], "object"), labels[1:])
         if not found:
             raise Rejected(f"no object: the list {field_name!r} is empty")
         return list(found.items())
 
     def _split(self, value: Any, role: str) -> Any:
         """Return a cell of text with several values as a list; other values unchanged."""
-        if not isinstance(value, str):
-            return value
+        found = read_list(value)
         separator = self.columns.separator
-        if separator == JSON or (role == "aliases" and value.strip().startswith("[")):
-            try:
-                return orjson.loads(value)
-            except orjson.JSONDecodeError as error:
-                raise Rejected(f"{role}: not a JSON list ({error.msg})") from error
-        if separator:
-            return [part.strip() for part in value.split(separator)]
-        if role == "object" and _LIST.fullmatch(value.strip()):
-            raise Rejected(
-                "the object is a list in one cell: say how its items are separated "
-                "(--object-separator json)"
-            )
-        return value
+        if found is not None or not isinstance(value, str) or not separator:
+            return value if found is None else found
+        if separator == JSON:
+            raise Rejected(f"{role}: not a JSON list")
+        return [part.strip() for part in value.split(separator)]
 
 
-_LIST = re.compile(r"\[\s*(\]|[\"'].*[\"']\s*\])", re.DOTALL)
-_ENTITY = re.compile(r"Q[1-9]\d*")
 _TIME = re.compile(r"([+-]?\d{4,}-\d\d-\d\d)T(\d\d:\d\d:\d\d(?:\.\d+)?)(?:Z|[+-]\d\d:\d\d)?")
 
 
@@ -468,18 +555,21 @@ def _name(text: str, role: str) -> str:
     """Return a subject or object; of a date with the time 00:00:00, as Wikidata has it, the date.
 
     Raises:
-        Rejected: For a Wikidata entity without its label, an address, or a time of day.
+        Rejected: For an identifier without its label, an address, or a time of day.
     """
-    if _ENTITY.fullmatch(text) or text.startswith(("http://", "https://")):
+    if text in MISSING_NAMES:
+        raise Rejected(f"the {role} {text!r} stands for a missing name")
+    label = label_of(text)
+    if not label:
         raise Rejected(
             f"the {role} {text[:80]!r} is not a name: choose the column of labels, or give the "
             "entity a label"
         )
-    if time := _TIME.fullmatch(text):
+    if time := _TIME.fullmatch(label):
         if time[2].rstrip("0.:"):
             raise Rejected(f"the {role} {text!r} is a time: write it as a text would have it")
         return time[1].removeprefix("+")
-    return text
+    return label
 
 
 def table_stem(path: Path) -> str:

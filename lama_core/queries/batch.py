@@ -36,15 +36,18 @@ class ManyRequest(shared_fields.ClozeSettings, command="batch", python="batch"):
     file: Annotated[
         str,
         argument(
-            "A table (CSV, TSV, JSON, Parquet, Excel) with the columns text and gold, or one text "
-            "per line with the gold (right) answer after a tab or |. - reads standard input. Chat "
-            "servers also answer questions, which have no blank.",
+            "A table (CSV, JSON, Parquet, a spreadsheet, ...) with columns text and gold, or one "
+            "text per line with the gold (right) answer after a tab or |. - reads standard input. "
+            "Chat servers also answer questions, which have no blank.",
             takes_dash=True,
         ),
     ] = field(kw_only=False)
     format: Annotated[
         BatchForm, option("Form of the file. auto: recognised by its content, not by its name.")
     ] = "auto"
+    encoding: Annotated[
+        str, option("Encoding of the file, such as cp1252, if it isn't UTF-8 or UTF-16.")
+    ] = ""
     renormalise: shared_fields.Renormalise = False
 
     def check(self) -> None:
@@ -125,7 +128,8 @@ class ManyKind(QueryKind[ManyRequest, tuple[BatchLine, ...], BatchModelAnswers])
         else:
             path = user_path(request.file)
             data, name = read_bytes(path, MAX_BYTES), path.name
-        return read_file(data, name, form=request.format, models=request.models)
+        form, encoding = request.format, request.encoding
+        return read_file(data, name, form=form, encoding=encoding, models=request.models)
 
     def answer(self, model: Any, asked: AskedLines, calls: Calls) -> BatchModelAnswers:
         """Return one model's answers; lines after the time limit have none."""

@@ -20,12 +20,12 @@ from typing import Any, Literal
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.candidates.spelling import Place, places_of
 from lama_core.datasets.line_reader import JsonObject, Reading, optional_text, required_text
-from lama_core.datasets.table_file import (
+from lama_core.datasets.records import (
     FileForm,
-    TableFile,
     has_table_name,
+    in_utf8,
     lowered,
-    read_table,
+    read_records,
     recognised_form,
 )
 from lama_core.errors import TextRefusedError, TimeOverError, UserError
@@ -269,7 +269,12 @@ def read_lines(text: str, *, models: Sequence[str] = ()) -> tuple[BatchLine, ...
 
 
 def read_file(
-    data: bytes, name: str, *, form: BatchForm = "auto", models: Sequence[str] = ()
+    data: bytes,
+    name: str,
+    *,
+    form: BatchForm = "auto",
+    encoding: str = "",
+    models: Sequence[str] = (),
 ) -> tuple[BatchLine, ...]:
     """Read the sentences of a file: a table with a column of texts, or one sentence per line.
 
@@ -280,6 +285,7 @@ def read_file(
         data: The file's bytes.
         name: The file's name, for errors.
         form: The file's form; `auto` recognises it by the content.
+        encoding: Of the text, if it isn't Unicode.
         models: As for `read_lines`.
 
     Raises:
@@ -287,16 +293,25 @@ def read_file(
     """
     if len(data) > MAX_BYTES:
         raise UserError(f"{name} is too large: the maximum is {MAX_BYTES // 1_000_000} MB.")
-    reading = _Sentences(Path(name), data)
+    reading = _Sentences(Path(name), data, encoding=encoding)
     if form == "lines" or (form == "auto" and not _is_table(reading)):
-        text = reading.content(reading.root, MAX_BYTES)
+        text = in_utf8(reading).content(reading.root, MAX_BYTES * 4)
         return read_lines(_decoded(text, name), models=models)
-    table = read_table(reading, None if form == "auto" else form)
-    _check_columns(table, name)
+    table = read_records(reading, None if form == "auto" else form, _has_texts)
+    if table.header and not _has_texts(table.header):
+        columns = ", ".join(table.header)[:200]
+        raise UserError(
+            f"{name} has no column 'text' in its first line, which has: {columns}. Name the column "
+            "of the sentences 'text', or give --format lines if each line is a sentence."
+        )
     for number, row in table.rows:
         with reading.dropping(reading.root, number):
             reading.read.append(_line(number, *_text_and_gold(lowered(row))))
     return _check_lines(sorted(reading.read, key=lambda line: line.number), models)
+
+
+def _has_texts(header: Sequence[str]) -> bool:
+    return any(name.strip().lower() in TEXT_COLUMNS for name in header)
 
 
 @dataclass
@@ -310,7 +325,7 @@ class _Sentences(Reading):
         self.read.append(BatchLine(line, text, fault=f"{reason[0].upper()}{reason[1:]}."))
 
 
-def _is_table(reading: Reading) -> bool:
+def _is_table(reading: _Sentences) -> bool:
     """Whether a file is a table: by its content, or by its name if it is CSV or TSV."""
     head = reading.head(reading.root)
     if not head.strip():
@@ -320,21 +335,9 @@ def _is_table(reading: Reading) -> bool:
     if has_table_name(reading.root.name):
         return True
     try:
-        names = read_table(Reading(reading.root, reading.data)).header
+        return _has_texts(read_records(replace(reading, read=[]), None, _has_texts).header)
     except UserError:
         return False
-    return any(name.lower() in TEXT_COLUMNS for name in names)
-
-
-def _check_columns(table: TableFile, name: str) -> None:
-    """Raise UserError if a table with a header has no column of texts."""
-    header = [column.lower() for column in table.header]
-    if header and not set(TEXT_COLUMNS) & set(header):
-        columns = ", ".join(header)[:200]
-        raise UserError(
-            f"{name} has no column 'text' in its first line, which has: {columns}. Name the column "
-            "of the sentences 'text', or give --format lines if each line is a sentence."
-        )
 
 
 def _decoded(data: bytes, name: str) -> str:

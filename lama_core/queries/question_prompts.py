@@ -1,8 +1,9 @@
 """Questions about facts, and prompts made of these questions.
 
 A fact's question is the dataset's, if it has one (PopQA); else the relation's
-(`assets/prompts/questions.tsv`); else a request to complete the fact's cloze sentence. Examples
-("shots") are the questions and answers of other facts of the relation, drawn with a seed.
+(`assets/prompts/questions.tsv`), unless the fact has its own template; else a request to complete
+the fact's cloze sentence. Examples ("shots") are the questions and answers of other facts of the
+relation, drawn with a seed.
 
 Departure: The prompt of PopQA
 """
@@ -42,10 +43,10 @@ def question_of(relation: Relation, fact: Fact) -> str:
     """Return the question that asks for a fact's object; empty if there is none."""
     if fact.question:
         return fact.question
-    if relation.name in questions():
+    if relation.name in questions() and not fact.templates:
         return questions()[relation.name].replace("[X]", fact.subject)
-    if relation.prompts:
-        return completion(fill(relation.prompts[0].template, fact.subject))
+    if template := "".join(map(fact.template, relation.templates[:1])):
+        return completion(fill(template, fact.subject))
     return COMPLETE + fact.sentences[0].replace("[MASK]", BLANK) if fact.sentences else ""
 
 

@@ -11,7 +11,7 @@ The gold answer is wrong for a negated sentence, so negated wordings don't count
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 from lama_core.datasets import Dataset, load_dataset, pararel
@@ -256,8 +256,8 @@ def subjects_of(dataset: Dataset, relation: str) -> tuple[str, ...]:
 
 
 def relations_with_templates(dataset: Dataset) -> tuple[Relation, ...]:
-    """Return the relations that have a template."""
-    return tuple(relation for relation in dataset.relations if relation.prompts)
+    """Return the relations that have a template, or facts with templates."""
+    return tuple(relation for relation in dataset.relations if relation.templates)
 
 
 def make_relation_question(
@@ -276,12 +276,19 @@ def make_relation_question(
         UserError: If the relation has no template, or the subject or gold answer is invalid.
     """
     found = dataset.relation(relation)
-    if not found.prompts:
-        raise UserError(
-            f"{relation} of {dataset.name} has no template, only a sentence for each fact: choose "
-            "a relation with a template."
-        )
     subject = " ".join(subject.split())
+    if found.own_templates:
+        facts = (fact for fact in dataset.facts_of(relation) if fact.subject == subject)
+        own = dict.fromkeys(template for fact in facts for template in fact.templates)
+        found = replace(found, prompts=tuple(Prompt(template, "user") for template in own))
+    if not found.prompts:
+        of = f"{relation} of {dataset.name}"
+        raise UserError(
+            f"{of} has no template for {subject!r}: choose one of its subjects."
+            if found.own_templates
+            else f"{of} has no template, only a sentence for each fact: choose a relation with a "
+            "template."
+        )
     if not subject:
         raise UserError("The subject is empty: type a name or a word.")
     if len(subject) > MAX_SUBJECT:

@@ -39,6 +39,8 @@ from lama_core.runs.facts_table import (
 from lama_core.runs.find import load_run
 from lama_core.runs.importers.lm_pub_quiz import METADATA, SUFFIX, UNWRITABLE
 from lama_core.runs.info import CANDIDATES_FILE, FACTS_FILE, Run
+from lama_core.scoring.queries import BLANK
+from lama_core.types import OWN_TEMPLATE
 
 ExportFormat = Literal["lm-pub-quiz", "table"]
 TABLE_FILE = "answers.jsonl"
@@ -202,18 +204,28 @@ def _write_quiz(run: Run, folder: Path) -> int:
         raise _no_scores(run)
     known = read_candidates(run.info.path(CANDIDATES_FILE))
     lines: dict[str, list[bytes]] = {}
-    rows = (row for batch in _batches(run, [*_FACT, "scores"]) for row in batch.to_pylist())
+    texts: dict[str, dict[str, int]] = {}  # relation -> template -> its number
+    rows = (
+        row for batch in _batches(run, [*_FACT, "query", "scores"]) for row in batch.to_pylist()
+    )
     for row in rows:
         name = row["relation"]
         words = known.get(name) or known.get("", ())
         if row["scores"] is None or row["object"] not in words:
             raise _no_scores(run)
         done = lines.setdefault(_file_name(name), [])
+        shared = run.info.relation(name).templates
+        is_own = not shared or shared[0].startswith(OWN_TEMPLATE)
+        first = {} if is_own else {text: at for at, text in enumerate(shared)}
+        known_texts = texts.setdefault(name, first)
+        if is_own:
+            text = row["query"].replace(row["subject"], "[X]", 1).replace(BLANK, "[Y]", 1)
+            row["prompt"] = known_texts.setdefault(text, len(known_texts))
         done.append(orjson.dumps(_quiz_row(row, words, len(done))))
     for name, some in lines.items():
         (folder / f"{name}{SUFFIX}.jsonl").write_bytes(b"\n".join([*some, b""]))
     about = {
-        name: _about(run, name, known.get(name) or known.get("", ()), len(some))
+        name: _about(run, tuple(texts[name]), known.get(name) or known.get("", ()), name, len(some))
         for name, some in lines.items()
     }
     (folder / METADATA).write_bytes(orjson.dumps(about, option=orjson.OPT_INDENT_2))
@@ -250,10 +262,11 @@ def _quiz_row(row: dict[str, Any], words: tuple[str, ...], number: int) -> dict[
     }
 
 
-def _about(run: Run, name: str, words: tuple[str, ...], n: int) -> dict[str, Any]:
+def _about(
+    run: Run, templates: tuple[str, ...], words: tuple[str, ...], name: str, n: int
+) -> dict[str, Any]:
     """Return a relation's metadata; its accuracy is left for lm-pub-quiz to compute."""
     info = run.info
-    templates = info.relation(name).templates
     return {
         "metric_values": {},
         "templates": templates,

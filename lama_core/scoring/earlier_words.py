@@ -38,10 +38,14 @@ def may_have_other_tokens(
     listed = () if candidates.name == COMMON else candidates.words or ()
     if not all(map(str.isascii, listed)) or not all(fact.object.isascii() for fact in facts):
         return True
-    queries = [fill(template, "a") for name in names for template in prompts.of(name)]
+    templates: set[str] = set()
+    queries = []
     for fact in facts:
-        if not prompts.of(fact.relation):
+        found = set(filter(None, map(fact.template, prompts.of(fact.relation))))
+        templates |= found
+        if not found:
             queries += [Query(tuple(text.split(BLANK))) for text in fact.sentences]
+    queries += [fill(template, "a") for template in templates]
     return not all(_is_separate(query, model) for query in queries)
 
 

@@ -26,7 +26,7 @@ class PromptSet:
         name: The name that the user chose.
         kind: How the text of a query is made, such as from the relation's templates or from the
             fact's sentences.
-        templates: Relation -> templates, for the relations that have any.
+        templates: Relation -> templates (as `Relation.templates`), for the relations that have any.
     """
 
     name: str
@@ -57,10 +57,6 @@ class PromptSetKind:
     templates: Callable[[Relation], tuple[str, ...]] = lambda _: ()
 
 
-def _templates(relation: Relation) -> tuple[str, ...]:
-    return tuple(prompt.template for prompt in relation.prompts)
-
-
 def _negated(relation: Relation) -> tuple[str, ...]:
     """Return the dataset's negated template, else the manual one with its verb negated."""
     template = relation.negated_template
@@ -74,16 +70,16 @@ _WORDINGS = (
     PromptSetKind(
         "manual",
         "template",
-        "each relation's manual template, or the fact's sentence if it has none",
+        "the manual template of the relation or fact, or the fact's sentence if it has none",
         _NO_TEXT,
-        lambda relation: _templates(relation)[:1],
+        lambda relation: relation.templates[:1],
     ),
     PromptSetKind(
         "paraphrases",
         "template",
         "the manual template and all its paraphrases",
         _NO_TEXT,
-        _templates,
+        lambda relation: relation.templates,
     ),
     PromptSetKind(
         "sentences",
@@ -109,7 +105,7 @@ _WORDINGS = (
         "misprimed",
         "the query with a misleading word in front, as in “Paris? ...”",
         "no relation has a wrong object that could mislead",
-        lambda relation: _templates(relation)[:1],
+        lambda relation: relation.templates[:1],
     ),
 )
 PROMPT_SETS = {wording.name: wording for wording in _WORDINGS}

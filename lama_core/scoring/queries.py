@@ -17,11 +17,11 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from operator import attrgetter
 
 from lama_core.datasets import Dataset
-from lama_core.datasets.variants import misprime, wrong_word
+from lama_core.datasets.variants import misprime, negate_template, wrong_word
 from lama_core.errors import NotFetchedError, Unavailable, UserError
 from lama_core.scoring.blanks import fill, filler
 from lama_core.scoring.prompt_choice import (
@@ -63,7 +63,7 @@ class Question:
     Attributes:
         fact: The fact.
         relation: Its relation.
-        prompt: Index of the template or sentence.
+        prompt: Index of the relation's (or the fact's own) template or sentence.
         query: The query; None if there is no text for it.
         excluded: Why the row doesn't count; None if it does.
     """
@@ -230,21 +230,39 @@ class _RelationFacts:
 def _by_templates(
     source: _RelationFacts, sentences: Callable[[Fact], tuple[str, ...]] = attrgetter("sentences")
 ) -> list[Question]:
-    """Return a row for each template and fact; without templates, one per fact's first sentence."""
+    """Return a row for each template and fact; without templates, one per fact's first sentence.
+
+    If the facts have their own templates, a fact has a row for each of its own ones.
+    """
     if not source.templates:
         return [_by_sentence(source.relation, fact, sentences(fact)) for fact in source.facts]
     rows = []
-    for number, template in enumerate(source.templates):
-        seen: set[tuple[str, str]] = set()
-        query_of = filler(template)
+    query_of = cache(filler)
+    for number, named in enumerate(source.templates):
+        seen: set[tuple[str, str, str]] = set()
         for fact in source.facts:
+            template = fact.template(named)
+            if not template:
+                if number == 0:
+                    texts = sentences(fact) if named == source.relation.templates[0] else ()
+                    rows.append(_by_sentence(source.relation, fact, texts))
+                continue
             excluded = _excluded_by_judges(fact)
             if excluded is None:
-                excluded = DUPLICATE if (fact.subject, fact.object) in seen else None
-                seen.add((fact.subject, fact.object))
-            query = query_of(fact.subject)
+                key = (fact.subject, fact.object, template)
+                excluded = DUPLICATE if key in seen else None
+                seen.add(key)
+            query = query_of(template)(fact.subject)
             rows.append(Question(fact, source.relation, number, query, excluded))
     return rows
+
+
+def _negated_sentences(fact: Fact) -> tuple[str, ...]:
+    """Return the data's negated sentences, or the fact's own template with its verb negated."""
+    if fact.negated_sentences or not fact.templates:
+        return fact.negated_sentences
+    template = negate_template(fact.templates[0])
+    return (fill(template, fact.subject).text(BLANK),) if template else ()
 
 
 def _by_sentence(
@@ -310,7 +328,8 @@ def _misprimed(source: _RelationFacts) -> list[Question]:
             if word is None:
                 rows.append(Question(fact, source.relation, 0, None, NO_PRIME))
                 continue
-            filled = [fill(template, fact.subject).text(BLANK) for template in source.templates]
+            templates = filter(None, map(fact.template, source.templates))
+            filled = [fill(template, fact.subject).text(BLANK) for template in templates]
             sentences = tuple(misprime(text, word) for text in (*filled, *fact.sentences)[:1])
         rows.append(_by_sentence(source.relation, fact, sentences))
     return rows
@@ -320,7 +339,7 @@ def _misprimed(source: _RelationFacts) -> list[Question]:
 QUESTION_MAKERS: dict[PromptKind, Callable[[_RelationFacts], list[Question]]] = {
     "template": _by_templates,
     "sentences": _by_templates,
-    "negated": partial(_by_templates, sentences=attrgetter("negated_sentences")),
+    "negated": partial(_by_templates, sentences=_negated_sentences),
     "misprimed": _misprimed,
     "ten sentences": _by_ten_sentences,
 }

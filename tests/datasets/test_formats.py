@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_table_file import WRITERS
+from test_records import WRITERS
 
 from lama_core.datasets import formats, load_analogies, load_dataset
 from lama_core.datasets.dataset import AnalogyDataset, Dataset
@@ -214,10 +214,10 @@ FORMS: dict[str, Form] = {
     ), "duplicate of line 1: 'Peru' with 'Lima'"),
     "popqa": Form("popqa", popqa, (
         *NO_JSON,
-        (popqa(7, "x", "y", possible_answers="y"), "'possible_answers' is not a JSON list ("),
+        (popqa(7, "x", "y", possible_answers="y"), "'possible_answers' is not a list"),
         (popqa(7, "x", "y", possible_answers='{"a": 1}'), "'possible_answers' is not a list of te"),
         (popqa(7, "x", "y", s_pop="many"), "'s_pop' is 'many', not a whole number"),
-        (popqa(7, "x", "y", question=" "), "'question' is empty"),
+        (popqa(7, "x", "y", question=" "), "no field 'question'"),
     ), "duplicate of line 1: the id 0"),
     "counterfact": Form("cases", counterfact, (
         ("{}", "expected a JSON object, not a NoneType"),

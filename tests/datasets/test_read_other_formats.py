@@ -89,10 +89,9 @@ def test_a_table_gives_facts_prompts_and_sentences(tmp_path: Path) -> None:
         "Chile;Santiago;capital;[Y] governs [X].;Chile's capital is [MASK].\n"
     )
     dataset = user_table.load(write(tmp_path / "mine.csv", text))
-    (relation,) = dataset.relations
-    assert [prompt.template for prompt in relation.prompts] == [
-        "The capital of [X] is [Y].",
-        "[Y] governs [X].",
+    assert [fact.templates for fact in dataset.facts] == [
+        ("The capital of [X] is [Y].",),
+        ("[Y] governs [X].",),
     ]
     assert dataset.facts[1].sentences == ("Chile's capital is [MASK].",)
     assert dataset.name == "mine"
@@ -124,10 +123,17 @@ def test_a_table_of_triples_is_read_with_a_note(tmp_path: Path) -> None:
     assert "give a template (--template)" in dataset.report.notes[0]
 
 
-def test_a_table_in_another_encoding_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig"])
+def test_a_table_in_any_encoding_of_unicode_is_read(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "mine.csv"
-    path.write_text("subject,object\nPeru,Lima\n", encoding="utf-16")
-    with pytest.raises(UserError, match=r"not valid UTF-8 .* save the file as UTF-8"):
+    path.write_text("subject,object\nPerú,Lima\nČesko,北京\n", encoding=encoding)
+    assert [fact.subject for fact in user_table.load(path).facts] == ["Perú", "Česko"]
+
+
+def test_a_table_in_another_encoding_is_refused_with_its_words_in_some(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("subject,object\nPerú,Lima\nEspaña,Madrid\n", encoding="cp1252")
+    with pytest.raises(UserError, match=r"--encoding.*cp1252 \('Perú'\)"):
         user_table.load(path)
 
 
@@ -154,10 +160,9 @@ def test_columns_of_other_names_and_a_template_for_each_relation(tmp_path: Path)
 def test_a_template_of_a_row_comes_before_the_one_for_all(tmp_path: Path) -> None:
     text = "subject,object,template\nPeru,Lima,[Y] governs [X].\nChile,Santiago,\n"
     path = write(tmp_path / "mine.csv", text)
-    (relation,) = user_table.load(
-        path, columns=user_table.ColumnRoles(templates={"": "[X]: [Y]"})
-    ).relations
-    assert [one.template for one in relation.prompts] == ["[Y] governs [X].", "[X]: [Y]"]
+    given = user_table.ColumnRoles(templates={"": "[X]: [Y]"})
+    facts = user_table.load(path, columns=given).facts
+    assert [fact.templates for fact in facts] == [("[Y] governs [X].",), ("[X]: [Y]",)]
 
 
 @pytest.mark.parametrize(

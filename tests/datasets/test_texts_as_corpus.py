@@ -52,8 +52,8 @@ def test_the_digest_is_of_the_content_and_not_of_the_names(tmp_path: Path) -> No
     ("name", "content", "said"),
     [
         ("a.jsonl", b'{"text": "x"}\n{"body": "y"}\n', 'line 2: write the paragraph as {"text"'),
-        ("a.jsonl", b'["x"]\n', "line 1: write the paragraph as"),
-        ("a.jsonl", b"text\n", "line 1: not a JSON object"),
+        ("a.jsonl", b'["x"]\n', "line 1: expected a JSON object"),
+        ("a.jsonl", b"text\n", "line 1: not valid JSON"),
         ("a.txt", b"\xff\xfe", "not UTF-8 text"),
         ("a.txt", b"a\0b", "null bytes"),
         ("a.txt", b" \n \n", "has no text"),
@@ -77,7 +77,7 @@ def test_what_is_not_there_says_what_a_corpus_is(
         load_corpus("nowhere")
     with pytest.raises(UserError, match="isn't built on this computer"):
         load_corpus("starter")
-    with pytest.raises(UserError, match=r"no \.txt or \.jsonl file"):
+    with pytest.raises(UserError, match=r"no \.txt file or table"):
         load_corpus(str(tmp_path))
     (tmp_path / "a.pdf").touch()
     with pytest.raises(UserError, match="can't be a corpus"):

@@ -4,6 +4,7 @@ import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -24,7 +25,7 @@ from lama_core.runs.parts import PARTS, REQUEST_FILE
 from pages.ui.data import mapping
 from pages.ui.data.datasets import PATTERN
 from pages.ui.results.new_run import WHOLE_ANSWERS
-from pages.ui.shared import jobs, screens, visitors
+from pages.ui.shared import cache, jobs, screens, visitors
 from pages.ui.shared.jobs import IMPORT_ROOT, Job
 from pages.ui.shared.messages import counted
 from tools.bench.made_up import make_runs
@@ -32,7 +33,7 @@ from tools.bench.made_up import make_runs
 pytestmark = pytest.mark.usefixtures("home")
 FACTS = [("Peru", "Lima"), ("USA", "New York")]
 PROBE = ProbeRequest("starter", ("minilm-mlm",), limit=5)
-TEMPLATE = "The capital of [X] is [Y] ."
+TEMPLATE = "The capital of [X] is [Y]."
 
 
 @pytest.fixture
@@ -135,6 +136,33 @@ def test_each_relation_without_a_template_has_a_field(
     assert [one for _, one, _ in started] == [
         download.ImportRequest(str(path), template=(f"capital={TEMPLATE}",))
     ]
+
+
+def test_the_first_sentences_are_shown_and_one_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "odd.csv"
+    path.write_text(
+        "Subject;Relation name;Correct answer;Note\nParis;capital of;France;a\n"
+        "Rome;capital of;Italy;b\ncow;makes sound;moo;c\n"
+    )
+    asked: list[object] = []
+    word = SimpleNamespace(token="france", prob=0.5)
+
+    def answer(_: object, request: object, name: str) -> object:
+        asked.append((request, name))
+        return SimpleNamespace(blanks=[SimpleNamespace(rows=[word])])
+
+    monkeypatch.setattr(cache, "answer", answer)
+    app = open_import(path)
+    assert field(app.text_input, "Template of capital of").value == "[X] is the capital of [Y]."
+    assert field(app.text_input, "Template of makes sound").value == "[X] makes the sound [Y]."
+    (shown,) = (one.value for one in app.markdown if "first sentences" in one.value)
+    assert "**France**" in shown and "cow makes the sound" in shown and "Rome" not in shown
+    button(app, "Try the first sentence").click().run()
+    ((request, _),) = asked
+    assert (request.text, request.gold) == ("Paris is the capital of [MASK].", "France")
+    assert any("answers: france" in one.value for one in app.caption)
 
 
 def test_an_import_says_what_was_excluded_and_leads_to_whole_answers(

@@ -121,8 +121,8 @@ def take(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Taken]:
     ways: dict[str, tuple[Request, ...] | str] = {}
     draw = export.draw_command
 
-    def button(_: str, data: Callable[[], str], file_name: str, *__: Any, **___: Any) -> None:
-        files[file_name] = data
+    def button(_: str, data: Callable[[], str], *__: Any, key: str, **___: Any) -> None:
+        files[key] = data
 
     def draw_command(how: Request | tuple[Request, ...] | str, *, key: str) -> None:
         ways[key.removesuffix(" command")] = how if isinstance(how, str | tuple) else (how,)
@@ -134,7 +134,7 @@ def take(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Taken]:
         how = ways[name]
         shown = how if isinstance(how, str) else "\n".join(map(command_line, how))
         assert shown in [code.value for code in app.code]
-        return Taken(json.loads(files[f"{name}.json"]()), how)
+        return Taken(json.loads(files[f"{name} json"]()), how)
 
     monkeypatch.setattr("pages.ui.prompts.study_choice.default_study", own_study)
     monkeypatch.setattr("streamlit.download_button", button)
@@ -287,3 +287,33 @@ def test_divergence_comes_from_analyse(take: Callable[..., Taken]) -> None:
     assert printed["divergence"]["n_pairs"] == len(rows)
     correlation = rows["distance"].corr(rows["divergence"])
     assert printed["divergence"]["correlation"] == pytest.approx(correlation)
+
+
+def test_a_csv_begins_with_a_byte_order_mark_and_other_files_do_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    taken: dict[str, Any] = {}
+    monkeypatch.setattr(
+        "streamlit.download_button", lambda _, data, name, *__, **___: taken.update({name: data})
+    )
+    for data in ("é,1\n", "é,1\n".encode(), "\ufeffé,1\n", lambda: "é,1\n"):
+        export.draw_download("CSV", data, "x.csv")  # type: ignore[arg-type]
+        assert taken["x.csv"]() == b"\xef\xbb\xbf" + "é,1\n".encode()
+    export.draw_download("JSON", "[]", "x.json")
+    assert taken["x.json"] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("made", "stem"),
+    [
+        ({}, "facts over time"),
+        ({"model": "a/b", "dataset": "mine"}, "facts over time-mine-a-b"),
+        ({"models": ["a", "b"]}, "facts over time-a-b"),
+        ({"runs": {"shown": "mine-a-manual-1f"}}, "facts over time-mine-a-manual-1f"),
+        ({"runs": {"a": "x", "b": "y"}}, "facts over time-a-b"),
+        ({"models": ["a", "b", "c", "d"]}, "facts over time-4-models"),
+        ({"runs": 7}, "facts over time-7"),
+    ],
+)
+def test_a_file_is_named_by_what_it_contains(made: dict[str, Any], stem: str) -> None:
+    assert export.file_stem("facts over time", made) == stem.replace(" ", "-")

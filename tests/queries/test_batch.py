@@ -177,17 +177,8 @@ def test_objects_are_read_a_line_each() -> None:
 @pytest.mark.parametrize(
     ("data", "name", "said"),
     [
-        ("Köln is ___.\n".encode("cp1252"), "a.txt", "a.txt is not UTF-8 (byte 2): save it"),
-        (
-            "text\nKöln is ___.\n".encode("cp1252"),
-            "a.csv",
-            "No sentence is valid. Line 2: Not valid UTF-8 (byte 2): save the file as UTF-8",
-        ),
-        (
-            "text\nA ___.\n".encode("utf-16"),
-            "a.csv",
-            "a.csv: the first line can't be read: not valid UTF-8 (byte 1)",
-        ),
+        ("Köln is ___.\n".encode("cp1252") * 2, "a.txt", "a.txt isn't UTF-8. Save it"),
+        ("text\nKöln is ___.\nÅ ___\n".encode("cp1252"), "a.csv", "a.csv isn't UTF-8. Save it"),
         (
             b"subject,gold\na,b\n",
             "a.csv",
@@ -209,6 +200,20 @@ def test_what_cant_be_read_is_refused_in_a_sentence(data: bytes, name: str, said
     with pytest.raises(UserError) as refused:
         read_file(data, name)
     assert str(refused.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "encoding"),
+    [
+        ("text\nKöln is ___.\n".encode("utf-16"), "a.csv", ""),
+        ("Köln is ___.\n".encode("utf-16"), "a.txt", ""),
+        ("text\nKöln is ___.\n".encode("cp1252"), "a.csv", "cp1252"),
+        ("Köln is ___.\n".encode("mac_roman"), "a.txt", "mac_roman"),
+    ],
+)
+def test_sentences_may_have_another_encoding(data: bytes, name: str, encoding: str) -> None:
+    (line,) = read_file(data, name, encoding=encoding)
+    assert line.text == "Köln is ___."
 
 
 def test_a_right_answer_that_is_not_proposed_is_never_counted_as_first(tiny_model: Models) -> None:

@@ -61,6 +61,19 @@ def test_the_template_comes_first_then_every_paraphrase_then_the_negation() -> N
     assert asked.n_agreeing == 3
 
 
+def test_a_subject_is_asked_with_the_templates_of_its_own_facts() -> None:
+    own = Relation("mine", "User", own_templates=1)
+    facts = [
+        Fact("1", "France", "mine", "Paris", "User", templates=(MANUAL,)),
+        Fact("2", "Peru", "mine", "Lima", "User", templates=(SAME,)),
+    ]
+    given = make_dataset("small", [own], facts, ReadReport())
+    asked = make_relation_question(given, "mine", "Peru")
+    assert [one.template for one in asked.wordings if one.kind != "negated"] == [SAME]
+    with pytest.raises(UserError, match="no template for 'Chile': choose one of its subjects"):
+        make_relation_question(given, "mine", "Chile")
+
+
 def test_a_template_without_a_negation_in_the_data_is_negated_by_the_rule() -> None:
     last = relation_wordings(data(), data().relation("P47"))[-1]
     assert last == RelationWording("negated", "rule", "[X] does not border [Y].")

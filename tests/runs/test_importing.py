@@ -206,12 +206,12 @@ def test_data_of_the_same_facts_in_another_composition_are_the_same(
 def test_what_is_matched_and_dropped_is_said_before_and_nothing_is_saved(
     home: Path, tmp_path: Path
 ) -> None:
-    lines = GOOD + "France,P36,Paris,1\nNix,P36,Nil,7\nX,P36,Y,0\nX,P36,Z,nan\nX,P36,W,inf\n"
+    lines = GOOD + "France,P36,Paris,1\nNix,P36,Nil,7\nX,P36,Y,1.5\nX,P36,Z,abc\nX,P36,W,2e99\n"
     path = write(tmp_path / "r.csv", lines)
     said: list[str] = []
     asked = ImportRunRequest(str(path), model="m", dry_run=True, on_note=said.append)
     with pytest.raises(
-        UserError, match="3 of 6 rows are unusable.*between 16.7 and 66.7 %.*line 6"
+        UserError, match="3 of 6 rows are unusable.*between 16.7 and 66.7 %.*line 7"
     ):
         import_run.answer(asked)
     asked = replace(asked, partial=True)
@@ -220,7 +220,7 @@ def test_what_is_matched_and_dropped_is_said_before_and_nothing_is_saved(
     assert (row["n"], row["n_matched"], row["matched_with"]) == (3, 2, "starter")
     assert "2 of 3 rows are facts of starter; the others are kept with the run." in said
     assert sorted(one["n"] for one in row["dropped"]) == [1, 1, 2]
-    assert "2 rows dropped: the rank isn't a finite number (r.csv line 7, 8)." in said
+    assert "2 rows dropped: the rank isn't a whole number from 1 (r.csv line 6, 8)." in said
     assert "1 row dropped: the same fact again (row 3)." in said
     assert not runs_dir().exists()
     run = imported(path, model="m", partial=True)
@@ -275,23 +275,22 @@ BAD: tuple[tuple[str, str | bytes, str], ...] = (
     ("results.zip", zipped({"a.csv": GOOD.encode(), "b.csv": GOOD.encode()}), "known format"),
     ("empty.csv", "", "is empty"),
     ("blank.csv", "\n \n", "empty"),
-    ("noise.csv", bytes(range(1, 256)) * 40, "needs a column subject"),
+    ("noise.csv", bytes(range(1, 256)) * 40, "isn't UTF-8"),
     ("head.csv", f"{HEAD},rank\n", "no usable row"),
     ("no-object.csv", "subject,rank\nA,1\n", "needs a column object"),
     ("no-results.csv", f"{HEAD}\nA,P,B\n", "no results: it needs a column rank"),
     ("twice.csv", f"{HEAD},rank,Rank\nA,P,B,1,2\n", "two columns of the same name"),
-    ("zero.csv", f"{HEAD},rank\nA,P,B,0\n", "the rank isn't a whole number from 1"),
+    ("zero.csv", f"{HEAD},rank\nA,P,B,0\n", "the rank is 0. If the ranks count from 0"),
     ("half.csv", f"{HEAD},rank\nA,P,B,1.5\n", "the rank isn't a whole number from 1"),
     ("huge.csv", f"{HEAD},rank\nA,P,B,99999999999\n", "the rank isn't a whole number from 1"),
-    ("nan.csv", f"{HEAD},rank,log_prob\nA,P,B,1,nan\n", "log_prob isn't a finite number"),
-    ("inf.csv", f"{HEAD},rank,log_prob\nA,P,B,1,-inf\n", "log_prob isn't a finite number"),
+    ("prob.csv", f"{HEAD},rank,log_prob\nA,P,B,1,0.5\n", "log-probability 0.5 is above 0"),
     ("above.csv", f"{HEAD},rank,log_prob\nA,P,B,1,0.7\n", "expected a natural logarithm"),
-    ("maybe.csv", f"{HEAD},correct\nA,P,B,perhaps\n", "isn't true or false"),
+    ("maybe.csv", f"{HEAD},correct\nA,P,B,perhaps\n", "neither right nor wrong"),
     ("order.jsonl", '{"subject":"A","object":"B","predictions":[["x",-2],["y",-1]]}', "order"),
-    ("nothing.jsonl", '{"subject":"A","object":"B","predictions":[]}', "no rank, no prediction"),
+    ("nothing.csv", f"{HEAD},correct\nA,P,B,\n", "no rank, no prediction"),
     ("deep.jsonl", '{"subject":"A","object":"B","rank":' + "[" * 5000 + "]" * 5000 + "}", "deep"),
     ("list.json", "[1, 2, 3]", "known format"),
-    ("cut.parquet", b"PAR1" + b"\0" * 50, "not a valid Parquet file"),
+    ("cut.parquet", b"PAR1" + b"\0" * 50, "can't be read"),
     ("cut.csv.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03abc", "damaged gzip file"),
 )
 

@@ -9,6 +9,8 @@ from probe_fakes import TableFiller
 from lama_core.candidates.columns import NOT_A_CANDIDATE, NOT_ONE_TOKEN, Candidates
 from lama_core.datasets.dataset import ReadReport, make_dataset
 from lama_core.errors import UserError
+from lama_core.probes.statements.plan import numbered_template
+from lama_core.queries.question_prompts import COMPLETE, question_of
 from lama_core.scoring import queries
 from lama_core.scoring.preparation import make_judge, prepare
 from lama_core.scoring.prompt_choice import LPAQA_SETS, PROMPT_SETS, make_prompt_set
@@ -187,3 +189,84 @@ def test_prompt_sets_without_anything_to_ask_are_named_with_the_reason(
                 make_questions(given, ["P19"], prompts, 1)
         else:
             assert make_questions(given, ["P19"], prompts, 1)
+
+
+OWN = Relation("mine", "User", own_templates=2)
+OWN_FACTS = (
+    fact("France", "Paris", OWN, templates=("The capital of [X] is [Y] .",)),
+    fact("Italy", "Italian", OWN, templates=("[X] is spoken to in [Y] .", "[X] uses [Y] .")),
+    fact("Mozart", "Vienna", OWN, sentences=("Mozart died in [MASK] .",)),
+)
+
+
+@pytest.mark.parametrize(
+    ("prompts", "wanted"),
+    [
+        (
+            "manual",
+            [
+                "The capital of France is [MASK] .",
+                "Italy is spoken to in [MASK] .",
+                "Mozart died in [MASK] .",
+            ],
+        ),
+        (
+            "paraphrases",
+            [
+                "The capital of France is [MASK] .",
+                "Italy is spoken to in [MASK] .",
+                "Mozart died in [MASK] .",
+                "Italy uses [MASK] .",
+            ],
+        ),
+        (
+            "negated",
+            ["The capital of France is not [MASK] .", "Italy is not spoken to in [MASK] .", ""],
+        ),
+        (
+            "misprimed",
+            [
+                "{}? The capital of France is [MASK] .",
+                "{}? Italy is spoken to in [MASK] .",
+                "{}? Mozart died in [MASK] .",
+            ],
+        ),
+        ("sentences", ["", "", "Mozart died in [MASK] ."]),
+    ],
+)
+def test_each_fact_is_asked_with_its_own_templates(prompts: str, wanted: list[str]) -> None:
+    found = texts(asked(prompts, *OWN_FACTS, relations=[OWN]))
+    assert len(found) == len(wanted)
+    for text, pattern in zip(found, wanted, strict=True):
+        assert text.endswith(pattern.removeprefix("{}"))
+
+
+def test_own_templates_are_numbered_within_the_fact() -> None:
+    rows = asked("paraphrases", *OWN_FACTS, relations=[OWN])
+    assert [row.prompt for row in rows] == [0, 0, 0, 1]
+    second = make_questions(
+        make_dataset("small", [OWN], OWN_FACTS, ReadReport()),
+        ["mine"],
+        numbered_template([OWN], 1),
+        None,
+    )
+    assert texts(second) == ["", "Italy uses [MASK] .", ""]
+    assert [row.excluded for row in second] == [NO_TEXT, None, NO_TEXT]
+
+
+def test_runs_with_other_prompts_of_a_fact_have_another_identity() -> None:
+    sets = [make_prompt_set(name, [OWN]).templates for name in ("manual", "paraphrases")]
+    sets += [numbered_template([OWN], number).templates for number in (0, 1)]
+    assert sets[0] == sets[2]
+    assert len(set(sets)) == 3
+
+
+def test_a_question_about_a_fact_completes_its_own_sentence() -> None:
+    found = [question_of(OWN, fact).removeprefix(COMPLETE) for fact in OWN_FACTS]
+    assert found == [
+        "The capital of France is ___ .",
+        "Italy is spoken to in ___ .",
+        "Mozart died in ___ .",
+    ]
+    p36 = Relation("P36", "User", own_templates=1)
+    assert question_of(p36, OWN_FACTS[0]).endswith("The capital of France is ___ .")

@@ -13,7 +13,7 @@ from lama_core import paths
 from lama_core.datasets import formats, user_table, variants
 from lama_core.datasets.dataset import AnyDataset
 from lama_core.datasets.library import derived, installed, published
-from lama_core.datasets.table_file import GZIP, SUFFIXES
+from lama_core.datasets.records import GZIP, SUFFIXES, parts_of
 from lama_core.downloads import archive
 from lama_core.errors import UserError, reason_of
 from lama_core.files import copy_file, hold_lock, replace_folder, user_path, work_folder
@@ -56,8 +56,8 @@ class ImportRequest(Request, command="data import", python="import_data"):
     path: Annotated[
         str,
         argument(
-            "A folder, an archive, or a table: CSV, TSV, JSON, Parquet, Excel; - reads a table "
-            "from standard input.",
+            "A folder, an archive, or a table: CSV, TSV, JSON, Parquet, Arrow or a spreadsheet; "
+            "- reads a table from standard input.",
             takes_dash=True,
         ),
     ]
@@ -81,8 +81,8 @@ class ImportRequest(Request, command="data import", python="import_data"):
     object_separator: Annotated[
         str | None,
         option(
-            "For a table with several right answers in a cell: the text between them, such as ; - "
-            "or json if each cell is a JSON list. Default: a cell is one answer."
+            "For a table with several right answers in a cell: the text between them, such as ; . "
+            "Default: a cell is one answer, or a list in JSON or Python."
         ),
     ] = None
     template_column: Annotated[
@@ -95,6 +95,10 @@ class ImportRequest(Request, command="data import", python="import_data"):
             "for one relation. Can be repeated."
         ),
     ] = ()
+    sheet: Annotated[str, option("For a spreadsheet with several: the sheet's name.")] = ""
+    encoding: Annotated[
+        str, option("For a table: encoding of the text, such as cp1252, if it isn't Unicode.")
+    ] = ""
 
     def columns(self) -> user_table.ColumnRoles:
         """Return the columns of a table. Raises UserError for an unusable template."""
@@ -105,6 +109,8 @@ class ImportRequest(Request, command="data import", python="import_data"):
             template=self.template_column or "",
             templates=self.template,
             separator=self.object_separator or "",
+            sheet=self.sheet,
+            encoding=self.encoding,
         )
 
 
@@ -229,7 +235,8 @@ def import_dataset(
         else:
             if columns is None:
                 formats.detect(path)
-            copy_file(path, folder / path.name, MAX_IMPORTED_BYTES)
+            for part in parts_of(path):
+                copy_file(part, folder / part.name, MAX_IMPORTED_BYTES)
             if columns is not None:
                 user_table.keep_columns(folder / path.name, columns)
         try:

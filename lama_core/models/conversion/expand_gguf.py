@@ -15,7 +15,7 @@ from typing import Any
 from lama_core.errors import UserError
 from lama_core.models.conversion.gguf_tokenizer import read_tokenizer
 from lama_core.models.model_folder import WEIGHTS
-from lama_core.models.process_limits import limit_cpu, limit_memory
+from lama_core.process_limits import limit_cpu, limit_memory
 
 # Limits of memory in bytes and of CPU time in seconds, as (per byte of the file, constant). 2-bit
 # weights grow sixteenfold, and memory holds them twice.

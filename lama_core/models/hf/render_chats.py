@@ -11,7 +11,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from lama_core.models.process_limits import limit_cpu, limit_memory
+from lama_core.process_limits import limit_cpu, limit_memory
 
 CPU_SECONDS = 2
 MEMORY = 1 << 30  # bytes

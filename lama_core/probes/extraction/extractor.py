@@ -228,7 +228,7 @@ def extractable(dataset: Dataset) -> tuple[str, ...]:
     return tuple(
         relation.name
         for relation in dataset.relations
-        if relation.prompts
+        if relation.templates
         and relation.source not in (CONCEPTNET, SQUAD)
         and dataset.facts_of(relation.name)
     )

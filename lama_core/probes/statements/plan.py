@@ -47,7 +47,7 @@ def plan(request: StatementsRequest, *, load: Load = load_by_name) -> tuple[Stat
 def most_templates(dataset: Dataset, relations: Sequence[str] = ()) -> int:
     """Return the largest number of templates of any relation (() for all relations), at least 1."""
     numbers = (
-        len(relation.prompts)
+        len(relation.templates)
         for relation in dataset.relations
         if not relations or relation.name in relations
     )
@@ -61,12 +61,12 @@ def numbered_template(relations: Sequence[Relation], number: int) -> PromptSet:
         UserError: If no relation has a template with a number above 0.
     """
     templates = tuple(
-        (relation.name, (relation.prompts[number].template,))
+        (relation.name, (relation.templates[number],))
         for relation in relations
-        if number < len(relation.prompts)
+        if number < len(relation.templates)
     )
     if not templates and number:
-        most = max((len(relation.prompts) for relation in relations), default=0)
+        most = max((len(relation.templates) for relation in relations), default=0)
         raise UserError(
             f"No relation has a template {number}: the highest number is {max(most - 1, 0)}, "
             "counted from 0."

@@ -57,8 +57,8 @@ class ImportRunRequest(Request, command="runs import", python="import_run"):
     path: Annotated[
         str,
         argument(
-            "A table (CSV, TSV, JSON, Parquet, Excel), or a folder or archive of another tool's "
-            "results."
+            "A table (CSV, JSON, Parquet, a spreadsheet, ...), or a folder or archive of another "
+            "tool's results."
         ),
     ]
     format: Annotated[

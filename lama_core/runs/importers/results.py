@@ -112,11 +112,15 @@ class ReadOptions:
             given.
         dataset: Name of the data; "" if not given.
         columns: Role -> name of the table's column, for the table format; {} guesses all.
+        encoding: Of a table's text, if it isn't Unicode; "" if not given.
+        sheet: Of a spreadsheet with several; "" if not given.
     """
 
     model: str = ""
     dataset: str = ""
     columns: Mapping[str, str] = field(default_factory=dict)
+    encoding: str = ""
+    sheet: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Results in a plain table: CSV, TSV, JSON, Parquet or Excel, with one row a query.
+"""Results in a table, in any form that `datasets.records` reads, with one row a query.
 
 Columns: `subject` and `object`, and at least one of `rank`, `predictions` (one text, or a list,
 best first) and `correct`. More: `relation` (default: the file's name), `log_prob` (natural
@@ -6,35 +6,46 @@ logarithm), `scores` (of the predictions), `model`, `query`. `NAMES` lists other
 recognised. A prediction may bring its score: `["Paris", -0.1]` or
 `{"token": "Paris", "log_prob": -0.1}`.
 
-A row without rank and verdict is right if its first prediction is the same word as the object.
+What cells mean is read from whole columns (`datasets.columns`). A rank of -1 or infinity, or a
+missing one where others have ranks, says that the object wasn't found. A row without rank and
+verdict is right if its first prediction is the same word as the object.
 """
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from functools import partial
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any
 
-import orjson
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from lama_core.datasets import user_table
 from lama_core.datasets.column_guess import guess_columns
+from lama_core.datasets.columns import (
+    MISSING_NAMES,
+    Numbers,
+    Verdicts,
+    list_separator,
+    read_list,
+    word_reader,
+)
 from lama_core.datasets.line_reader import (
     JsonObject,
     Reading,
     Rejected,
     as_text,
-    optional_text,
-    required_text,
 )
 from lama_core.datasets.nested_folders import files_under
-from lama_core.datasets.table_file import lowered, read_table
+from lama_core.datasets.records import lowered, read_records, single_table
 from lama_core.errors import UserError, did_you_mean
-from lama_core.progress import OnProgress
+from lama_core.progress import OnProgress, Progress
 from lama_core.runs.facts_table import UNRANKED
-from lama_core.runs.importers.answer_rows import AnswerRows, short
+from lama_core.runs.importers.answer_rows import BATCH, short
 from lama_core.runs.importers.results import (
+    ANSWERS,
     MAX_PREDICTIONS,
     MAX_ROWS,
     DropList,
@@ -46,6 +57,7 @@ from lama_core.runs.importers.results import (
 NAMES: dict[str, tuple[str, ...]] = {
     **{role: user_table.ROLES[role] for role in ("subject", "object", "relation")},
     "rank": ("rank", "rank_raw", "gold_rank", "rank_of_object"),
+    "rank_from_0": ("rank_from_0",),
     "log_prob": ("log_prob", "log-prob", "logprob", "log_probability", "gold_log_prob"),
     "predictions": ("predictions", "prediction", "predicted", "top_words", "topk", "top_k"),
     "scores": ("scores", "prediction_scores", "top_log_probs", "log_probs"),
@@ -53,17 +65,26 @@ NAMES: dict[str, tuple[str, ...]] = {
     "model": ("model", "model_name"),
     "query": ("query", "prompt", "masked_sentence", "question"),
 }
-RESULTS = ("rank", "predictions", "correct")  # a row of results has at least one of these
-TRUE = {"true", "yes", "1", "right", "correct"}
-FALSE = {"false", "no", "0", "wrong", "incorrect"}
+RESULTS = ("rank", "rank_from_0", "predictions", "correct")  # a row of results has one of these
 MAX_MODELS = 200
-HEAD = 20  # rows by which the columns of a table without a header are found
+HEAD = 1000  # rows by which the columns of a table without a header and lists are recognised
 _ITEM_TEXT = ("token", "word", "text", "prediction", "token_word_form")
 _ITEM_SCORE = ("log_prob", "logprob", "score")
+_TEXTS = ("relation", "subject", "object", "query")
+# The columns that are collected as they are read; numbers and verdicts are read at the end.
+_COLLECTED = pa.schema(
+    [
+        *(ANSWERS.field(name) for name in (*_TEXTS, "predictions", "scores")),
+        pa.field("model", pa.string()),
+        pa.field("line", pa.int32()),
+    ]
+)
 
 
 def columns_of(header: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
     """Return role -> name of its column in lower case, for the roles that have one.
+
+    given: role -> column, "" for a role that no column has.
 
     Raises:
         UserError: If a given role or column doesn't exist.
@@ -72,7 +93,7 @@ def columns_of(header: Sequence[str], given: Mapping[str, str]) -> dict[str, str
     for role, name in given.items():
         if role not in NAMES:
             raise UserError(f"No role is called {role!r}{did_you_mean(role, NAMES)}.")
-        if name.strip().lower() not in names:
+        if name and name.strip().lower() not in names:
             raise UserError(
                 f"The table has no column {name!r} for the {role}{did_you_mean(name, header)}; its "
                 f"columns are: {_shown(header)}."
@@ -82,7 +103,7 @@ def columns_of(header: Sequence[str], given: Mapping[str, str]) -> dict[str, str
         name = next((one for one in known if one in names), "")
         if name and role not in found and name not in found.values():
             found[role] = name
-    return found
+    return {role: name for role, name in found.items() if name}
 
 
 def guess(header: Sequence[str], rows: Sequence[JsonObject]) -> dict[str, str]:
@@ -93,7 +114,8 @@ def guess(header: Sequence[str], rows: Sequence[JsonObject]) -> dict[str, str]:
     for role in ("rank", "log_prob", "correct", "predictions"):
         part = {"log_prob": "prob", "predictions": "pred"}.get(role, role)
         left = [name for name in header if name not in taken.values()]
-        column = next((name for name in left if part in name.lower()), "")
+        parts = (name for name in left if part in name.lower() and _may_have(role, rows, name))
+        column = next(parts, "")
         if role not in taken and column:
             taken[role] = column
     known = {role: taken.get(role, "") for role in ("subject", "object", "relation")}
@@ -103,6 +125,20 @@ def guess(header: Sequence[str], rows: Sequence[JsonObject]) -> dict[str, str]:
     return {role: name for role, name in guessed.items() if role not in named}
 
 
+def _may_have(role: str, rows: Sequence[JsonObject], name: str) -> bool:
+    """Whether most cells of a column have the form of its role: numbers, verdicts or any text."""
+    if role == "predictions":
+        return True
+    column = Verdicts() if role == "correct" else Numbers(role, whole=role == "rank")
+    cells = [row[name] for row in rows if name in row]
+    for cell in cells:
+        column.add(cell)
+    try:
+        return len(column.read()[1]) * 2 <= len(cells)
+    except UserError:
+        return True  # the import names the cells
+
+
 def _shown(header: Sequence[str]) -> str:
     text = ", ".join(name for name in header if name.isprintable())
     return text[:200] or "none"
@@ -110,10 +146,15 @@ def _shown(header: Sequence[str]) -> str:
 
 def recognizes(path: Path) -> bool:
     """Whether a file, or the only table of a folder, has the columns of results."""
-    header, _ = user_table.first_rows(table_in(path), HEAD)
-    found = columns_of(header, {})
-    has_facts = "subject" in found and "object" in found
-    return has_facts and any(role in found for role in RESULTS)
+    header, _ = user_table.first_rows(table_in(path), user_table.HEAD, _has_results)
+    return _has_results(header)
+
+
+def _has_results(header: Sequence[str], given: Mapping[str, str] | None = None) -> bool:
+    names = {name.strip().lower() for name in header}
+    named = {role for role, name in (given or {}).items() if name.strip().lower() in names}
+    found = columns_of(header, {}).keys() | named
+    return {"subject", "object"} <= found and any(role in found for role in RESULTS)
 
 
 def table_in(path: Path) -> Path:
@@ -121,20 +162,24 @@ def table_in(path: Path) -> Path:
     if path.is_file():
         return path
     tables = [file for file in files_under(path) if user_table.is_table(file)]
-    if len(tables) != 1:
-        found = f"{len(tables)} tables: give one of them" if tables else "no table"
-        raise UserError(f"{path.name} has {found}.")
-    return tables[0]
+    if table := single_table(tables):
+        return table
+    found = f"{len(tables)} tables: give one of them" if tables else "no table"
+    raise UserError(f"{path.name} has {found}.")
 
 
 def read(path: Path, options: ReadOptions, on_progress: OnProgress) -> list[ImportedResults]:
     """Return the results of each model in a table.
 
     Raises:
-        UserError: If it isn't a table, a needed column is missing, or no row is usable.
+        UserError: If it isn't a table, a needed column is missing, a cell of relations or models
+            is blank, the cells of a column contradict each other, or no row is usable.
     """
     path = table_in(path)
-    header, _ = user_table.first_rows(path, HEAD)
+    reading = Reading(path, encoding=options.encoding, sheet=options.sheet)
+    table = read_records(reading, is_header=lambda names: _has_results(names, options.columns))
+    first = list(islice(table.rows, HEAD))
+    header = table.header or tuple(dict.fromkeys(name for _, row in first for name in row))
     columns = columns_of(header, options.columns)
     if missing := [role for role in ("subject", "object") if role not in columns]:
         raise UserError(
@@ -143,161 +188,306 @@ def read(path: Path, options: ReadOptions, on_progress: OnProgress) -> list[Impo
         )
     if not any(role in columns for role in RESULTS):
         raise UserError(
-            f"{path.name} has no results: it needs a column {', '.join(RESULTS[:-1])} or "
-            f"{RESULTS[-1]}; its columns are: {_shown(header)}. Name one with --column rank=NAME."
+            f"{path.name} has no results: it needs a column rank, predictions or correct; its "
+            f"columns are: {_shown(header)}. Name one with --column rank=NAME."
         )
-    reading = Reading(path)
-    rows = _Rows(path, columns, options, on_progress)
-    for n_rows, (number, row) in enumerate(read_table(reading).rows, start=1):
-        if n_rows > MAX_ROWS:
-            raise UserError(f"{path.name} has more than {MAX_ROWS:,} rows: split it.")
-        with reading.dropping(path, number):
-            rows.add(lowered(row))
+    rows = _Rows(path, columns, options, on_progress, [lowered(row) for _, row in first])
+    for number, row in chain(first, table.rows):
+        rows.add(number, row)
     return rows.results(reading)
 
 
-@dataclass
 class _Rows:
-    """Reads the rows of a table.
+    """The rows of a table while they are read, and what its columns mean."""
 
-    columns: role -> column. others: whether there are other models than the only one to read.
-    """
+    def __init__(
+        self,
+        path: Path,
+        columns: Mapping[str, str],
+        options: ReadOptions,
+        on_progress: OnProgress,
+        first: Sequence[JsonObject],
+    ) -> None:
+        """columns: role -> column. first: rows by which the lists and words are recognised."""
+        self.path, self.columns = path, columns
+        self.options, self.on_progress = options, on_progress
+        self.n = 0
+        self.drops = DropList()
+        self.blank: dict[str, list[int]] = {}  # role -> lines without it
+        self.others = False  # whether there are other models than the only one to read
+        self.named = [role for role in ("model", "relation") if role in columns]
+        self.names: dict[tuple[str, ...], list[tuple[str, Any]]] = {}  # by columns: role, column
+        self.batches: list[pa.RecordBatch] = []
+        self.places: list[NDArray[np.float32]] = []
+        self.values: dict[str, list[Any]] = {name: [] for name in _COLLECTED.names}
+        self.ranks = Numbers("rank", whole=True)
+        self.log_probs = Numbers("log-probability")
+        self.verdicts = Verdicts()
+        cells = [row.get(columns.get("predictions", "")) for row in first]
+        self.separator = list_separator(cells)
+        listed = [item for cell in cells for item in self._items(cell, forgiving=True)]
+        self.word = word_reader(one for one in listed if isinstance(one, str))
+        golds = (row.get(columns["object"]) for row in first)
+        self.gold = word_reader(one for one in golds if isinstance(one, str))
 
-    path: Path
-    columns: Mapping[str, str]
-    options: ReadOptions
-    on_progress: OnProgress
-    models: dict[str, AnswerRows] = field(default_factory=dict)
-    others: bool = False
-
-    def add(self, row: JsonObject) -> None:
-        """Add a row with lower-case names. Raises Rejected for an unusable one."""
-        given = {role: row[name] for role, name in self.columns.items() if name in row}
-        model = self.options.model if "model" not in given else _text(given, "model")
+    def add(self, number: int, written: JsonObject) -> None:
+        """Add a row; an unusable one is dropped."""
+        self.n += 1
+        if self.n > MAX_ROWS:
+            raise UserError(f"{self.path.name} has more than {MAX_ROWS:,} rows: split it.")
+        drop = partial(self.drops.add_lines, self.path.name, [number])
+        try:
+            given = self._by_role(written)
+            texts = {role: _text(given, role) for role in self.named}
+        except Rejected as reason:
+            drop(str(reason))
+            return
+        for role, text in texts.items():
+            if not text:
+                self.blank.setdefault(role, []).append(number)
+        model = texts.get("model", self.options.model)
         if self.options.model and model != self.options.model:
             self.others = True
             return
-        words, scores = _predictions(given)
-        made: dict[str, Any] = {
-            "relation": _text(given, "relation") or self.stem,
-            "subject": required_text({"subject": _short(given.get("subject"))}, "subject"),
-            "object": required_text({"object": _short(given.get("object"))}, "object"),
-            "query": _text(given, "query") or None,
-            "rank": _rank(given.get("rank")),
-            "log_prob": _log_prob(given.get("log_prob"), "log_prob"),
-            "correct": _verdict(given.get("correct")),
-            "predictions": words,
-            "scores": scores,
-        }
-        if made["rank"] is None and made["correct"] is None and not words:
-            raise Rejected("no rank, no prediction and no verdict")
-        if model not in self.models and len(self.models) >= MAX_MODELS:
-            raise UserError(f"The table has more than {MAX_MODELS} models: split it.")
-        stage = f"Reading {self.path.name}"
-        self.models.setdefault(model, AnswerRows(self.on_progress, stage)).add(**made)
+        try:
+            subject, obj, query = (_text(given, role) for role in ("subject", "object", "query"))
+            for name, text in (("subject", subject), ("object", obj)):
+                if not text or text in MISSING_NAMES:
+                    raise Rejected(f"no {name}")
+        except Rejected as reason:
+            drop(str(reason), of_answer=False)
+            return
+        try:
+            words, scores = self._predictions(given)
+        except Rejected as reason:
+            drop(str(reason))
+            return
+        relation = texts.get("relation", self.stem)
+        found = (relation, subject, self.gold(obj), query or None, words, scores, model, number)
+        for column, value in zip(self.values.values(), found, strict=True):
+            column.append(value)
+        self.ranks.add(given.get("rank", given.get("rank_from_0")))
+        self.log_probs.add(given.get("log_prob"))
+        self.verdicts.add(given.get("correct"))
+        if len(self.values["line"]) == BATCH:
+            self._flush()
+            self.on_progress(Progress(f"Reading {self.path.name}", self.n, unit="rows"))
+
+    def _by_role(self, row: JsonObject) -> dict[str, object]:
+        """Return role -> cell. Raises Rejected if two columns are named the same."""
+        key = tuple(row)
+        if key not in self.names:
+            written = lowered({name: name for name in row})
+            self.names[key] = [
+                (role, written[name]) for role, name in self.columns.items() if name in written
+            ]
+        return {role: row[name] for role, name in self.names[key]}
+
+    def _flush(self) -> None:
+        arrays = [pa.array(self.values[one.name], one.type) for one in _COLLECTED]
+        self.batches.append(batch := pa.record_batch(arrays, schema=_COLLECTED))
+        self.places.append(_places(batch["predictions"], batch["object"]))
+        for column in self.values.values():
+            column.clear()
 
     @property
     def stem(self) -> str:
-        """The table's name, which names its data and the relation of rows without one."""
+        """The table's name, which names its data and the relation of a table without relations."""
         return user_table.table_stem(self.path)
 
+    def _items(self, cell: object, *, forgiving: bool = False) -> list[Any]:
+        """Return the items of a cell: those of a list, separated ones, or one."""
+        try:
+            found = read_list(cell)
+        except Rejected:
+            if not forgiving:
+                raise
+            found = None
+        if found is not None or cell is None or cell == "":
+            return found or []
+        if self.separator and isinstance(cell, str):
+            return [part.strip() for part in cell.split(self.separator) if part.strip()]
+        return [cell]
+
+    def _predictions(
+        self, given: Mapping[str, object]
+    ) -> tuple[list[str] | None, list[float] | None]:
+        """Return the best predictions, None without a cell of them, and their scores or None."""
+        if "predictions" not in given:
+            return None, None
+        items = self._items(given["predictions"])[:MAX_PREDICTIONS]
+        if "scores" not in given and all(isinstance(item, str) for item in items):
+            words = [self.word(short(item)) for item in items]
+            if not all(words):
+                raise Rejected("a prediction is empty")
+            return words, None
+        scores = self._items(given.get("scores"))[:MAX_PREDICTIONS]
+        words = []
+        numbers = Numbers("score of a prediction")
+        for at, item in enumerate(items):
+            score = scores[at] if at < len(scores) else None
+            if isinstance(item, dict):
+                score = next((item[name] for name in _ITEM_SCORE if name in item), score)
+                item = next((item[name] for name in _ITEM_TEXT if name in item), None)
+            elif isinstance(item, list) and len(item) == 2:
+                item, score = item
+            word = _text({"predictions": item}, "predictions")
+            if not word:
+                raise Rejected("a prediction is empty")
+            words.append(self.word(word))
+            numbers.add(score)
+        found, odd = numbers.read()
+        if odd:
+            raise Rejected(f"the score {next(iter(odd.values()))[:40]!r} isn't a number")
+        if (found > 1e-6).any():
+            raise UserError(
+                f"The score {found.max():g} is above 0: expected natural logarithms of "
+                "probabilities. Leave the scores out (--column scores=)."
+            )
+        n_written = int((found > -np.inf).sum() if not np.isnan(found).any() else len(found))
+        words, found = words[:n_written], np.minimum(found[:n_written], 0.0)
+        if any(later > former for former, later in pairwise(found.tolist())):
+            raise Rejected("the predictions aren't in the order of their scores")
+        return words, None if np.isnan(found).any() or not len(found) else found.tolist()
+
     def results(self, reading: Reading) -> list[ImportedResults]:
-        """Return the results of each model. Raises UserError without any."""
-        if not self.models:
+        """Return the results of each model. Raises UserError as `read`."""
+        for role, lines in self.blank.items():
+            shown = ", ".join(map(str, lines[:5])) + " …" * (len(lines) > 5)
+            raise UserError(
+                f"{self.path.name}: the {role} is blank in line {shown}. Fill it in, or name "
+                f"no column for it (--column {role}=)."
+            )
+        self._flush()
+        table = pa.Table.from_batches(self.batches, _COLLECTED)
+        if not len(table):
             if self.others:
                 raise UserError(
                     f"{self.path.name} has no rows of the model {self.options.model!r}."
                 )
             raise reading.nothing(self.path, "row")
-        drops = DropList()
-        drops.add_reading(reading)
+        models = table["model"].unique().to_pylist()
+        table = self._with_numbers(table)
+        self.drops.add_reading(reading)
         dataset = self.options.dataset or self.stem
-        return [
-            ImportedResults(name, "", "", dataset, "", one.table(), dropped=drops.records())
-            for name, one in self.models.items()
-        ]
+        if len(models) > MAX_MODELS:
+            raise UserError(f"The table has more than {MAX_MODELS} models: split it.")
+        found, dropped = [], self.drops.records()
+        for name in models:
+            rows = table.filter(pc.equal(table["model"], name)) if len(models) > 1 else table
+            rows = rows.drop_columns(["model", "line"])
+            found.append(ImportedResults(name, "", "", dataset, "", rows, dropped=dropped))
+        return found
+
+    def _with_numbers(self, table: pa.Table) -> pa.Table:
+        """Return the rows with rank, log-probability and verdict; unusable ones are dropped."""
+        lines = table["line"].to_numpy()
+        ranks, odd_ranks = self.ranks.read()
+        log_probs, odd_log_probs = self.log_probs.read()
+        verdicts, odd_verdicts = self.verdicts.read()
+        words = table["predictions"].combine_chunks()
+        n_words = words.value_lengths().fill_null(-1).to_numpy()  # -1: no cell
+        place = np.concatenate(self.places)
+        if len(log_probs[~np.isnan(log_probs)]) and np.nanmax(log_probs) > 1e-6:
+            at = int(np.nanargmax(log_probs))
+            raise UserError(
+                f"Line {lines[at]}: the log-probability {log_probs[at]:g} is above 0: expected a "
+                "natural logarithm. Choose another column, or none (--column log_prob=)."
+            )
+        ranks = self._from_one(ranks, verdicts, place, lines)
+        not_found = (ranks == -1) | np.isposinf(ranks)
+        is_bad = ~not_found & ~np.isnan(ranks) & ((ranks < 1) | (np.floor(ranks) != ranks))
+        is_bad |= ~not_found & (ranks >= UNRANKED)
+        for odd, what in (
+            (odd_ranks, "the rank {!r} isn't a whole number"),
+            (odd_log_probs, "the log-probability {!r} isn't a number"),
+            (odd_verdicts, "the verdict {!r} is neither right nor wrong"),
+        ):
+            for row, text in odd.items():
+                self.drops.add_lines(self.path.name, [int(lines[row])], what.format(text[:40]))
+        unreadable = np.zeros(len(table), bool)
+        unreadable[[*odd_ranks, *odd_log_probs, *odd_verdicts]] = True
+        reason = "the rank isn't a whole number from 1"
+        self.drops.add_lines(self.path.name, lines[is_bad & ~unreadable].tolist(), reason)
+        unreadable |= is_bad
+        has_ranks = bool((~np.isnan(ranks)).any())
+        not_found |= has_ranks & np.isnan(ranks) & (n_words < 0) & (verdicts != 1)
+        advice = (
+            "Leave one of the two out (--column correct=), or, if the ranks count from 0, name "
+            "them with --column rank_from_0=NAME."
+        )
+        for is_wrong, what in (
+            ((ranks == 1) & (verdicts == 0), "the rank is 1, but the verdict is wrong"),
+            ((ranks > 1) & (verdicts == 1), "the rank is {}, but the verdict is right"),
+            (not_found & (verdicts == 1), "the object wasn't found, but the verdict is right"),
+            (ranks > place, "the rank is {}, but the object is an earlier prediction"),
+        ):
+            rows = np.flatnonzero(is_wrong & ~unreadable)
+            if len(rows):
+                at, more = rows[0], f" (and {len(rows) - 1:,} more)" if len(rows) > 1 else ""
+                said = what.format(f"{ranks[at]:g}")
+                raise UserError(f"{self.path.name} line {lines[at]}{more}: {said}. {advice}")
+        not_found |= (n_words == 0) & (verdicts < 0) & np.isnan(ranks)  # a list without an answer
+        # A row whose cells are all missing is kept, and excluded from the score.
+        is_empty = (n_words < 0) & (verdicts < 0) & np.isnan(ranks) & ~not_found & ~unreadable
+        if (unreadable | is_empty).all():
+            reason = "no rank, no prediction and no verdict"
+            self.drops.add_lines(self.path.name, lines[is_empty].tolist(), reason)
+            unreadable |= is_empty
+        correct = np.where(not_found, 0, verdicts)
+        no_rank = not_found | np.isnan(ranks) | unreadable
+        columns = {
+            "rank": pa.array(np.where(no_rank, 0, ranks).astype(np.int32), mask=no_rank),
+            "log_prob": pa.array(
+                np.minimum(log_probs, 0).astype(np.float32), mask=~np.isfinite(log_probs)
+            ),
+            "correct": pa.array(correct == 1, mask=correct < 0),
+        }
+        for name, column in columns.items():
+            table = table.append_column(name, column)
+        return table.filter(pa.array(~unreadable)) if unreadable.any() else table
+
+    def _from_one(
+        self,
+        ranks: NDArray[np.float64],
+        verdicts: NDArray[np.int8],
+        place: NDArray[np.float32],
+        lines: NDArray[np.int64],
+    ) -> NDArray[np.float64]:
+        """Return the ranks counted from 1; those of a column with 0 count from 0, or 0 is none.
+
+        Raises UserError if neither verdicts nor predictions tell which.
+        """
+        is_zero = ranks == 0
+        if "rank_from_0" in self.columns and "rank" not in self.columns:
+            return np.where(ranks >= 0, ranks + 1, ranks)
+        if not is_zero.any():
+            return ranks
+        first = is_zero & ((verdicts == 1) | (place == 1))
+        others = is_zero & ((verdicts == 0) | (np.isfinite(place) & (place > 1)))
+        if first.any() and not others.any():
+            return np.where(ranks >= 0, ranks + 1, ranks)
+        if others.any() and not first.any():
+            return np.where(is_zero, -1, ranks)
+        raise UserError(
+            f"{self.path.name} line {lines[np.flatnonzero(is_zero)[0]]}: the rank is 0. If the "
+            "ranks count from 0, name them with --column rank_from_0=NAME; if 0 stands for an "
+            "object that wasn't found, write -1."
+        )
 
 
-def _text(row: Mapping[str, object], role: str) -> str:
-    return optional_text({role: _short(row.get(role))}, role)
+def _places(words: pa.ListArray, golds: pa.StringArray) -> NDArray[np.float32]:
+    """Return the place of each object among its predictions, from 1; infinity if not there."""
+    found = np.full(len(words), np.inf, np.float32)
+    flat, rows = words.flatten(), pc.list_parent_indices(words)
+    same = np.flatnonzero(pc.equal(flat, golds.take(rows)))
+    owners = rows.to_numpy()
+    starts = np.searchsorted(owners, owners[same])
+    np.minimum.at(found, owners[same], same - starts + 1.0)
+    return found
 
 
-def _short(value: object) -> object:
-    return short(value) if isinstance(value, str) else value
-
-
-def _number(value: object, role: str) -> float | None:
-    """Return a finite number; None for an empty cell. Raises Rejected for anything else."""
-    if value is None or value == "":
-        return None
-    try:
-        number = float(value) if isinstance(value, str | int | float) else math.nan
-    except (ValueError, OverflowError):
-        raise Rejected(f"the {role} isn't a number") from None
-    if isinstance(value, bool) or not math.isfinite(number):
-        raise Rejected(f"the {role} isn't a finite number")
-    return number
-
-
-def _rank(value: object) -> int | None:
-    number = _number(value, "rank")
-    if number is None:
-        return None
-    if number != int(number) or not 1 <= number < UNRANKED:
-        raise Rejected("the rank isn't a whole number from 1")
-    return int(number)
-
-
-def _log_prob(value: object, role: str) -> float | None:
-    number = _number(value, role)
-    if number is not None and not -3e38 < number <= 1e-6:
-        raise Rejected(f"the {role} is above 0 or too small: expected a natural logarithm")
-    return None if number is None else min(number, 0.0)
-
-
-def _verdict(value: object) -> bool | None:
-    """Return whether the tool counts the row as right; None for an empty cell."""
-    if value is None or value == "" or isinstance(value, bool):
-        return value if isinstance(value, bool) else None
-    word = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-    word = word.strip().lower()
-    if word not in TRUE | FALSE:
-        raise Rejected("the verdict isn't true or false")
-    return word in TRUE
-
-
-def _predictions(row: Mapping[str, object]) -> tuple[list[str] | None, list[float] | None]:
-    """Return the best predictions and their scores, None without any."""
-    items = _listed(row.get("predictions"), "predictions")[:MAX_PREDICTIONS]
-    given = _listed(row.get("scores"), "scores")[:MAX_PREDICTIONS]
-    words, scores = [], []
-    for number, item in enumerate(items):
-        score = given[number] if number < len(given) else None
-        if isinstance(item, dict):
-            score = next((item[name] for name in _ITEM_SCORE if name in item), score)
-            item = next((item[name] for name in _ITEM_TEXT if name in item), None)
-        elif isinstance(item, list) and len(item) == 2:
-            item, score = item
-        words.append(as_text(_short(item), "predictions"))
-        scores.append(_log_prob(score, "score of a prediction"))
-    words = [word for word in words if word]
-    if len(words) < len(items):
-        raise Rejected("a prediction is empty")
-    if any(one is None for one in scores):
-        return words or None, None
-    numbers = [one for one in scores if one is not None]
-    if any(later > former for former, later in pairwise(numbers)):
-        raise Rejected("the predictions aren't in the order of their scores")
-    return words or None, numbers or None
-
-
-def _listed(value: object, role: str) -> list[Any]:
-    """Return a cell as a list: a JSON list, the items of a list, or one item."""
-    if isinstance(value, str) and value.strip().startswith("["):
-        try:
-            value = orjson.loads(value)
-        except orjson.JSONDecodeError:
-            raise Rejected(f"the {role} aren't a JSON list") from None
-    if value is None or value == "":
-        return []
-    return value if isinstance(value, list) else [value]
+def _text(given: Mapping[str, object], role: str) -> str:
+    """Return the text of a cell; empty if it is missing. Raises Rejected for another type."""
+    cell = given.get(role)
+    return short(cell if isinstance(cell, str) else as_text(cell, role)) if cell is not None else ""

@@ -68,10 +68,9 @@ def _draw_relations(dataset: Dataset) -> None:
             "source": [relation.source for relation in relations],
             "type": [relation.type for relation in relations],
             "facts": [len(dataset.facts_of(relation.name)) for relation in relations],
-            "templates": [len(relation.prompts) for relation in relations],
+            "templates": [len(relation.templates) for relation in relations],
             "template": [
-                relation.prompts[0].template if relation.prompts else "each fact's own sentence"
-                for relation in relations
+                next(iter(relation.templates), "each fact's own sentence") for relation in relations
             ],
         }
     ).join(optional.dropna(axis="columns", how="all"))
@@ -105,7 +104,8 @@ def _draw_relation(dataset: Dataset, relation: Relation) -> None:
             placeholder="",
         )
     else:
-        st.caption("No template: each fact has its own sentence with a blank.")
+        own = "templates" if relation.own_templates else "sentence with a blank"
+        st.caption(f"No shared template: each fact has its own {own}.")
     if relation.negated_template:
         st.caption(f"Negated: {plain(relation.negated_template)}")
     if relation.domains:
@@ -125,6 +125,7 @@ def _draw_relation(dataset: Dataset, relation: Relation) -> None:
         {
             "subject": [fact.subject for fact in shown],
             "object": [fact.object for fact in shown],
+            "templates": [" / ".join(fact.templates) or None for fact in shown],
             "evidence sentence": [
                 fact.sentences[0].replace("[MASK]", "___") if fact.sentences else None
                 for fact in shown

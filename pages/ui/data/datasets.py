@@ -42,10 +42,6 @@ from pages.ui.shared.url_state import choose_row, title_of
 
 IMPORT = "import data"
 ABOUT_WIDTH = 400  # pixels: the longest title of a published data set
-UPLOADS = (
-    *("csv", "tsv", "jsonl", "ndjson", "json", "parquet", "xlsx", "txt", "gz"),
-    *("zip", "tar", "tgz", "tar.gz"),
-)
 IMPORTED = "imported"  # in the session: the name of the last imported dataset
 NO_FILE = "Choose a file."
 CONTENTS: dict[Content, str] = {"results": "results of models", "data": "facts to ask"}
@@ -248,8 +244,8 @@ def _draw_pattern() -> None:
             "lm-pub-quiz, LAMA or OptiPrompt."
         )
         icon = ":material/download:"
-        draw_download("Example facts", PATTERN, "capitals.csv", icon=icon, help=TABLE_HELP)
-        draw_download("Example results", RESULTS_PATTERN, "results.csv", icon=icon)
+        draw_download("Example facts", PATTERN, "example-facts.csv", icon=icon, help=TABLE_HELP)
+        draw_download("Example results", RESULTS_PATTERN, "example-results.csv", icon=icon)
 
 
 def _choose_file(form: int) -> ChosenFile | None:
@@ -258,7 +254,7 @@ def _choose_file(form: int) -> ChosenFile | None:
     None if no file is chosen yet, or two.
     """
     upload = st.file_uploader(
-        "Upload a table or archive", type=UPLOADS, key=f"import file {form}", help=TABLE_HELP
+        "Upload a table or archive", key=f"import file {form}", help=TABLE_HELP
     )
     path = ""
     if visitors.may("paths"):
@@ -267,8 +263,8 @@ def _choose_file(form: int) -> ChosenFile | None:
             key=f"import path {form}",
             placeholder="/path/to/facts.csv, data.zip, or LAMA/data",
             help="LAMA, LPAQA, ParaRel, BEAR, BATS or Google's analogies as published, or a table "
-            "(CSV, TSV, JSON, Parquet, Excel) with one row per fact. The app copies the file. Or "
-            "the results of another tool: a table with ranks or predictions, or a folder.",
+            "(CSV, TSV, JSON, Parquet, Arrow, Excel, ODS) with a row per fact. The app copies the "
+            "file. Or the results of another tool: a table with ranks or predictions, or a folder.",
         ).strip()
     if path and upload is not None:
         show_note("Type a path or choose a file, not both.")

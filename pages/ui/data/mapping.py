@@ -19,17 +19,23 @@ from lama_core.api.data import (
     scan_table,
 )
 from lama_core.datasets.library.installed import STARTER
+from lama_core.datasets.proposed_sentences import proposed_template
 from lama_core.errors import UserError
 from lama_core.files import format_bytes
+from lama_core.queries.cloze import ClozeKind, ClozeRequest
+from lama_core.scoring.blanks import fill
 from pages.ui.data.contents import draw_dropped
-from pages.ui.shared import cache
-from pages.ui.shared.messages import plain, show_note
+from pages.ui.shared import cache, visitors
+from pages.ui.shared.messages import errors_shown, plain, show_note
+from pages.ui.shared.run_form import default_models
 from pages.ui.shared.tables import draw_table
+from pages.ui.shared.url_state import title_of
 
 MAX_SCANNED = 20_000_000  # bytes; rows of larger files are checked only by the import
+MAX_SENTENCES = 5  # that are shown
 MAX_FIELDS = 12  # maximum number of template fields; for more relations one field serves all
 NONE = ""
-EXAMPLE = "The capital of [X] is [Y] ."
+EXAMPLE = "The capital of [X] is [Y]."
 READ = "tables that were read"  # session key: the last table's mark and results
 TEMPLATE_HELP = (
     "A sentence in which **[X]** stands for the subject and **[Y]** for the object, such as "
@@ -112,6 +118,7 @@ def draw_mapping(file: ChosenFile, request: ImportRequest) -> ImportRequest | No
     with templates:
         request = _choose_templates(file, found, request, meaning=_meaning(preview, chosen))
     request.columns()
+    _draw_first(file, found, request)
     usable = found.n_facts or found.unasked
     draw_dropped(found.dropped, what="row", opened=not usable)
     if not usable:
@@ -214,10 +221,11 @@ def _choose_templates(
         named = meaning or (
             found.unasked[0] if request.relation or len(found.relations) > 1 else ""
         )
-        text = _type_template(label, f"{file.mark} all", _suggest(named) if alone else "")
+        proposed = _proposed(named, found) if alone else ""
+        text = _type_template(label, f"{file.mark} all", proposed)
         return replace(request, template=(text,) if text else ())
     typed = {
-        name: _type_template(f"Template of {name}", f"{file.mark} {name}", _suggest(name))
+        name: _type_template(f"Template of {name}", f"{file.mark} {name}", _proposed(name, found))
         for name in found.unasked
     }
     return replace(
@@ -225,13 +233,37 @@ def _choose_templates(
     )
 
 
-def _suggest(relation: str) -> str:
-    """A first template of a relation: that of the starter data, or made of its name; or none."""
-    known = {one.name: one.prompts for one in cache.dataset_of(STARTER).relations}
-    if known.get(relation):
-        return known[relation][0].template
-    words = relation.replace("_", " ").replace("-", " ").strip()
-    return f"The {words.lower()} of [X] is [Y] ." if words.replace(" ", "").isalpha() else ""
+def _proposed(relation: str, found: Scan) -> str:
+    """Return a first template for a relation, or for a column of objects; or none."""
+    known = cache.dataset_of(STARTER).relations
+    return proposed_template(relation, found.labels.get(relation, ""), known)
+
+
+def _draw_first(file: ChosenFile, found: Scan, request: ImportRequest) -> None:
+    """Draw the first fact of each relation as it will be asked; a button asks a model the first."""
+    typed = request.columns().templates
+    sentences: dict[str, str] = {}  # sentence -> the right answer
+    for fact, own in found.first:
+        text = own or typed.get(fact.relation) or typed.get("", "")
+        if text:
+            query = fill(text, fact.subject).text() if "[X]" in text else text
+            sentences.setdefault(query, fact.object)
+    shown = list(sentences.items())[:MAX_SENTENCES]
+    if not shown:
+        return
+    blanks = [(text.replace("[MASK]", "___"), answer) for text, answer in shown]
+    lines = (f"- {plain(text)} → **{plain(answer)}**" for text, answer in blanks)
+    st.markdown("\n".join(("The first sentences and right answers:", "", *lines)))
+    models = default_models(visitors.models_here())[:1]
+    if models and st.button(
+        "Try the first sentence", icon=":material/bolt:", key=f"try {file.mark}"
+    ):
+        text, answer = shown[0]
+        with errors_shown():
+            asked = ClozeRequest(text, models=tuple(models), gold=answer, top_k=3)
+            blank = cache.answer(ClozeKind(), asked, models[0]).blanks[0]
+            words = ", ".join(f"{row.token} ({row.prob:.1%})" for row in blank.rows)
+            st.caption(f"{plain(title_of(models[0]))} answers: {plain(words)}.")
 
 
 def _type_template(label: str, mark: str, first: str = "") -> str:

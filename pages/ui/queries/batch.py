@@ -30,7 +30,6 @@ TEXT, PARAM = "many sentences", "sentences_many"
 OPENED = "asked text"  # session key: the sentences of an opened entry of the history
 MAX_TYPED = 100_000  # characters
 MAX_ADDRESS = 6000  # characters of the sentences as a URL encodes them
-ENDINGS = ("csv", "tsv", "jsonl", "ndjson", "json", "txt", "parquet", "xlsx", "gz")
 
 
 def typed_sentences() -> str:
@@ -92,11 +91,10 @@ def _draw_upload(models: Sequence[str]) -> None:
     number = st.session_state.get("many files", 0)
     file = st.file_uploader(
         "A table, or one sentence per line",
-        type=ENDINGS,
         key=f"many file {number}",
         max_upload_size=MAX_BYTES // 1_000_000,
-        help="A table (CSV, TSV, JSON, Parquet or Excel) has a column **text**, and a column "
-        "**gold** if there are right answers. Other files have one sentence per line. In UTF-8.",
+        help="A table (CSV, TSV, JSON, Parquet, Arrow, Excel, ODS) has a column **text**, and a "
+        "column **gold** if there are right answers. Other files have one sentence per line.",
     )
     if file is None:
         return

@@ -120,8 +120,7 @@ def _draw_totals(shown: ShownWays, title: str) -> None:
         f"Compared on the same {counted(n, 'fact')} of "
         f"{counted(found.facts['relation'].nunique(), 'relation')}, which all "
         f"{n_ways} runs score. Facts that each run scores: {runs}. Differences are of the numbers "
-        "before rounding. "
-        + plain(" ".join(shown.notes).replace(found.model, title, 1))
+        "before rounding. " + plain(" ".join(shown.notes).replace(found.model, title, 1))
     )
     left, right = st.columns([6, 5])
     draw_rows(_over_all(found.shares()), shown.chosen("way p_at_1 interval n_only"), place=left)

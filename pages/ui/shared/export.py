@@ -4,7 +4,9 @@ The files are made on download. The command is a request shown as its command li
 (`lama_core.requests`), or lines of Python for results without a command.
 """
 
+import codecs
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
@@ -19,6 +21,8 @@ from lama_core.service import queries
 from pages.ui.shared import cache, visitors
 
 Rows = list[dict[str, Any]]
+MAX_NAMED = 3  # models or runs in a file's name
+MAX_STEM = 120  # characters of a file's name
 TYPES = {  # of files
     "csv": "text/csv",
     "html": "text/html",
@@ -51,6 +55,18 @@ def made_with(request: Mapping[str, Any], answers: Iterable[Answered]) -> dict[s
     return {**request, "identities": identities}
 
 
+def file_stem(name: str, made: Mapping[str, Any]) -> str:
+    """Return a file's name without suffix: its content, with the data and models that it is of."""
+    parts = [name]
+    for key in ("dataset", "relation", "model", "models", "run", "runs"):
+        value = made.get(key)
+        if isinstance(value, Mapping):  # name -> id; an id names the data, too
+            value = list(value.values() if len(value) == 1 else value)
+        several = value if isinstance(value, list | tuple) else [value] if value else []
+        parts += map(str, several) if len(several) <= MAX_NAMED else [f"{len(several)} {key}"]
+    return re.sub(r"[^\w.]+", "-", " ".join(parts)).strip("-.")[:MAX_STEM]
+
+
 def json_of(content: pd.DataFrame | dict[str, Any], made: dict[str, Any]) -> str | bytes:
     """Content, or a table's rows, as JSON, with its provenance under `made_with`."""
     about = {"made_with": {**made, "lama_explorer": __version__}}
@@ -73,7 +89,7 @@ def draw_export(
     """Draw the Export button.
 
     Args:
-        name: The files' name, and the prefix of the widgets' keys.
+        name: What the table has, in the files' name, and the prefix of the widgets' keys.
         make_table: Makes the rows.
         made: The provenance, which the JSON holds.
         how: The requests, or lines of Python, that give the same result; None if unknown.
@@ -81,19 +97,20 @@ def draw_export(
         more: Draws further buttons next to Export.
         inside: Draws further downloads, above the command.
     """
+    stem = file_stem(name, made)
     bar = st.container(horizontal=True, vertical_alignment="center")
     with bar, st.popover("Export", icon=":material/download:", key=f"{name} export"):
         draw_download(
             "CSV",
             lambda: csv_of(frame_of(make_table())),
-            f"{name}.csv",
+            f"{stem}.csv",
             key=f"{name} csv",
             icon=":material/table:",
         )
         draw_download(
             "JSON",
             lambda: json_of(record() if record else frame_of(make_table()), made),
-            f"{name}.json",
+            f"{stem}.json",
             key=f"{name} json",
             icon=":material/data_object:",
         )
@@ -108,9 +125,19 @@ def draw_export(
 def draw_download(
     label: str, data: str | Callable[[], str | bytes], name: str, **options: Any
 ) -> None:
-    """Draw a button that downloads a file; options: of `st.download_button`."""
+    """Draw a button that downloads a file; options: of `st.download_button`.
+
+    A CSV begins with a byte order mark, without which Excel on Windows takes it for Windows-1252.
+    """
     kind = TYPES[name.rpartition(".")[2]]
-    st.download_button(label, data, name, kind, on_click="ignore", **options)
+
+    def marked() -> bytes:
+        content = data() if callable(data) else data
+        content = content if isinstance(content, bytes) else content.encode()
+        return codecs.BOM_UTF8 + content.removeprefix(codecs.BOM_UTF8)
+
+    given = marked if kind == TYPES["csv"] else data
+    st.download_button(label, given, name, kind, on_click="ignore", **options)
 
 
 def draw_answer_export(

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from lama_core.datasets import formats, user_table
 from lama_core.datasets.dataset import AnalogyDataset
 from lama_core.datasets.line_reader import Reading
-from lama_core.datasets.table_file import read_table, recognised_form
+from lama_core.datasets.records import read_records, recognised_form
 from lama_core.errors import UserError
 
 Cells = Sequence[Sequence[str]]
@@ -133,7 +133,9 @@ def test_the_cells_of_a_table_are_read_as_they_were_written(
         data = b"\xef\xbb\xbf" + data
     reading = Reading(Path("any name"), gzip.compress(data) if is_packed else data)
     try:
-        found = [tuple(row.get(name, "") for name in HEADER) for _, row in read_table(reading).rows]
+        found = [
+            tuple(row.get(name, "") for name in HEADER) for _, row in read_records(reading).rows
+        ]
     except UserError as error:
         assert "empty" in str(error) and not rows
         return
@@ -151,8 +153,8 @@ def test_the_cells_of_a_table_are_read_as_they_were_written(
         ("a;b,c;d\n1;2;3\n", "csv"),
         ("a\tb, or c, or d\n1\t2\n", "tsv"),
         ('{"a": 1}\n{"a": 2}\n', "jsonl"),
-        ('{"a": 1', "jsonl"),
-        ('{"a": 1}', "jsonl"),
+        ('{"a": 1', "json"),
+        ('{"a": 1}', "json"),
         ('{\n "a": 1\n}', "json"),
         ('[\n {"a": 1}]', "json"),
         ("[X] was born in [Y].\n", "csv"),
@@ -220,9 +222,17 @@ def test_a_cell_has_several_objects_only_with_a_separator(
     assert [obj for _, _, obj in found] == objects
 
 
-def test_a_list_in_a_cell_is_no_object(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="--object-separator json"):
-        load(tmp_path, "a.csv", "subject,object\nBolivia,\"['Peru', 'Chile']\"\n")
+@pytest.mark.parametrize(
+    ("cell", "objects"),
+    [
+        ("\"['Peru', 'Côte d\u2019Ivoire']\"", ["Peru", "Côte d’Ivoire"]),
+        ("\"['Peru' 'Chile']\"", ["Peru", "Chile"]),
+        ("[Peru]", ["[Peru]"]),
+    ],
+)
+def test_a_list_of_python_or_numpy_is_a_list(tmp_path: Path, cell: str, objects: list[str]) -> None:
+    found = load(tmp_path, "a.csv", f"subject,object\nBolivia,{cell}\n")
+    assert [obj for _, _, obj in found] == objects
 
 
 def test_a_second_template_of_a_fact_is_a_prompt(tmp_path: Path) -> None:
@@ -289,7 +299,7 @@ SPARQL = {
     ],
 )
 def test_results_of_sparql_are_plain_values(text: str) -> None:
-    rows = [row for _, row in read_table(Reading(Path("x"), text.encode())).rows]
+    rows = [row for _, row in read_records(Reading(Path("x"), text.encode())).rows]
     assert rows == [{"a": "Peru", "b": "x"}, {"a": "Chile"}]
 
 
