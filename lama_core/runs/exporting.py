@@ -270,7 +270,7 @@ def _about(
     return {
         "metric_values": {},
         "templates": templates,
-        "template_index": list(range(len(templates))) or None,
+        "template_index": info.relation(name).used or list(range(len(templates))) or None,
         "model_name_or_path": info.model,
         "num_original_instances": n,
         "subsampled": None,

@@ -71,7 +71,9 @@ OWN_WORDS = "relation"  # name of the candidates if they are the objects of the 
 class RelationInfo:
     """A relation in a run.
 
-    n: queries that count. n_excluded: excluded rows. domains: the relation's topics in the data.
+    templates: those that the rows are numbered by. n: queries that count. n_excluded: excluded
+    rows. domains: the relation's topics in the data. used: numbers of the templates that were used;
+    () is all.
     """
 
     name: str
@@ -82,6 +84,12 @@ class RelationInfo:
     n: int
     n_excluded: int
     domains: tuple[str, ...] = ()
+    used: tuple[int, ...] = ()
+
+    @property
+    def n_templates(self) -> int:
+        """How many templates were used; 0 if they aren't known."""
+        return len(self.used or self.templates)
 
     @classmethod
     def of(
@@ -209,7 +217,7 @@ class RunInfo:
 
         An ensemble asks a fact with several templates and counts it once.
         """
-        several = self.kind != ENSEMBLE and any(len(one.templates) > 1 for one in self.relations)
+        several = self.kind != ENSEMBLE and any(one.n_templates > 1 for one in self.relations)
         return "queries" if several or self.prompt_kind == "ten sentences" else "facts"
 
     @property

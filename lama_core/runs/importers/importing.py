@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -316,6 +317,7 @@ def as_run(matched: Matched, request: ImportRunRequest, file: str, digest: str) 
         *_bounds(results, rows["rank_raw"]),
     )
     words = {one.name: results.options[one.name] for one in relations if has_scores}
+    own = rows_digest(results)
     spec = ImportedSpec(
         request=request,
         dataset_name=matched.name,
@@ -323,10 +325,11 @@ def as_run(matched: Matched, request: ImportRunRequest, file: str, digest: str) 
         relations=tuple(one.name for one in relations),
         model=results.model,
         model_name=results.model,
-        model_identity=f"imported {digest} {results.model}",
+        model_identity=f"imported {own} {results.model}",
         model_kind=MODEL_KIND,
         imported=imported,
         answers=_answers(matched, words),
+        rows=own,
     )
     n_candidates = max(map(len, words.values()), default=0)
     return OpenedResults(matched, spec, Finished(rows, relations, n_candidates, words=words))
@@ -454,6 +457,32 @@ def files_digest(path: Path) -> str:
             while chunk := content.read(1 << 20):
                 digest.update(chunk)
     return digest.hexdigest()
+
+
+def rows_digest(results: ImportedResults) -> str:
+    """Return the SHA-256 of usable results: rows, templates, and the number of unusable rows."""
+    digest = hashlib.sha256()
+    lost = [one.n for one in results.dropped if one.of_answer]
+    digest.update(repr((sorted(results.templates.items()), lost)).encode("utf-8", "replace"))
+    for column in results.rows.columns:
+        _add_column(digest, column.combine_chunks())
+    return digest.hexdigest()
+
+
+def _add_column(digest: Any, column: pa.Array) -> None:
+    """Add the bytes of a column, whatever lies in the memory of its nulls."""
+    digest.update(np.packbits(np.asarray(column.is_valid())))
+    known = column.drop_null()
+    if pa.types.is_list(known.type):
+        digest.update(known.value_lengths().to_numpy().tobytes())
+        _add_column(digest, known.flatten())
+    elif pa.types.is_string(known.type) and len(known):
+        _, ends, data = known.buffers()
+        places = np.frombuffer(ends, np.int32)[known.offset :][: len(known) + 1]
+        digest.update(np.diff(places).tobytes())
+        digest.update(memoryview(data or b"")[places[0] : places[-1]])
+    elif not pa.types.is_string(known.type):
+        digest.update(known.to_numpy(zero_copy_only=False).tobytes())
 
 
 def said_precision(about: Mapping[str, Any]) -> str:

@@ -137,7 +137,7 @@ class _Folder:
             {name: tuple(one.answer_space_labels or ()) for name, one in read.items()}
             if self.keeps_scores
             else {},
-            {name: tuple(one.templates[at] for at in one.used()) for name, one in read.items()},
+            {name: tuple(one.templates) for name, one in read.items()},
             self.drops.records(),
         )
 
@@ -180,7 +180,9 @@ class _Folder:
             raise Rejected("answer_idx is outside the list of answers")
         if len(row.pll_scores) != len(labels):
             raise Rejected("not as many scores as answers")
-        query = _query(about, row.template_index).replace("[X]", subject).replace("[Y]", "[MASK]")
+        number = _template(about, row.template_index)
+        template = "" if number is None else about.templates[number]
+        query = template.replace("[X]", subject).replace("[Y]", "[MASK]")
         scores = _summed(row.pll_scores)
         answer = {"all_scores": scores} if self.keeps_scores else _ranks(labels, scores, row)
         self.rows.add(
@@ -188,18 +190,19 @@ class _Folder:
             subject=subject,
             object=labels[row.answer_idx],
             query=short(query),
+            template=number,
             **answer,
         )
 
 
-def _query(about: _About, number: int | None) -> str:
-    """Return the template of a row; "" if none is stored. Raises Rejected for a wrong number."""
+def _template(about: _About, number: int | None) -> int | None:
+    """Return the number of a row's template, None if none is stored. Raises Rejected if wrong."""
     used = about.used()
     if not used:
-        return ""
+        return None
     if number is not None and number not in used:
         raise Rejected("template_index is outside the list of templates")
-    return about.templates[used[0] if number is None else number]
+    return used[0] if number is None else number
 
 
 def _check(name: str, about: _About) -> None:

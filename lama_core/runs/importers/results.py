@@ -34,6 +34,7 @@ ANSWERS = pa.schema(
         ("scores", pa.list_(pa.float32())),
         ("correct", pa.bool_()),
         ("all_scores", pa.list_(pa.float32())),
+        ("template", pa.int16()),
     ]
 )
 REQUIRED = ("relation", "subject", "object")
@@ -83,9 +84,11 @@ class ImportedResults:
             and the reader leaves those columns out. NaN isn't allowed; -inf is an answer that the
             model can't write. The list has exactly as many items as `options[relation]`; all rows have
             such a list, or none has.
+            template: number of the query's template in `templates[relation]`. Without it, queries
+            of one fact are told apart by their texts.
         options: Relation -> its possible answers in a fixed order, each once; {} if unknown. In a
             relation with options, each object is one of them.
-        templates: Relation -> the templates that were used, with `[X]` and `[Y]`; {} if unknown.
+        templates: Relation -> its templates, with `[X]` and `[Y]`, used or not; {} if unknown.
         dropped: The rows that were dropped, a record for each reason.
     """
 

@@ -30,7 +30,7 @@ from lama_core.scoring.ranking import NO_COLUMN, Ints, pad_columns
 from lama_core.scoring.top_answers import ROW, TopRows
 from lama_core.texts import word_key
 
-MAX_QUERIES = 1000  # of one fact
+MAX_TEMPLATES = 200  # of a relation; more texts are numbered fact by fact
 BLOCK = 1 << 22  # scores at a time
 
 _FROM_SCORES = ("rank_raw", "rank_filtered", "log_prob", "first_filtered_log_prob")
@@ -66,7 +66,33 @@ def without_unusable_rows(results: ImportedResults) -> ImportedResults:
     if not kept.all():  # a filter copies the table
         table = table.filter(pa.array(kept))
     table = table.combine_chunks()
-    return replace(results, rows=table, dropped=(*results.dropped, *drops.records()))
+    found = replace(results, rows=table, dropped=(*results.dropped, *drops.records()))
+    return _numbered(found)
+
+
+def _numbered(results: ImportedResults) -> ImportedResults:
+    """Return the results with the number of each query's template, and those templates.
+
+    A template that isn't given is the query without its subject. Neither the order of the rows nor
+    that of the queries matters.
+    """
+    table, templates = results.rows, dict(results.templates)
+    numbers = table["template"].fill_null(0).to_numpy().copy()
+    frame = pd.DataFrame({"relation": table["relation"].to_pandas(), "fact": _codes(keyed(table))})
+    unknown = frame[np.array(table["template"].is_null())]
+    for name, rows in unknown.groupby("relation", sort=False):
+        if not rows["fact"].duplicated().any():
+            continue
+        some = table.select(["query", "subject"]).take(pa.array(rows.index)).to_pylist()
+        texts = [(row["query"] or "").replace(row["subject"], "[X]") for row in some]
+        codes, known = pd.factorize(np.array(texts, object), sort=True)
+        if len(known) > MAX_TEMPLATES:
+            codes = rows.assign(text=codes).groupby("fact")["text"].rank("first").to_numpy() - 1
+            known = [f"query {n + 1}" for n in range(int(codes.max()) + 1)]
+        numbers[rows.index], templates[name] = codes, tuple(known)
+    at = table.column_names.index("template")
+    rows = table.set_column(at, "template", pa.array(numbers, pa.int16()))
+    return replace(results, rows=rows, templates=templates)
 
 
 def _repeated(queries: "pd.Series[int]", table: pa.Table) -> list[tuple[str, bool, Bools]]:
@@ -175,7 +201,7 @@ def make_rows(matched: Matched) -> pa.Table:
         "subject": table["subject"],
         "object": table["object"],
         "origin": matched.origins,
-        "prompt": pa.array(_number_queries(_codes(own))),
+        "prompt": table["template"],
         "query": table["query"].fill_null(""),
         "excluded": pa.nulls(n_rows, pa.string()),
         **found,
@@ -228,16 +254,6 @@ def _n_tokens(subjects: pa.ChunkedArray) -> pa.Array:
     words = subjects.combine_chunks().dictionary_encode()
     counts = [min(len(TOKEN.findall(word)), 32767) for word in words.dictionary.to_pylist()]
     return pa.array(counts, pa.int16()).take(words.indices)
-
-
-def _number_queries(codes: Ints) -> Ints:
-    """Return the number of each row among those of its fact, int64 [row]."""
-    order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    numbers = np.arange(len(codes)) - np.repeat(starts, np.diff(starts, append=len(codes)))
-    found = np.empty(len(codes), np.int64)
-    found[order] = numbers
-    return np.minimum(found, MAX_QUERIES)
 
 
 def _answers(table: pa.Table) -> dict[str, Any]:
@@ -407,20 +423,12 @@ def _other_objects(matched: Matched) -> Objects:
 
 def describe_relations(matched: Matched, rows: pa.Table) -> tuple[RelationInfo, ...]:
     """Return the relations of the run, with their counts and templates."""
-    counted = pc.is_null(rows["excluded"])
-    counts = pa.table({"relation": rows["relation"].cast(pa.string()), "counted": counted})
-    sums = counts.group_by("relation").aggregate([("counted", "sum"), ("counted", "count")])
-    prompts = rows.select(["relation", "prompt"])
-    prompts = prompts.set_column(0, "relation", prompts["relation"].cast(pa.string()))
-    most = prompts.group_by("relation").aggregate([("prompt", "max")])
-    n_queries = dict(zip(most["relation"].to_pylist(), most["prompt_max"].to_pylist(), strict=True))
+    names = rows["relation"].cast(pa.string())
+    frame = pd.DataFrame({"relation": names.to_pandas(), "prompt": rows["prompt"].to_numpy()})
     found = []
-    for row in sums.to_pylist():
-        name, n = row["relation"], int(row["counted_sum"])
+    for name, prompts in frame.groupby("relation", sort=False)["prompt"]:
         templates = tuple(matched.results.templates.get(name, ()))
-        if len(templates) <= n_queries[name]:
-            templates = tuple(f"query {n + 1}" for n in range(n_queries[name] + 1))
-            templates = templates if len(templates) > 1 else ()
-        relation = matched.relations[name]
-        found.append(RelationInfo.of(relation, templates, n, int(row["counted_count"]) - n))
+        used = tuple(map(int, np.unique(prompts)))
+        info = RelationInfo.of(matched.relations[name], templates, len(prompts), 0)
+        found.append(replace(info, used=() if used == tuple(range(len(templates) or 1)) else used))
     return tuple(found)

@@ -18,17 +18,20 @@ from lama_core.runs.spec import RunSpec, ScoringJob
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportedSpec(RunSpec, kind=IMPORTED, version=2):
+class ImportedSpec(RunSpec, kind=IMPORTED, version=3):
     """An imported run.
 
     answers: Name and digest of the ranked answers, empty if they aren't known.
+    rows: Digest of the results; the file alone doesn't identify them, because its columns can be
+        chosen.
     """
 
     answers: tuple[str, str] = ("", "")
+    rows: str = ""
 
     def options(self) -> dict[str, Any]:
-        """Return the digest of the files."""
-        return {"files": self.imported.digest if self.imported else ""}
+        """Return the digest of the rows."""
+        return {"rows": self.rows}
 
     def prompt_name(self) -> str:
         """Return `imported`: the prompts are the tool's own."""

@@ -271,7 +271,7 @@ def _measured(info: RunInfo) -> str:
     unit = {"facts": "fact"}.get(info.counts, "query")
     text = f"**{counted(info.n, unit)}** of {plain(of)}" * bool(info.relations)
     if info.kind == StudySpec.kind:
-        prompts = counted(sum(len(one.templates) for one in info.relations), "prompt")
+        prompts = counted(sum(one.n_templates for one in info.relations), "prompt")
         queries = f"{Study(Run(info)).n_queries:,} queries of training and test facts"
         return f"**{counted(info.n, 'test fact')}** of {plain(of)}, {prompts}, {queries}"
     if info.kind in FACT_KINDS and info.n:
