@@ -134,8 +134,8 @@ def parts_of(path: Path) -> list[Path]:
     parts = [path.with_name(f"{stem}-{n:05d}-of-{total}{end}") for n in range(int(total))]
     if missing := [part.name for part in parts if not part.is_file()]:
         raise UserError(
-            f"{path.name} is one of {len(parts)} parts of a table, and {missing[0]} isn't beside "
-            "it: give the folder or an archive with all parts."
+            f"{path.name} is one of {len(parts)} parts of a table, and {missing[0]} isn't in its "
+            "folder: give the folder or an archive with all parts."
         )
     return parts
 
@@ -593,7 +593,7 @@ def _chosen_sheet(
         why = "have these columns" if fitting else "may have the table"
         raise UserError(
             f"{reading.root.name}: several sheets {why} ({', '.join(fitting or names)}): name one "
-            "(--sheet), or save it as a file of its own."
+            "(--sheet), or save it as another file."
         )
     if len(names) > 1:
         others = ", ".join(name for name in names if name != chosen)

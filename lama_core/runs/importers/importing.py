@@ -34,7 +34,12 @@ from lama_core.runs.importers.results import (
     ReadOptions,
     ResultsFormat,
 )
-from lama_core.runs.importers.rows import describe_relations, make_rows, without_unusable_rows
+from lama_core.runs.importers.rows import (
+    SILENT,
+    describe_relations,
+    make_rows,
+    without_unusable_rows,
+)
 from lama_core.runs.importers.spec import ImportedSpec
 from lama_core.runs.importers.table import HEAD, RESULTS, columns_of, guess, table_in
 from lama_core.runs.info import MAX_TITLE, OWN_WORDS, Imported, Run
@@ -79,8 +84,15 @@ class ImportRunRequest(Request, command="runs import", python="import_run"):
     name: Annotated[str | None, option("Title of the run.")] = None
     column: Annotated[
         Sequence[str],
-        option("For a table: ROLE=COLUMN, such as rank=gold_position. Can be repeated."),
+        option(
+            "For a table: ROLE=COLUMN, such as rank=gold_position, or ROLE= for no column. Can be "
+            "repeated."
+        ),
     ] = ()
+    sheet: Annotated[str, option("For a spreadsheet with several: the sheet's name.")] = ""
+    encoding: Annotated[
+        str, option("For a table: encoding of the text, such as cp1252, if it isn't Unicode.")
+    ] = ""
     partial: Annotated[
         bool,
         option(
@@ -95,7 +107,7 @@ class ImportRunRequest(Request, command="runs import", python="import_run"):
         found = {}
         for text in self.column:
             role, equals, name = text.partition("=")
-            if not (equals and role.strip() and name.strip()):
+            if not (equals and role.strip()):
                 raise UserError(f"--column {text!r}: expected ROLE=COLUMN, such as rank=position.")
             found[role.strip()] = name.strip()
         return found
@@ -238,7 +250,13 @@ def _open(path: Path, given: Path, request: ImportRunRequest) -> list[OpenedResu
     if chosen is None:
         known = ", ".join(one.title for one in FORMATS)
         raise UserError(f"{given.name} has no results in a known format; known: {known}.")
-    options = ReadOptions(request.model or "", request.dataset or "", request.columns())
+    options = ReadOptions(
+        request.model or "",
+        request.dataset or "",
+        request.columns(),
+        request.encoding,
+        request.sheet,
+    )
     if options.columns and chosen.name != "table":
         raise UserError(f"--column is for tables, and {given.name} is a {chosen.title}.")
     found = [
@@ -258,8 +276,9 @@ def _open(path: Path, given: Path, request: ImportRunRequest) -> list[OpenedResu
     for one in match(found, request.dataset or "", on_stage):
         request.on_progress(Progress(f"Ranking the answers of {one.results.model}"))
         run = as_run(one, request, given.name, digest)
-        if run.unusable and not request.partial:
-            first = next(row for row in one.results.dropped if row.of_answer)
+        broken = [row for row in one.results.dropped if row.of_answer and row.reason != SILENT]
+        if run.unusable and broken and not request.partial:
+            first = broken[0]
             raise UserError(
                 f"{run.unusable}. The first: {first.reason} ({first.where}). Fix these rows, or "
                 "import the others with --partial."

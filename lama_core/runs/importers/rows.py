@@ -31,6 +31,7 @@ from lama_core.scoring.top_answers import ROW, TopRows
 from lama_core.texts import word_key
 
 MAX_TEMPLATES = 200  # of a relation; more texts are numbered fact by fact
+SILENT = "no rank, no verdict and no prediction"  # of a row whose cells are empty
 BLOCK = 1 << 22  # scores at a time
 
 _FROM_SCORES = ("rank_raw", "rank_filtered", "log_prob", "first_filtered_log_prob")
@@ -103,7 +104,9 @@ def _repeated(queries: "pd.Series[int]", table: pa.Table) -> list[tuple[str, boo
     again = queries.duplicated().to_numpy()
     twins = np.flatnonzero(queries.duplicated(keep=False))
     rows = table.select(["rank", "correct", "predictions"]).take(pa.array(twins)).to_pylist()
-    firsts = [word_key(row.pop("predictions")[0]) if row["predictions"] else None for row in rows]
+    firsts: list[Any] = [
+        word_key(row.pop("predictions")[0]) if row["predictions"] else None for row in rows
+    ]
     frame = pd.DataFrame(rows).assign(first=firsts).groupby(queries[twins].to_numpy())
     other = np.zeros(len(again), bool)
     other[twins] = frame.transform("nunique").gt(1).any(axis=1)
@@ -130,7 +133,7 @@ def _faults(table: pa.Table, options: Mapping[str, Sequence[str]]) -> list[tuple
         ("a score that isn't a number", True, bad_score),
         ("not as many scores as answers", True, (lengths >= 0) & (lengths != wanted)),
         ("the object isn't one of the answers", False, (lengths >= 0) & ~_among(table, options)),
-        ("no rank, no verdict and no prediction", True, _is_silent(table)),
+        (SILENT, True, _is_silent(table)),
     ]
 
 
