@@ -211,7 +211,7 @@ def test_what_is_matched_and_dropped_is_said_before_and_nothing_is_saved(
     said: list[str] = []
     asked = ImportRunRequest(str(path), model="m", dry_run=True, on_note=said.append)
     with pytest.raises(
-        UserError, match="3 of 6 rows are unusable.*between 16.7 and 66.7 %.*line 7"
+        UserError, match=r"3 of 6 rows are unusable.*between 16.7 and 66.7 %.*line 7"
     ):
         import_run.answer(asked)
     asked = replace(asked, partial=True)

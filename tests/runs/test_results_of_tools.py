@@ -214,7 +214,7 @@ def repeated(path: Path) -> None:
 DEEP = b"[" * 100_000
 TABLE, ABOUT = "capital_results.jsonl", "metadata_results.json"
 DAMAGED: dict[str, tuple[str, Change, str]] = {
-    "quiz: a score is NaN": ("quiz", edit(TABLE, "-6.1688271326", "NaN"), "not valid JSON"),
+    "quiz: a score is NaN": ("quiz", edit(TABLE, "-6.1688271326", "NaN"), "isn't a number"),
     "quiz: a score is null": ("quiz", edit(TABLE, "-6.1688271326", "null"), "wrong type"),
     "quiz: a score overflows": ("quiz", edit(TABLE, "-6.1688271326", "1e999"), ""),
     "quiz: a score is text": ("quiz", edit(TABLE, "-6.1688271326", '"-6"'), "wrong type"),

@@ -1,7 +1,7 @@
 """Rows of imported results, collected as Arrow columns, and the checks that readers share."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from lama_core.datasets.line_reader import JsonObject, Reading, Rejected, as_object
+from lama_core.datasets.line_reader import JsonObject, Reading, Rejected, as_object, parse_json
 from lama_core.errors import UserError
 from lama_core.files import read_file
 from lama_core.progress import OnProgress, Progress
@@ -24,6 +24,7 @@ from lama_core.runs.importers.results import (
 BATCH = 20_000  # rows that are plain Python values at a time
 MAX_TEXT = 4000  # letters of a subject, object or query that are kept
 MAX_OPTIONS = 10_000  # answers to one query
+MAX_LIST = 512 << 20  # bytes of a JSON list
 MAX_SCORES = 1 << 26  # scores of all answers in one import: 256 MB
 BOM = b"\xef\xbb\xbf"
 
@@ -78,12 +79,40 @@ def read_json_object(path: Path, max_bytes: int) -> JsonObject:
         raise UserError(f"{path.name}: {reason}.") from reason
 
 
+def head_of(path: Path) -> bytes:
+    """Return the first bytes of a file, b"" if it can't be read."""
+    try:
+        return Reading(path).head(path).removeprefix(BOM).lstrip()
+    except UserError:
+        return b""
+
+
+def is_list(head: bytes) -> bool:
+    """Whether a file is one JSON value: a list, or an object with LAMA's `list_of_results`."""
+    return head.startswith(b"[") or (head.startswith(b"{") and b'"list_of_results"' in head)
+
+
+def answers_in(reading: Reading, file: Path) -> Iterator[tuple[int, JsonObject]]:
+    """Yield (number from 1, answer) of lines, or of the items of a JSON list."""
+    if not is_list(head_of(file)):
+        yield from reading.objects(file)
+        return
+    try:
+        found = parse_json(reading.content(file, MAX_LIST).removeprefix(BOM))
+    except ValueError as error:
+        reading.drop(file, 0, f"not valid JSON ({error})")
+        return
+    items = found.get("list_of_results") if isinstance(found, dict) else found
+    for number, item in enumerate(items if isinstance(items, list) else [items], start=1):
+        with reading.dropping(file, number):
+            yield number, as_object(item)
+
+
 def first_object(path: Path) -> JsonObject:
     """Return the object in a file's first line; {} if there is none, or it is too long."""
     try:
-        line = Reading(path).head(path).removeprefix(BOM).lstrip().partition(b"\n")[0]
-        return as_object(orjson.loads(line))
-    except (UserError, Rejected, orjson.JSONDecodeError):
+        return as_object(parse_json(head_of(path).partition(b"\n")[0]))
+    except (Rejected, ValueError):
         return {}
 
 
@@ -121,14 +150,14 @@ def log_probability(number: object, what: str) -> float:
 def ranked(words: Sequence[str], scores: Sequence[float], gold: int) -> Mapping[str, Any]:
     """Return the columns that follow from the scores of a query's own answers.
 
-    The earlier answer wins a tie. words: distinct. scores: finite, of each word. gold: index of the
-    right answer.
+    The earlier answer wins a tie. words: distinct. scores: of each word; -inf if the model can't
+    write it, which is no prediction then. gold: index of the right answer.
     """
     order = np.argsort(-np.asarray(scores, np.float64), kind="stable")
-    best = order[:MAX_PREDICTIONS].tolist()
+    best = [at for at in order[:MAX_PREDICTIONS].tolist() if math.isfinite(scores[at])]
     return {
         "rank": int(np.flatnonzero(order == gold)[0]) + 1,
-        "log_prob": scores[gold],
+        "log_prob": scores[gold] if math.isfinite(scores[gold]) else None,
         "predictions": [words[at] for at in best],
         "scores": [scores[at] for at in best],
     }

@@ -12,12 +12,10 @@ A rank is the file's, else the object's place among the predictions. An object t
 is a wrong answer without a rank.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-
-import orjson
 
 from lama_core.datasets.line_reader import (
     JsonObject,
@@ -33,10 +31,12 @@ from lama_core.errors import UserError
 from lama_core.progress import OnProgress
 from lama_core.runs.facts_table import UNRANKED
 from lama_core.runs.importers.answer_rows import (
-    BOM,
     MAX_OPTIONS,
     AnswerRows,
+    answers_in,
     first_object,
+    head_of,
+    is_list,
     log_probability,
     short,
 )
@@ -45,12 +45,12 @@ from lama_core.runs.importers.results import (
     DropList,
     ImportedResults,
     ReadOptions,
+    of_fact,
 )
 
 LAMA, OPTIPROMPT = "LAMA", "OptiPrompt"
 PICKLE = "result.pkl"
 ACCURACIES = "last_results.csv"  # LAMA's precision by relation
-MAX_LIST = 512 << 20  # bytes of a JSON list
 _PREDICTIONS = "_predictions"
 _ENDINGS = (".jsonl", ".json", ".jsonl.gz", ".json.gz")
 _WORD_STARTS = ("Ġ", "▁")  # of tokens of RoBERTa and ALBERT
@@ -67,8 +67,8 @@ def recognizes(path: Path) -> bool:
 
 def _first(path: Path) -> JsonObject:
     """Return the first answer, if it can be told from the beginning of a file."""
-    head = _head(path)
-    if _is_list(head):
+    head = head_of(path)
+    if is_list(head):
         return {"masked_topk": 0, "sample": 0} if b'"masked_topk"' in head else {}
     return first_object(path)
 
@@ -99,8 +99,8 @@ def read(path: Path, options: ReadOptions, on_progress: OnProgress) -> list[Impo
     is_lama = False
     for file in logs:
         reading = Reading(file)
-        for number, line in _answers(reading, file):
-            with reading.dropping(file, number):
+        for number, line in answers_in(reading, file):
+            with drops.dropping(reading.shown(file), number):
                 rows.add(**_row(line, file))
                 is_lama = is_lama or "masked_topk" in line
         drops.add_reading(reading)
@@ -124,34 +124,6 @@ def _nothing(files: Sequence[Path], path: Path) -> UserError:
     return UserError(f"{path.name} has no answers of LAMA or OptiPrompt.")
 
 
-def _head(path: Path) -> bytes:
-    try:
-        return Reading(path).head(path).removeprefix(BOM).lstrip()
-    except UserError:
-        return b""
-
-
-def _is_list(head: bytes) -> bool:
-    """Whether a file is one JSON value: a list, or an object over several lines."""
-    return head.startswith(b"[") or (head.startswith(b"{") and b'"list_of_results"' in head)
-
-
-def _answers(reading: Reading, file: Path) -> Iterator[tuple[int, JsonObject]]:
-    """Yield (number from 1, answer) of lines, or of the items of a JSON list."""
-    if not _is_list(_head(file)):
-        yield from reading.objects(file)
-        return
-    try:
-        found = orjson.loads(reading.content(file, MAX_LIST).removeprefix(BOM))
-    except orjson.JSONDecodeError as error:
-        reading.drop(file, 0, f"not valid JSON ({error.msg}, line {error.lineno})")
-        return
-    items = found.get("list_of_results") if isinstance(found, dict) else found
-    for number, item in enumerate(items if isinstance(items, list) else [items], start=1):
-        with reading.dropping(file, number):
-            yield number, as_object(item)
-
-
 def _row(line: JsonObject, file: Path) -> dict[str, Any]:
     """Return the columns of an answer. Raises Rejected for an unusable one."""
     sample, result = line, line
@@ -159,7 +131,9 @@ def _row(line: JsonObject, file: Path) -> dict[str, Any]:
         result = as_object(line["masked_topk"])
         sample = as_object(line.get("sample", line))
     words, scores = _predictions(result)
-    obj = short(required_text(sample, "obj_label"))
+    with of_fact():
+        subject = short(required_text(sample, "sub_label"))
+        obj = short(required_text(sample, "obj_label"))
     rank = _rank(line, result)
     if rank is None and obj in words:
         rank = words.index(obj) + 1
@@ -167,7 +141,7 @@ def _row(line: JsonObject, file: Path) -> dict[str, Any]:
         raise Rejected("no predictions")
     row: dict[str, Any] = {
         "relation": short(optional_text(sample, "predicate_id", "relation") or _relation(file)),
-        "subject": short(required_text(sample, "sub_label")),
+        "subject": subject,
         "object": obj,
         "query": short(" ".join(text_list(sample, "masked_sentences"))),
         "rank": rank,

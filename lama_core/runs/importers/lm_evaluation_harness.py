@@ -10,14 +10,15 @@ the first of `VERDICTS`. Tasks with several filters: the first one. Of several e
 task, the newest counts.
 """
 
+import ast
+import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-
-import orjson
 
 from lama_core.datasets.line_reader import JsonObject, Reading, Rejected
 from lama_core.datasets.nested_folders import files_under
@@ -26,15 +27,22 @@ from lama_core.progress import OnProgress
 from lama_core.runs.importers.answer_rows import (
     MAX_OPTIONS,
     AnswerRows,
+    answers_in,
     converted,
-    first_object,
+    head_of,
     log_probability,
     model_of,
     ranked,
     read_json_object,
     short,
 )
-from lama_core.runs.importers.results import DropList, ImportedResults, ReadOptions
+from lama_core.runs.importers.results import (
+    DropList,
+    FactRejected,
+    ImportedResults,
+    ReadOptions,
+    of_fact,
+)
 from lama_core.texts import written_key
 
 TOOL = "lm-evaluation-harness"
@@ -59,9 +67,18 @@ class _Samples:
 def recognizes(path: Path) -> bool:
     """Whether it is a file of samples, or a folder with one or with a results file."""
     if path.is_file():
-        return bool(_SAMPLES.fullmatch(path.name)) and "resps" in first_object(path)
-    names = [file.name for file in files_under(path)]
-    return any(_SAMPLES.fullmatch(name) or _RESULTS.fullmatch(name) for name in names)
+        return _is_samples(path)
+    files = list(files_under(path))
+    named = any(_SAMPLES.fullmatch(one.name) or _RESULTS.fullmatch(one.name) for one in files)
+    return named or any(map(_is_samples, files[:20]))
+
+
+def _is_samples(file: Path) -> bool:
+    """Whether a file has samples, whatever its name; before 0.4.3 they were one JSON list."""
+    head = head_of(file)
+    return head[:1] in (b"{", b"[") and all(
+        name in head for name in (b'"doc_id"', b'"doc"', b'"target"', b'"arguments"')
+    )
 
 
 def read(path: Path, options: ReadOptions, on_progress: OnProgress) -> list[ImportedResults]:
@@ -77,7 +94,10 @@ def read(path: Path, options: ReadOptions, on_progress: OnProgress) -> list[Impo
     samples = []
     about: dict[Path, tuple[str, str]] = {}
     for one in files:
-        if found := _SAMPLES.fullmatch(one.name):
+        found = _SAMPLES.fullmatch(one.name)
+        if found is None and _is_samples(one):
+            samples.append(_Samples(one, _task_of(one), "", "", ""))
+        elif found:
             described = results.get((one.parent, found["date"]))
             if described and described not in about:
                 about[described] = _about(described)
@@ -96,6 +116,20 @@ def read(path: Path, options: ReadOptions, on_progress: OnProgress) -> list[Impo
         _read_model(path, [one for one in samples if one.model == model], on_progress)
         for model in models
     ]
+
+
+def _task_of(file: Path) -> str:
+    """Return the task in another file name, such as `pretrained__toy_TASK.jsonl` of 0.4.0."""
+    stem = file.name.partition(".json")[0].removeprefix("samples_")
+    for one in file.parent.glob("*.json"):  # a results file names the tasks
+        with suppress(UserError):
+            tasks = read_json_object(one, MAX_METADATA).get("results")
+            names = (
+                [name for name in tasks if stem.endswith(name)] if isinstance(tasks, dict) else []
+            )
+            if names:
+                return str(max(names, key=len))
+    return stem
 
 
 def _about(file: Path) -> tuple[str, str]:
@@ -117,7 +151,7 @@ def _read_model(
     drops = DropList()
     for one in samples:
         if newest[one.task] is not one:
-            drops.add(one.file.name, "a newer evaluation of the task is there")
+            drops.add(one.file.name, "a newer evaluation of the task is there", of_answer=False)
     rows = AnswerRows(on_progress, f"Reading {samples[0].model or path.name}")
     for task in newest.values():
         _read_task(task, rows, drops)
@@ -148,14 +182,14 @@ def _read_task(task: _Samples, rows: AnswerRows, drops: DropList) -> None:
     seen: set[tuple[str, str, str]] = set()
     documents: set[int] = set()
     chosen: str | None = None
-    for number, line in reading.objects(task.file):
-        with reading.dropping(task.file, number):
+    for number, line in answers_in(reading, task.file):
+        with drops.dropping(task.file.name, number):
             name, document = _text(line.get("filter")), _document(line)
             chosen = name if chosen is None else chosen
             if name != chosen:
-                raise Rejected(f"another filter of the same answers ({name[:40]})")
+                raise FactRejected(f"another filter of the same answers ({name[:40]})")
             if document in documents:
-                raise Rejected("the document again")
+                raise FactRejected("the document again")
             row = _row(line)
             key = (row["subject"], row["object"], row["query"])
             if key in seen:  # equal documents count one by one, as in the harness
@@ -169,7 +203,7 @@ def _read_task(task: _Samples, rows: AnswerRows, drops: DropList) -> None:
 def _document(line: JsonObject) -> int:
     number = line.get("doc_id")
     if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-        raise Rejected("doc_id isn't a whole number")
+        raise FactRejected("doc_id isn't a whole number")
     return number
 
 
@@ -179,7 +213,8 @@ def _text(value: object) -> str:
 
 def _row(line: JsonObject) -> dict[str, Any]:
     """Return the columns of a line. Raises Rejected for an unusable one."""
-    pairs = _arguments(line)
+    with of_fact():
+        pairs = _arguments(line)
     answers = line.get("filtered_resps")
     if not isinstance(answers, list) or not answers:
         raise Rejected("no filtered_resps")
@@ -189,9 +224,10 @@ def _row(line: JsonObject) -> dict[str, Any]:
         return row | _choice(line, pairs, answers)
     found = {"object": short(_target(line)[0]), "correct": _verdict(line)}
     if not found["object"]:
-        raise Rejected("no right answer")
+        raise FactRejected("no right answer")
     if isinstance(answers[0], list) and len(answers[0]) == 2:  # one log-likelihood
-        found["log_prob"] = _log_likelihood(answers[0])
+        score = _log_likelihood(answers[0])
+        found["log_prob"] = score if math.isfinite(score) else None
     elif isinstance(answers[0], str) and short(answers[0]):
         found["predictions"] = [short(answers[0])]
     return row | found
@@ -221,21 +257,19 @@ def _subject(line: JsonObject, context: str) -> str:
                 return text
     if text := short(context.strip().rpartition("\n\n")[2]):
         return text
-    raise Rejected("no question")
+    raise FactRejected("no question")
 
 
 def _target(line: JsonObject) -> list[str]:
     """Return the right answers as texts; the harness writes numbers and lists as texts, too."""
     value = line.get("target")
     if isinstance(value, str) and value.strip().startswith("["):
-        try:
-            value = orjson.loads(value.replace("'", '"'))
-        except orjson.JSONDecodeError:
-            return [str(value)]
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            value = ast.literal_eval(value.strip())
     items = value if isinstance(value, list) else [value]
     texts = [str(one) for one in items if isinstance(one, str | int | float)]
     if not texts:
-        raise Rejected("no right answer")
+        raise FactRejected("no right answer")
     return texts
 
 
@@ -249,11 +283,29 @@ def _choice(line: JsonObject, pairs: list[tuple[str, str]], answers: list[Any]) 
     if not words:
         words = _distinct([context for context, _ in pairs])
     if not words:
-        raise Rejected("two choices are the same")
+        raise FactRejected("two choices are the same")
+    if not any(map(math.isfinite, scores)):
+        raise Rejected("no choice has a finite log-likelihood")
     best = max(range(len(words)), key=lambda at: scores[at])
-    golds = _golds(_target(line), words, best, line.get("acc"))
+    golds = _labelled(line, words) or _golds(_target(line), words, best, line.get("acc"))
     gold = max(golds, key=lambda at: scores[at])
+    verdict = line.get("acc")
+    if len(golds) == 1 and isinstance(verdict, float) and 0 < verdict < 1:
+        raise FactRejected(
+            f"acc is {verdict:g}, so that several choices are right, but only one is named"
+        )
     return {"object": words[gold], **ranked(words, scores, gold)}
+
+
+def _labelled(line: JsonObject, words: Sequence[str]) -> list[int]:
+    """Return the right choices that the document labels with 1, as those of mc2; [] without."""
+    document = line.get("doc")
+    for labelled in document.values() if isinstance(document, dict) else ():
+        if isinstance(labelled, dict) and isinstance(labels := labelled.get("labels"), list):
+            given = labelled.get("choices")
+            if isinstance(given, list) and [short(str(one)) for one in given] == list(words):
+                return [at for at, label in enumerate(labels[: len(words)]) if label == 1]
+    return []
 
 
 def _distinct(texts: Sequence[str]) -> list[str]:
@@ -270,7 +322,7 @@ def _golds(target: list[str], words: list[str], best: int, verdict: object) -> l
     by_text = [keys.index(key) for key in map(written_key, map(short, target)) if key in keys]
     readings = [one for one in (by_number, by_text) if one]
     if not readings:
-        raise Rejected("the right answer isn't one of the choices")
+        raise FactRejected("the right answer isn't one of the choices")
     if len(readings) == 2 and isinstance(verdict, int | float):
         fitting = [one for one in readings if (best in one) == (verdict == 1)]
         return (fitting or readings)[0]
@@ -278,14 +330,17 @@ def _golds(target: list[str], words: list[str], best: int, verdict: object) -> l
 
 
 def _log_likelihood(answer: object) -> float:
-    """Return the number of `["-5.97", "False"]`. Raises Rejected for anything else."""
+    """Return the number of `["-5.97", "False"]`; -inf if the model can't write the choice.
+
+    Raises Rejected for anything else.
+    """
     value = answer[0] if isinstance(answer, list) and answer else answer
     if isinstance(value, str):
         try:
             value = float(value)
         except ValueError:
             raise Rejected("a log-likelihood isn't a number") from None
-    return log_probability(value, "log-likelihood")
+    return -math.inf if value == -math.inf else log_probability(value, "log-likelihood")
 
 
 def _verdict(line: JsonObject) -> bool:

@@ -34,6 +34,7 @@ from lama_core.runs.importers.answer_rows import (
 from lama_core.runs.importers.results import (
     MAX_BYTES,
     DropList,
+    FactRejected,
     ImportedResults,
     ReadOptions,
 )
@@ -150,7 +151,7 @@ class _Folder:
                 _check(name, about)
                 found[name] = about
             except Rejected as reason:
-                self.drops.add(f"{METADATA} {name[:60]}", str(reason))
+                self.drops.add(f"{METADATA} {name[:60]}", str(reason), of_answer=False)
         return found
 
     def _read_relation(self, name: str, about: _About) -> None:
@@ -158,26 +159,30 @@ class _Folder:
         tables = [f for f in self.files if f.startswith(f"{name}{SUFFIX}.")]
         if not tables:
             n = max(1, min(about.num_original_instances or 1, 1 << 31))
-            self.drops.add(name, "lm-pub-quiz saved no table of its answers, only metrics", n)
+            self.drops.add(
+                name, "lm-pub-quiz saved no table of its answers, only metrics", n, of_answer=False
+            )
             return
         file = self.files[tables[0]]
         reading = Reading(self.folder)
         for number, row in _rows(reading, file):
-            with reading.dropping(file, number):
+            with self.drops.dropping(reading.shown(file), number):
                 self._add(name, about, row)
         self.drops.add_reading(reading)
 
     def _add(self, name: str, about: _About, given: JsonObject) -> None:
         """Add a row. Raises Rejected for an unusable one."""
         if "answer_idx" not in given:
-            raise Rejected("no answer_idx: open and save the results with lm-pub-quiz 0.3 or later")
+            raise FactRejected(
+                "no answer_idx: open and save the results with lm-pub-quiz 0.3 or later"
+            )
         row: _Row = converted(given, _Row, "a column")
         labels = about.answer_space_labels or []
         subject = short(str(row.sub_label))
         if not subject:
-            raise Rejected("no subject")
+            raise FactRejected("no subject")
         if not 0 <= row.answer_idx < len(labels):
-            raise Rejected("answer_idx is outside the list of answers")
+            raise FactRejected("answer_idx is outside the list of answers")
         if len(row.pll_scores) != len(labels):
             raise Rejected("not as many scores as answers")
         number = _template(about, row.template_index)
@@ -201,7 +206,7 @@ def _template(about: _About, number: int | None) -> int | None:
     if not used:
         return None
     if number is not None and number not in used:
-        raise Rejected("template_index is outside the list of templates")
+        raise FactRejected("template_index is outside the list of templates")
     return used[0] if number is None else number
 
 
