@@ -29,6 +29,7 @@ MAX_LINE_BYTES = 64 * 1024 * 1024
 MAX_FILE_BYTES = 4 << 30
 MAX_LINES = 5_000_000
 MAX_DROPPED = 100_000
+MAX_REASON = 1000  # letters
 PROPERTY = re.compile(r"P\d+")  # a Wikidata property
 
 JsonObject = dict[str, object]
@@ -81,7 +82,7 @@ class Reading:
 
     def drop(self, path: Path, line: int, reason: str, text: str = "") -> None:
         """Report an excluded line; 0 means the whole file. text: the line, if it can be shown."""
-        self.dropped.append(Dropped(self.shown(path), line, reason))
+        self.dropped.append(Dropped(self.shown(path), line, reason[:MAX_REASON]))
 
     @contextmanager
     def dropping(self, path: Path, number: int, prefix: str = "") -> Iterator[None]:
@@ -152,21 +153,23 @@ class Reading:
             while line := file.readline(MAX_LINE_BYTES + 1):
                 number += 1
                 n_bytes += len(line)
-                self._check(shown, number, n_bytes)
+                self.check(shown, number, n_bytes)
                 if len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
                     while (rest := file.readline(1 << 20)) and not rest.endswith(b"\n"):
                         n_bytes += len(rest)
-                        self._check(shown, number, n_bytes)
+                        self.check(shown, number, n_bytes)
                     self.drop(path, number, f"longer than {MAX_LINE_BYTES:,} bytes")
                     continue
                 if number == 1:
                     line = line.removeprefix(b"\xef\xbb\xbf")
                 yield number, line
 
-    def _check(self, shown: str, n_lines: int, n_bytes: int) -> None:
+    def check(
+        self, shown: str, n_lines: int, n_bytes: int, most_bytes: int = MAX_FILE_BYTES
+    ) -> None:
         """Raise UserError for a file that is too large or has too many broken lines."""
-        if n_lines > MAX_LINES or n_bytes > MAX_FILE_BYTES:
-            most = f"{MAX_LINES:,} lines or {format_bytes(MAX_FILE_BYTES)}"
+        if n_lines > MAX_LINES or n_bytes > most_bytes:
+            most = f"{MAX_LINES:,} lines or {format_bytes(most_bytes)}"
             raise UserError(f"{shown} has more than {most}: split it")
         if len(self.dropped) > MAX_DROPPED:
             raise UserError(

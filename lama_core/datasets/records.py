@@ -30,7 +30,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -55,7 +55,7 @@ SUFFIXES = (
 )
 GZIP = ".gz"
 MAX_BYTES = 512 << 20  # of a file that is read as a whole
-MAX_ROWS = 5_000_000
+MAX_UNPACKED = 2 << 30  # of the rows of a Parquet or Arrow table
 MAX_ROW_LINES = 100  # lines of a row whose cells have line breaks
 SAMPLED = 20  # rows by which the separator and the header are recognised
 SEPARATORS = (",", "\t", ";", "|")
@@ -285,15 +285,15 @@ def _separator(lines: Sequence[str]) -> str:
 
 
 def _cells(record: str, separator: str, **dialect: Any) -> list[str] | None:
-    """Return the cells of a row; None if its quotes are invalid, as in an unfinished CSV row."""
+    """Return the cells of a row; None if its quotes aren't closed, [] if they are wrong."""
     if '"' not in record and "\n" not in record and "\r" not in record:
         return record.split(separator)
     lines = io.StringIO(record, newline="")
     try:
         rows = list(csv.reader(lines, delimiter=separator, strict=True, **dialect))
-    except csv.Error:
-        return None
-    return rows[0] if len(rows) == 1 else None
+    except csv.Error as error:
+        return None if "end of data" in str(error) else []
+    return rows[0] if len(rows) == 1 else []
 
 
 def _tab_cells(record: str, n_cells: int | None = None) -> list[str]:
@@ -333,7 +333,7 @@ def _separated(reading: Reading, form: FileForm, is_header: IsHeader) -> Records
     rows = [_tab_cells(line) if form == "tsv" else _cells(line, separator) for _, line in sample]
     at = _header_at([row or [] for row in rows], is_header, titles=False)
     header = rows[at] if rows else None
-    if header is None:
+    if not header:
         raise UserError(f"{reading.root}: the quotes of the first line, its header, are wrong.")
     _name_titles(reading, sample[at][0], [line for _, line in sample[:at]])
     header = [cell.strip() for cell in header]
@@ -428,7 +428,7 @@ def _separated_rows(
             cells = next((row for row in read if row and len(row) == n), cells)
         if cells is not None and len(cells) > n and not any(map(str.strip, cells[n:])):
             cells = cells[:n]
-        if cells is None:
+        if not cells:
             reason = "its quotes are wrong: a quote in a cell is written twice"
             reading.drop(reading.root, number, reason, text)
         elif len(cells) != n:
@@ -548,7 +548,7 @@ def _from_child(reading: Reading, form: FileForm, is_header: IsHeader) -> Record
     if about["names"] is not None:
         header = [str(name) for name in about["names"]]
         check_names(reading, header)
-        return Records(form, tuple(header), _named(header, _bounded(reading, values)))
+        return Records(form, tuple(header), _named(header, values))
     sheets: dict[str, list[tuple[int, list[Any]]]] = {}
     merged, hidden = set(), set()
     for value in chain([about], values):
@@ -607,13 +607,6 @@ def _named(header: Sequence[str], rows: Iterable[tuple[int, Sequence[Any]]]) -> 
         yield number, present({name: cell for name, cell in pairs if name})
 
 
-def _bounded(reading: Reading, rows: Iterable[Any]) -> Iterator[Any]:
-    for row in rows:
-        if row[0] > MAX_ROWS:
-            raise UserError(f"{reading.root.name} has more than {MAX_ROWS:,} rows: split it")
-        yield row
-
-
 def _child_values(reading: Reading, form: str) -> Iterator[Any]:
     """Yield what the process that reads a binary file writes; it ends with this generator."""
     with tempfile.TemporaryDirectory() as folder:
@@ -629,7 +622,15 @@ def _child_values(reading: Reading, form: str) -> Iterator[Any]:
         )
         try:
             assert child.stdout is not None
-            for line in child.stdout:
+            n_bytes, most = 0, MAX_BYTES if form == binary_rows.SHEET else MAX_UNPACKED
+            for number in count():
+                if not (line := child.stdout.readline(MAX_LINE_BYTES + 1)):
+                    break
+                n_bytes += len(line)
+                reading.check(reading.root.name, number, n_bytes, most)
+                if len(line) > MAX_LINE_BYTES:
+                    most_bytes = format_bytes(MAX_LINE_BYTES)
+                    raise UserError(f"{reading.root.name} has a row of more than {most_bytes}.")
                 value = parse_json(line)
                 if isinstance(value, dict) and "error" in value:
                     raise UserError(f"{reading.root.name} can't be read: {value['error']}.")

@@ -138,8 +138,8 @@ class ColumnRoles:
 
     def are_in(self, header: Sequence[str]) -> bool:
         """Whether a header has the columns of subjects and objects."""
-        found, names = self.of_header(header), {name.strip().lower() for name in header} - {""}
-        return all(found.of(role) in names for role in _NEEDED)
+        found, names = self.of_header(header), {name.strip().lower() for name in header}
+        return all(found.of(role) in names - {""} for role in _NEEDED)
 
     def of_header(self, header: Sequence[str]) -> Self:
         """Return the column of each role: the given one, or the one recognised in the header.

@@ -27,9 +27,9 @@ def read(rows: Sequence[Row], path: Path, how: str, **columns: str) -> pd.DataFr
     """Write rows as a file; return the rows that the importer reads. Raises UserError if some are
     dropped because of the answer, as the import does."""
     if how == "json":
-        path.write_text(json.dumps(rows))
+        path.write_text(json.dumps(rows), encoding="utf-8")
     elif how == "jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     elif how == "pandas":  # numbers as pandas infers them
         pd.DataFrame(rows).to_csv(path, index=False)
     else:
@@ -84,7 +84,7 @@ def test_ranks_are_read_in_each_convention(name: str, tmp_path: Path) -> None:
     def check(ranks: list[Rank], how: str) -> None:
         assume(any(ranks))
         key = "n" if columns else "rank"
-        rows = [{**fact, key: write(rank)} for fact, rank in zip(facts(len(ranks)), ranks)]
+        rows = [{**fact, key: write(rank)} for fact, rank in zip(facts(len(ranks)), ranks, strict=True)]
         try:
             found = read(rows, tmp_path / "t", how, **columns)
         except UserError as error:
@@ -125,7 +125,7 @@ def test_verdicts_are_read_in_each_convention(name: str, tmp_path: Path) -> None
     def check(verdicts: list[bool | None], how: str) -> None:
         assume(any(one is not None for one in verdicts))
         cells = [None if one is None else right if one else wrong for one in verdicts]
-        rows = [{**fact, "correct": cell} for fact, cell in zip(facts(len(cells)), cells)]
+        rows = [{**fact, "correct": cell} for fact, cell in zip(facts(len(cells)), cells, strict=True)]
         found = read(rows, tmp_path / "t", how)
         assert [None if pd.isna(one) else bool(one) for one in found["correct"]] == verdicts
 
@@ -148,7 +148,9 @@ LISTS: dict[str, Callable[[Sequence[str]], object]] = {
     "▁": lambda words: repr([f"▁{word}" for word in words]),
     "list": list,
 }
-WORD = st.sampled_from(["Paris", "[UNK]", "Köln", "O'Brien", "5", "1.5", "NA", "##ing", "-", "(the)"])
+WORD = st.sampled_from(
+    ["Paris", "[UNK]", "Köln", "O'Brien", "5", "1.5", "NA", "##ing", "-", "(the)"]
+)
 
 
 @pytest.mark.parametrize("name", sorted(LISTS))
@@ -162,8 +164,8 @@ def test_lists_of_predictions_are_read_in_each_convention(name: str, tmp_path: P
     )
     def check(lists: list[list[str]], how: str) -> None:
         assume(name != "list" or how in ("json", "jsonl"))
-        rows = [{**fact, "predictions": write(one)} for fact, one in zip(facts(len(lists)), lists)]
-        for row, words in zip(rows, lists):
+        rows = [{**fact, "predictions": write(one)} for fact, one in zip(facts(len(lists)), lists, strict=True)]
+        for row, words in zip(rows, lists, strict=True):
             row["object"] = words[-1]
         found = read(rows, tmp_path / "t", how)
         assert [list(words) for words in found["predictions"]] == lists
@@ -192,7 +194,7 @@ def test_log_probabilities_are_read_in_each_convention(name: str, tmp_path: Path
     def check(values: list[float], how: str) -> None:
         rows = [
             {**fact, "rank": 1, "log_prob": write(value)}
-            for fact, value in zip(facts(len(values)), values)
+            for fact, value in zip(facts(len(values)), values, strict=True)
         ]
         found = read(rows, tmp_path / "t", how)
         assert found["log_prob"].tolist() == pytest.approx(values, abs=1e-4)

@@ -86,11 +86,12 @@ def _numbered(results: ImportedResults) -> ImportedResults:
             continue
         some = table.select(["query", "subject"]).take(pa.array(rows.index)).to_pylist()
         texts = [(row["query"] or "").replace(row["subject"], "[X]") for row in some]
-        codes, known = pd.factorize(np.array(texts, object), sort=True)
+        codes, distinct = pd.factorize(np.array(texts, object), sort=True)
+        known = tuple(map(str, distinct))
         if len(known) > MAX_TEMPLATES:
             codes = rows.assign(text=codes).groupby("fact")["text"].rank("first").to_numpy() - 1
-            known = [f"query {n + 1}" for n in range(int(codes.max()) + 1)]
-        numbers[rows.index], templates[name] = codes, tuple(known)
+            known = tuple(f"query {n + 1}" for n in range(int(codes.max()) + 1))
+        numbers[rows.index], templates[str(name)] = codes, known
     at = table.column_names.index("template")
     rows = table.set_column(at, "template", pa.array(numbers, pa.int16()))
     return replace(results, rows=rows, templates=templates)
@@ -429,7 +430,8 @@ def describe_relations(matched: Matched, rows: pa.Table) -> tuple[RelationInfo, 
     names = rows["relation"].cast(pa.string())
     frame = pd.DataFrame({"relation": names.to_pandas(), "prompt": rows["prompt"].to_numpy()})
     found = []
-    for name, prompts in frame.groupby("relation", sort=False)["prompt"]:
+    for key, prompts in frame.groupby("relation", sort=False)["prompt"]:
+        name = str(key)
         templates = tuple(matched.results.templates.get(name, ()))
         used = tuple(map(int, np.unique(prompts)))
         info = RelationInfo.of(matched.relations[name], templates, len(prompts), 0)
