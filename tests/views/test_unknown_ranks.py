@@ -186,8 +186,8 @@ def test_a_relation_with_ranks_keeps_its_metrics_beside_one_with_verdicts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    ranked = [{"rank": at + 1} for at in range(3)]
-    judged = [{"correct": at == 0} for at in range(3)]
+    ranked: list[dict[str, Any]] = [{"rank": at + 1} for at in range(3)]
+    judged: list[dict[str, Any]] = [{"correct": at == 0} for at in range(3)]
     write_lines(
         tmp_path / "both.jsonl",
         [

@@ -96,7 +96,7 @@ def read(path: Path, options: ReadOptions, on_progress: OnProgress) -> list[Impo
     for one in files:
         found = _SAMPLES.fullmatch(one.name)
         if found is None and _is_samples(one):
-            samples.append(_Samples(one, _task_of(one), "", "", ""))
+            samples.append(_undated(one))
         elif found:
             described = results.get((one.parent, found["date"]))
             if described and described not in about:
@@ -118,24 +118,35 @@ def read(path: Path, options: ReadOptions, on_progress: OnProgress) -> list[Impo
     ]
 
 
-def _task_of(file: Path) -> str:
-    """Return the task in another file name, such as `pretrained__toy_TASK.jsonl` of 0.4.0."""
+def _undated(file: Path) -> _Samples:
+    """Return a file of another name, such as `pretrained__toy_TASK.jsonl` of 0.4.0.
+
+    Results files beside it name its task; the model and version are theirs if all have the same.
+    """
     stem = file.name.partition(".json")[0].removeprefix("samples_")
-    for one in file.parent.glob("*.json"):  # a results file names the tasks
+    tasks, about = [], set()
+    for one in file.parent.glob("*.json"):
         with suppress(UserError):
-            tasks = read_json_object(one, MAX_METADATA).get("results")
-            names = (
-                [name for name in tasks if stem.endswith(name)] if isinstance(tasks, dict) else []
+            results = read_json_object(one, MAX_METADATA).get("results")
+            named = (
+                [task for task in results if stem.endswith(task)]
+                if isinstance(results, dict)
+                else []
             )
-            if names:
-                return str(max(names, key=len))
-    return stem
+            tasks += named
+            about |= {_about(one)} if named else set()
+    model, version = about.pop() if len(about) == 1 else ("", "")
+    return _Samples(file, max(tasks, key=len, default=stem), "", model, version)
 
 
 def _about(file: Path) -> tuple[str, str]:
     """Return the model and the version in a results file."""
     found = read_json_object(file, MAX_METADATA)
     model, version = found.get("model_name"), found.get("lm_eval_version")
+    config = found.get("config")
+    arguments = config.get("model_args") if isinstance(config, dict) else None
+    if model is None and isinstance(arguments, str):  # before 0.4.3
+        model = next(iter(re.findall(r"pretrained=([^,]+)", arguments)), None)
     return (
         model_of(model) if isinstance(model, str) else "",
         version if isinstance(version, str) else "",
