@@ -1,4 +1,4 @@
-"""A small file that says it is huge is refused in a sentence, or read, in little memory and time."""
+"""A small file that says it is huge is refused in a sentence, or read in little memory and time."""
 
 import io
 import time
