@@ -37,7 +37,7 @@ def log(folder: Path, *samples: object, form: str = "json") -> Path:
     header = {"version": 2, "status": "error", "eval": ABOUT}
     path = folder / f"log.{form}"
     if form == "json":
-        path.write_text(json.dumps(header | {"samples": samples}))
+        put(path, header | {"samples": samples})
         return path
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         for number, one in enumerate(samples):
@@ -55,7 +55,7 @@ def read(path: Path, name: str) -> ImportedResults:
 
 def put(path: Path, value: object) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(value))
+    path.write_text(json.dumps(value), encoding="utf-8")
 
 
 @pytest.mark.parametrize("form", ["json", "eval"])
