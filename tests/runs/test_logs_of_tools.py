@@ -109,6 +109,15 @@ def test_samples_that_an_interrupted_log_lacks_are_counted(tmp_path: Path) -> No
     assert (drop.n, drop.of_answer) == (1, True) and "status is error" in drop.reason
 
 
+def test_the_first_scorer_counts_and_others_are_named_also_next_to_nan(tmp_path: Path) -> None:
+    scores = {"match": {"value": "C"}, "f1": {"value": float("nan")}}
+    path = log(tmp_path, sample(scores=scores), sample(2))
+    assert "NaN" in path.read_text(encoding="utf-8")
+    found = read(path, "inspect")
+    assert found.rows["correct"].to_pylist() == [True, True]
+    assert [one.reason for one in found.dropped] == ["another scorer of the same answers (f1)"]
+
+
 def test_later_epochs_are_excluded_and_no_answer_is_wrong(tmp_path: Path) -> None:
     found = read(log(tmp_path, sample(), sample(2, "N"), sample(epoch=2)), "inspect")
     assert found.rows["correct"].to_pylist() == [True, False]

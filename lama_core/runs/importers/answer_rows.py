@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import orjson
 import pyarrow as pa
 
 from lama_core.datasets.columns import RIGHT, WRONG
@@ -71,11 +70,9 @@ class AnswerRows:
 def read_json_object(path: Path, max_bytes: int) -> JsonObject:
     """Return the object in a JSON file. Raises UserError for anything else."""
     try:
-        return as_object(orjson.loads(read_file(path, max_bytes).removeprefix(BOM)))
-    except orjson.JSONDecodeError as error:
-        raise UserError(
-            f"{path.name} is not valid JSON ({error.msg}, line {error.lineno})."
-        ) from error
+        return as_object(parse_json(read_file(path, max_bytes).removeprefix(BOM)))
+    except ValueError as error:
+        raise UserError(f"{path.name} is not valid JSON ({error}).") from error
     except Rejected as reason:
         raise UserError(f"{path.name}: {reason}.") from reason
 

@@ -108,6 +108,9 @@ def _read_log(file: Path, header: JsonObject, task: str, rows: AnswerRows, drops
             seen.add(str(sample.get("id")))
             scores = _object(sample.get("scores"))
             scorer = scorer or next(iter(scores), "")
+            for other in scores.keys() - {scorer}:
+                reason = f"another scorer of the same answers ({other[:40]})"
+                drops.add(file.name, reason, of_answer=False)
             rows.add(relation=short(task) or file.stem, **_row(sample, scores.get(scorer)))
     expected = _object(_object(header.get("eval")).get("dataset")).get("sample_ids")
     missing = {str(one) for one in expected} - seen if isinstance(expected, list) else set()
