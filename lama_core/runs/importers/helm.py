@@ -111,7 +111,7 @@ def _row(instance: JsonObject, prediction: JsonObject) -> dict[str, Any]:
     """Return the columns of a prediction. Raises Rejected for an unusable one."""
     given = instance.get("references")
     references = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
-    right = [one.get("output") for one in references if "correct" in (one.get("tags") or ())]
+    right = [one.get("output") for one in references if "'correct'" in str(one.get("tags"))]
     subject, obj = first_text(instance.get("input")), first_text(right)
     if not subject or not obj:
         raise FactRejected("no reference tagged correct" if subject else "no input")

@@ -1,7 +1,7 @@
 """Logs of Inspect: `.eval`, or JSON with `eval` and `samples`.
 
 A `.eval` is a zip with `header.json` (`_journal/start.json` while it runs) and a JSON file for each
-sample, compressed with Zstandard since 2025. A task is a relation; the input is the subject, the
+sample, compressed with Zstandard since 2026. A task is a relation; the input is the subject, the
 (first) target the object; a letter stands for its choice. The first scorer's value decides, as
 Inspect counts it (N, no answer, is wrong), in the first epoch. An errored sample has no verdict:
 whether Inspect counts its score depends on the version. Of several logs of a task and model, the
