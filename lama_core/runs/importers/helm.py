@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from lama_core.datasets.line_reader import JsonObject, Rejected, as_object, parse_json
+from lama_core.datasets.line_reader import JsonObject, Reading, Rejected, as_object, parse_json
 from lama_core.datasets.nested_folders import files_under
 from lama_core.errors import UserError
 from lama_core.files import read_file
@@ -41,7 +41,8 @@ _MODEL = re.compile(r"[:,]model=([^,]*)")
 def recognizes(path: Path) -> bool:
     """Whether it is a file of a run, or a folder with one."""
     if path.is_file():
-        return path.name in NAMES
+        is_table = path.name == INSTANCES and b'"references"' not in Reading(path).head(path)
+        return path.name in NAMES and not is_table
     found = {one.name for one in files_under(path)}
     return PREDICTIONS in found or {SPEC, "scenario_state.json"} <= found
 
