@@ -36,6 +36,7 @@ FIRST_LOG_PROB: dict[Ranking, str] = {
     "raw": "first_log_prob",
     "filtered": "first_filtered_log_prob",
 }
+MOST_NAMED = 3  # relations in a sentence
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,22 @@ def _all_scored_rows(run: Run, ranking: Ranking) -> Scored:
         texts={name: run.column(name).to_numpy(dtype=np.float64)[at] for name in TEXT_METRICS}
         if run.info.generates
         else {},
+    )
+
+
+def metrics_undefined(rows: Scored) -> str:
+    """Return in which relations which metrics aren't defined, a clause; "" if all are."""
+    depths = np.full(len(rows.relations), RANKED)
+    np.minimum.at(depths, rows.relation, rows.known)
+    lacking = [one for one, depth in zip(rows.relations, depths, strict=True) if depth < RANKED]
+    if not lacking:
+        return ""
+    few = ", ".join(one.name for one in lacking[:MOST_NAMED])
+    few += f" and {len(lacking) - MOST_NAMED:,} more" * (len(lacking) > MOST_NAMED)
+    where = f" of {few}" if len(lacking) < (rows.n > 0).sum() else ""
+    return (
+        f"not every right answer{where} has a rank, so P@k is defined up to k = {depths.min()}"
+        f"{' there' if where else ''}, and the mean rank isn't"
     )
 
 

@@ -18,6 +18,7 @@ smallest number of shared words among the ten best of any query whose gold answe
 Departure: Shared facts of runs shown together
 """
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
@@ -143,8 +144,8 @@ def _with_fewer(info: Counted, n_lost: int) -> Counted:
 def number_rows(runs: Sequence[Run]) -> list[NDArray[np.int64]]:
     """Return a number for each row of each run, int64 [row].
 
-    Rows of the same fact and prompt have the same number, if a run has each fact and prompt once;
-    numbers begin at 0.
+    Rows of the same fact and prompt (see `_prompts`) have the same number, if a run has each fact
+    and prompt once; numbers begin at 0.
     """
     distinct: list[pa.ChunkedArray] = []
     places = []
@@ -153,7 +154,7 @@ def number_rows(runs: Sequence[Run]) -> list[NDArray[np.int64]]:
         at = next((at for at, one in enumerate(distinct) if one.equals(ids)), len(distinct))
         distinct += [ids] * (at == len(distinct))
         places.append(at)
-    prompts = [run.column("prompt").to_numpy().astype(np.int64) for run in runs]
+    prompts = _prompts(runs)
     if len(distinct) == 1 and all(np.array_equal(one, prompts[0]) for one in prompts):
         return [np.arange(len(prompts[0]))] * len(runs)
     every = pa.chunked_array([chunk for ids in distinct for chunk in ids.chunks], pa.string())
@@ -161,6 +162,42 @@ def number_rows(runs: Sequence[Run]) -> list[NDArray[np.int64]]:
     parts = np.split(codes, np.cumsum([len(one) for one in distinct])[:-1])
     n_prompts = max(int(one.max(initial=0)) for one in prompts) + 1
     return [parts[at] * n_prompts + prompt for at, prompt in zip(places, prompts, strict=True)]
+
+
+def _prompts(runs: Sequence[Run]) -> list[NDArray[np.int64]]:
+    """Return the number of each row's prompt, int64 [row]; equal prompts of a relation have one.
+
+    Prompts are equal if their templates have the same text, whatever their numbers in each run. If
+    every run has a single prompt for a relation, those are equal, too, whatever their texts.
+    """
+    found = [run.column("prompt").to_numpy().astype(np.int64) for run in runs]
+    infos = [{one.name: one for one in run.info.relations} for run in runs]
+    described = {(one.name, one.templates, one.used) for known in infos for one in known.values()}
+    n_descriptions = Counter(name for name, *_ in described)
+    if n_descriptions.total() == len(n_descriptions):  # such as the runs of an installed dataset
+        return found
+    used, places = [], []
+    for run, prompts in zip(runs, found, strict=True):
+        names, most = run.words_of("relation"), int(prompts.max(initial=0)) + 1
+        pairs, which = np.unique(run.codes("relation") * most + prompts, return_inverse=True)
+        used.append([(names[pair // most], pair % most) for pair in pairs.tolist()])
+        places.append(which)
+    several = {
+        name for pairs in used for name, n in Counter(name for name, _ in pairs).items() if n > 1
+    }
+    numbers: dict[str, dict[str, int]] = {}
+
+    def number(info: RelationInfo, prompt: int) -> int:
+        if n_descriptions[info.name] < 2:
+            return prompt
+        known = numbers.setdefault(info.name, {})
+        text = info.template_key(prompt) if info.name in several else ""
+        return known.setdefault(text, len(known))
+
+    return [
+        np.array([number(known[name], prompt) for name, prompt in pairs], np.int64)[which]
+        for known, pairs, which in zip(infos, used, places, strict=True)
+    ]
 
 
 def differing_candidates(infos: Sequence[RunInfo]) -> bool:

@@ -91,6 +91,12 @@ class RelationInfo:
         """How many templates were used; 0 if they aren't known."""
         return len(self.used or self.templates)
 
+    def template_key(self, number: int) -> str:
+        """Return what is the same for equal templates of several runs; a number without a text."""
+        if number < len(self.templates):
+            return " ".join(self.templates[number].replace("[MASK]", "[Y]").split())
+        return str(number)
+
     @classmethod
     def of(
         cls, relation: Relation, templates: tuple[str, ...], n: int, n_excluded: int

@@ -66,12 +66,14 @@ class CurvesView(View[CurvesRequest, pd.DataFrame]):
         )
 
     def conclusion(self, shown: Shown[CurvesRequest, pd.DataFrame]) -> str:
-        """Return the best run at the smallest and largest k, with its P@k."""
+        """Return the best run at the smallest and largest k, with its P@k; "" if k is the same."""
         known = shown.frame[shown.frame["p_at_k"].notna()]
         if known.empty:
             return ""
         best = known.loc[known.groupby("k")["p_at_k"].idxmax()].set_index("k", drop=False)
         first, last = (best.loc[k] for k in (best.index.min(), best.index.max()))
+        if first["k"] == last["k"]:
+            return ""
         leaders = [_leaders(shown, known, line) for line in (first, last)]
         near_first, near_last = (_overlapping(shown, known, line) for line in (first, last))
         often = " most often" * (known["run"].nunique() > 1)

@@ -482,7 +482,7 @@ def _name_rows(chart: _Chart, places: Sequence[Any]) -> None:
     room = MOST_NAMES * canvas.get_figwidth()  # type: ignore[union-attr]
     names = [_broken(canvas, str(place), room, size) for place in places]  # type: ignore[arg-type]
     axes.set_yticks(range(len(places)), names)
-    axes.set_ylim(len(places) - 0.5, -0.5)
+    axes.set_ylim(max(1, len(places)) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
     for place, label in zip(places, axes.get_yticklabels(), strict=True):
         label.set_fontweight("bold" if place in chart.figure.bold else "normal")

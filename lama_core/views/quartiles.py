@@ -80,9 +80,20 @@ class QuartilesView(View[QuartilesRequest, pd.DataFrame]):
             title=f"{what[0].upper()}{what[1:]}; 1 is best",
         )
 
+    def notes(self, shown: Shown[QuartilesRequest, pd.DataFrame]) -> Iterator[str]:
+        """Yield which runs have no numbers, because some ranks aren't known."""
+        frame = shown.frame
+        for run in frame["run"][frame["median"].isna() & (frame["n"] > 0)]:
+            yield (
+                f"{shown.names[run]}: not every right answer has a rank. Choose only relations "
+                "whose right answers all have one."
+            )
+
     def conclusion(self, shown: Shown[QuartilesRequest, pd.DataFrame]) -> str:
         """Return the median rank of each run."""
-        medians = shown.frame.set_index("run")["median"]
+        medians = shown.frame.set_index("run")["median"].dropna()
+        if medians.empty:
+            return ""
         each = listed(shown.names, medians, lambda rank: fixed(rank, 0), lowest_first=True)
         return f"Half of the {self._counts(shown)} have a {self._what(shown)} of at most: {each}"
 

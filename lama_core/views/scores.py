@@ -11,7 +11,13 @@ import pandas as pd
 from lama_core.metrics.headlines import overall
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
 from lama_core.metrics.origins import TrainedOn, sentence, trained_on
-from lama_core.metrics.relation_figures import METRICS, TEXT_METRICS, Metric
+from lama_core.metrics.relation_figures import (
+    METRICS,
+    TEXT_METRICS,
+    Metric,
+    metrics_undefined,
+    scored_rows,
+)
 from lama_core.metrics.score_tables import (
     CONCEPTNET,
     Average,
@@ -26,7 +32,6 @@ from lama_core.metrics.score_tables import (
 from lama_core.published import lama_shares, published_scores
 from lama_core.requests import option
 from lama_core.rounding import counted, percent
-from lama_core.runs.facts_table import RANKED
 from lama_core.runs.info import Run, RunInfo
 from lama_core.tables import (
     Column,
@@ -86,13 +91,13 @@ class RunScores:
     Attributes:
         runs: `relation_figures` and `relation_precision` of each run.
         relations: The relations to include; () is all.
-        known_to: The largest k for which P@k of each run is defined; `RANKED` if there is none.
+        undefined: Which metrics of each run aren't defined, and where, a sentence; "" if all are.
         origins: The facts of each run from its model's training sources; None if unknown.
     """
 
     runs: tuple[tuple[pd.DataFrame, RelationPrecision], ...]
     relations: tuple[str, ...]
-    known_to: tuple[int, ...] = ()
+    undefined: tuple[str, ...] = ()
     origins: tuple[TrainedOn | None, ...] = ()
     _summed: dict[tuple[By, Average], pd.DataFrame] = field(default_factory=dict)
 
@@ -188,8 +193,9 @@ def scores_of(
         ranking = request.ranking_of(run.info)
         figures = relation_figures(run, ranking, mrr_depth=mrr_depth)
         found.append((figures, relation_precision(run, request.k, ranking)))
-    known = (int(run.known_to[run.counted].min(initial=RANKED)) for run in runs)
-    return RunScores(tuple(found), tuple(request.relations), tuple(known))
+    names = request.relations or None
+    undefined = [metrics_undefined(scored_rows(run, run.info.ranking, names)) for run in runs]
+    return RunScores(tuple(found), tuple(request.relations), tuple(undefined))
 
 
 class ScoresView(View[ScoresRequest, RunScores]):
@@ -332,12 +338,9 @@ class ScoresView(View[ScoresRequest, RunScores]):
 
 def undefined_metrics(shown: Shown[ScoresRequest, RunScores]) -> Iterator[str]:
     """Yield which runs lack the ranks of some right answers, and their metrics without a value."""
-    for info, depth in zip(shown.infos, shown.found.known_to, strict=True):
-        if depth < RANKED:
-            yield (
-                f"{shown.names[info.id]}: not every right answer has a rank, so P@k is defined up "
-                f"to k = {depth}, and the mean rank isn't."
-            )
+    for info, undefined in zip(shown.infos, shown.found.undefined, strict=True):
+        if undefined:
+            yield f"{shown.names[info.id]}: {undefined}."
 
 
 def origins_notes(shown: Shown[ScoresRequest, RunScores]) -> Iterator[str]:

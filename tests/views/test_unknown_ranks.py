@@ -27,6 +27,7 @@ from lama_core.runs.importers.importing import ImportRunRequest
 from lama_core.runs.info import Run
 from lama_core.views.choice import RunsRequest
 from lama_core.views.compare import compare as compare_view
+from lama_core.views.scores import ScoresRequest, ScoresView
 from lama_core.views.table import VIEWS
 from lama_core.views.view import narrowed, show_runs
 
@@ -179,3 +180,27 @@ def test_an_exported_run_knows_as_much_as_the_run(
     again = imported(out / TABLE_FILE, model="")
     assert again.known_to.tolist() == runs[kind].known_to.tolist()
     assert again.column("rank_raw").equals(runs[kind].column("rank_raw"))
+
+
+def test_a_relation_with_ranks_keeps_its_metrics_beside_one_with_verdicts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+    ranked = [{"rank": at + 1} for at in range(3)]
+    judged = [{"correct": at == 0} for at in range(3)]
+    write_lines(
+        tmp_path / "both.jsonl",
+        [
+            {"relation": name, "subject": f"s{at}", "object": f"o{at}", **cells}
+            for name, known in (("ranked", ranked), ("judged", judged))
+            for at, cells in enumerate(known)
+        ],
+    )
+    run = imported(tmp_path / "both.jsonl")
+    table = score_table([run]).set_index("relation")
+    assert table.loc["ranked", "mean_rank"] == (1 + 2 + 3) / 3
+    assert table.loc["ranked", "p_at_10"] == 1
+    assert table.loc["judged", ["mean_rank", "median_rank", "p_at_10", "mrr"]].isna().all()
+    assert table["p_at_1"].tolist() == pytest.approx([1 / 3, 1 / 3])
+    (note,) = show_runs(ScoresView(), [run], ScoresRequest()).notes
+    assert "judged" in note and "ranked" not in note and "k = 1" in note

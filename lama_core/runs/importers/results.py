@@ -82,8 +82,8 @@ class ImportedResults:
             all_scores: scores of all answers to the relation, in the order of `options`, for tools
             that score a fixed list; then ranks, log-probability and predictions follow from them
             and the reader leaves those columns out. NaN isn't allowed; -inf is an answer that the
-            model can't write. The list has as many items as `options[relation]`. All rows have such
-            a list, or none has.
+            model can't write. The list has exactly as many items as `options[relation]`; all rows
+            have such a list, or none has.
             template: number of the query's template in `templates[relation]`. Without it, queries
             of one fact are told apart by their texts.
         options: Relation -> its possible answers in a fixed order, each once; {} if unknown. In a

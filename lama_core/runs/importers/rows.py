@@ -82,9 +82,11 @@ def _numbered(results: ImportedResults) -> ImportedResults:
     frame = pd.DataFrame({"relation": table["relation"].to_pandas(), "fact": _codes(keyed(table))})
     unknown = frame[np.array(table["template"].is_null())]
     for name, rows in unknown.groupby("relation", sort=False):
-        if not rows["fact"].duplicated().any():
+        asked = table.select(["query", "subject"]).take(pa.array(rows.index))
+        if not rows["fact"].duplicated().any():  # each fact is asked once
+            templates |= {str(name): one for one in [_common_template(asked)] if one}
             continue
-        some = table.select(["query", "subject"]).take(pa.array(rows.index)).to_pylist()
+        some = asked.to_pylist()
         texts = [(row["query"] or "").replace(row["subject"], "[X]") for row in some]
         codes, distinct = pd.factorize(np.array(texts, object), sort=True)
         known = tuple(map(str, distinct))
@@ -95,6 +97,16 @@ def _numbered(results: ImportedResults) -> ImportedResults:
     at = table.column_names.index("template")
     rows = table.set_column(at, "template", pa.array(numbers, pa.int16()))
     return replace(results, rows=rows, templates=templates)
+
+
+def _common_template(asked: pa.Table) -> tuple[str, ...]:
+    """Return the template that all queries have; () if there is none. asked: query and subject."""
+    first = asked.slice(0, 1).to_pylist()[0]
+    template = (first["query"] or "").replace(first["subject"], "[X]")
+    start, *others = template.split("[X]")
+    parts = [start, *(part for other in others for part in (asked["subject"], other))]
+    same = pc.equal(asked["query"], pc.binary_join_element_wise(*parts, ""))
+    return (template,) if template and pc.all(same.fill_null(False)).as_py() else ()
 
 
 def _repeated(queries: "pd.Series[int]", table: pa.Table) -> list[tuple[str, bool, Bools]]:
