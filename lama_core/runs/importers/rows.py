@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from lama_core.errors import UserError
 from lama_core.runs.alignment import Bools
 from lama_core.runs.facts_table import KNOWN_TO, SCHEMA, UNRANKED, encode_top
 from lama_core.runs.importers.matching import Matched, key_column, keyed, keys_of
@@ -31,6 +32,7 @@ from lama_core.scoring.top_answers import ROW, TopRows
 from lama_core.texts import word_key
 
 MAX_TEMPLATES = 200  # of a relation; more texts are numbered fact by fact
+MAX_NUMBER = np.iinfo(np.int16).max  # of words and queries in `SCHEMA`
 SILENT = "no rank, no verdict and no prediction"  # of a row whose cells are empty
 BLOCK = 1 << 22  # scores at a time
 
@@ -93,6 +95,11 @@ def _numbered(results: ImportedResults) -> ImportedResults:
         if len(known) > MAX_TEMPLATES:
             codes = rows.assign(text=codes).groupby("fact")["text"].rank("first").to_numpy() - 1
             known = tuple(f"query {n + 1}" for n in range(int(codes.max()) + 1))
+            if len(known) > MAX_NUMBER:
+                raise UserError(
+                    f"A fact of {name} has {len(known):,} queries, and a run at most "
+                    f"{MAX_NUMBER:,}: split the file."
+                )
         numbers[rows.index], templates[str(name)] = codes, known
     at = table.column_names.index("template")
     rows = table.set_column(at, "template", pa.array(numbers, pa.int16()))
@@ -229,7 +236,7 @@ def make_rows(matched: Matched) -> pa.Table:
         "subject_pieces": pa.nulls(n_rows, pa.int16()),
     }
     arrays = [_cast(columns[one.name], one.type) for one in SCHEMA]
-    rows = pa.Table.from_arrays(arrays, schema=SCHEMA)
+    rows = pa.Table.from_arrays(arrays, names=SCHEMA.names)
     for name, column in (scored or {KNOWN_TO: found[KNOWN_TO]}).items():
         rows = rows.append_column(name, column)
     return rows
@@ -239,6 +246,8 @@ def _cast(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_dictionary(kind) and not pa.types.is_dictionary(whole.type):
         whole = whole.cast(pa.string()).dictionary_encode()
+        if len(whole.dictionary) > MAX_NUMBER:  # a file of many relations
+            kind = pa.dictionary(pa.int32(), pa.string())
     return whole.cast(kind)
 
 
@@ -263,12 +272,12 @@ def _n_valid(matched: Matched) -> pa.Array:
     table = matched.results.rows
     n_facts = _n_facts(keyed(table), matched.facts, "relation", "subject")
     n_facts = pc.if_else(_of_squad(matched, table).combine_chunks(), 1, n_facts)
-    return pc.min_element_wise(n_facts, np.iinfo(np.int16).max)
+    return pc.min_element_wise(n_facts, MAX_NUMBER)
 
 
 def _n_tokens(subjects: pa.ChunkedArray) -> pa.Array:
     words = subjects.combine_chunks().dictionary_encode()
-    counts = [min(len(TOKEN.findall(word)), 32767) for word in words.dictionary.to_pylist()]
+    counts = [min(len(TOKEN.findall(word)), MAX_NUMBER) for word in words.dictionary.to_pylist()]
     return pa.array(counts, pa.int16()).take(words.indices)
 
 
