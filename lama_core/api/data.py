@@ -22,6 +22,7 @@ from lama_core.datasets.library.manage import delete_dataset as delete_dataset
 from lama_core.datasets.library.manage import rename_dataset as rename_dataset
 from lama_core.datasets.library.manage import users_of as users_of
 from lama_core.datasets.library.published import source
+from lama_core.datasets.proposed_sentences import proposed_template as proposed_template
 from lama_core.datasets.user_table import Scan as Scan
 from lama_core.datasets.user_table import TablePreview as TablePreview
 from lama_core.datasets.variants import Guess

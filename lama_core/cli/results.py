@@ -51,6 +51,7 @@ def write_figure(shown: Shown[Any, Any], file: FigureFile) -> None:
         shown.view.inks(shown, run_colours(shown.infos)),
         width=file.width,
         font_size=file.font_size,
+        on_note=output.print_note,
     )
     with atomic_file(user_path(file.path)) as part:
         part.write_bytes(made)

@@ -76,7 +76,7 @@ def _names(row: JsonObject, column: str) -> tuple[str, ...]:
     names = row.get(column)
     found = read_list(names)
     if found is None and names is not None:
-        raise Rejected(f"{column!r} is not a list")
+        raise Rejected(f"{column!r} is not a list of texts")
     return distinct(text_list({column: found}, column))
 
 

@@ -6,6 +6,7 @@ what all of them need. So nothing is cut off at any width and font size.
 """
 
 import io
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from lama_core.progress import OnNote, log_note
 from lama_core.views.figure import MOST_BARS, Axis, Baseline, Figure
 from lama_core.views.figure_files import FONT_SIZE, WIDTH, FigureFormat, check_figure
 
@@ -49,6 +51,7 @@ SETTINGS: Any = {
 }
 # matplotlib's settings are those of the process, and pages are drawn in threads.
 _LOCK = Lock()
+_MISSING = re.compile(r"Glyph (\d+) .*missing")
 _SHAPES: dict[str, Callable[["_Chart"], None]] = {}
 
 
@@ -59,6 +62,7 @@ def draw(
     *,
     width: float = WIDTH,
     font_size: float = FONT_SIZE,
+    on_note: OnNote = log_note,
 ) -> bytes:
     """Return a figure as a file, on a white page.
 
@@ -68,6 +72,7 @@ def draw(
         inks: Series -> colour as `#rrggbb`; others are grey.
         width: The width in cm, from 6 to 60.
         font_size: The size of labels in points, from 5 to 24.
+        on_note: Called with the letters that no installed font has.
 
     Raises:
         UserError: If the format is unknown, or width or font size are out of bounds.
@@ -77,12 +82,35 @@ def draw(
 
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
     about = {"Title": figure.title, **dates[file_format]}
-    file = io.BytesIO()
-    with _LOCK, rc_context(SETTINGS | {"font.size": font_size}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing")
-        made = make(figure, inks, width=width, font_size=font_size)
-        made.savefig(file, format=file_format, dpi=DOTS, metadata=about)
+    fonts, missing = [FONT], ""
+    for is_last in (False, True):
+        file = io.BytesIO()
+        settings = SETTINGS | {"font.size": font_size, "font.family": fonts}
+        with _LOCK, rc_context(settings), warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            made = make(figure, inks, width=width, font_size=font_size)
+            made.savefig(file, format=file_format, dpi=DOTS, metadata=about)
+        codes = {int(code) for one in said for code in _MISSING.findall(str(one.message))}
+        missing = "".join(map(chr, sorted(codes)))
+        if not codes or is_last:
+            break
+        fonts = [FONT, *_fonts_with(codes)]
+    if missing and file_format != "svg":  # a viewer of SVG brings its fonts
+        on_note(f"No installed font has the letters {missing[:20]}: the file shows boxes instead.")
     return file.getvalue()
+
+
+def _fonts_with(codes: set[int]) -> list[str]:
+    """Return installed fonts that together have the most of some letters."""
+    from matplotlib.font_manager import fontManager, get_font
+
+    found, left = [], set(codes)
+    for one in sorted(fontManager.ttflist, key=lambda one: one.name):
+        if left and not one.name.startswith("Last Resort"):  # it has a box for each letter
+            has = left & get_font(one.fname).get_charmap().keys()
+            found += [one.name] if has else []
+            left -= has
+    return found
 
 
 @dataclass

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +72,10 @@ FORMS = ("json", "jsonl", "pandas", ",", ";", "\t")
 RANK = st.none() | st.integers(1, 9) | st.integers(1, 200_000) | st.sampled_from([999, 1000, 1204])
 
 
-def facts(n: int) -> list[Row]:
-    return [{"subject": f"s{at}", "object": f"o{at}", "relation": "P36"} for at in range(n)]
+def joined(values: Sequence[Any]) -> list[tuple[Row, Any]]:
+    """Facts with one value each."""
+    facts = ({"subject": f"s{at}", "object": f"o{at}", "relation": "P36"} for at in count())
+    return list(zip(facts, values, strict=False))
 
 
 @pytest.mark.parametrize("name", sorted(RANKS))
@@ -84,7 +87,7 @@ def test_ranks_are_read_in_each_convention(name: str, tmp_path: Path) -> None:
     def check(ranks: list[Rank], how: str) -> None:
         assume(any(ranks))
         key = "n" if columns else "rank"
-        rows = [{**fact, key: write(rank)} for fact, rank in zip(facts(len(ranks)), ranks, strict=True)]
+        rows = [{**fact, key: write(rank)} for fact, rank in joined(ranks)]
         try:
             found = read(rows, tmp_path / "t", how, **columns)
         except UserError as error:
@@ -125,7 +128,7 @@ def test_verdicts_are_read_in_each_convention(name: str, tmp_path: Path) -> None
     def check(verdicts: list[bool | None], how: str) -> None:
         assume(any(one is not None for one in verdicts))
         cells = [None if one is None else right if one else wrong for one in verdicts]
-        rows = [{**fact, "correct": cell} for fact, cell in zip(facts(len(cells)), cells, strict=True)]
+        rows = [{**fact, "correct": cell} for fact, cell in joined(cells)]
         found = read(rows, tmp_path / "t", how)
         assert [None if pd.isna(one) else bool(one) for one in found["correct"]] == verdicts
 
@@ -164,7 +167,7 @@ def test_lists_of_predictions_are_read_in_each_convention(name: str, tmp_path: P
     )
     def check(lists: list[list[str]], how: str) -> None:
         assume(name != "list" or how in ("json", "jsonl"))
-        rows = [{**fact, "predictions": write(one)} for fact, one in zip(facts(len(lists)), lists, strict=True)]
+        rows = [{**fact, "predictions": write(one)} for fact, one in joined(lists)]
         for row, words in zip(rows, lists, strict=True):
             row["object"] = words[-1]
         found = read(rows, tmp_path / "t", how)
@@ -192,10 +195,7 @@ def test_log_probabilities_are_read_in_each_convention(name: str, tmp_path: Path
         how=st.sampled_from(FORMS),
     )
     def check(values: list[float], how: str) -> None:
-        rows = [
-            {**fact, "rank": 1, "log_prob": write(value)}
-            for fact, value in zip(facts(len(values)), values, strict=True)
-        ]
+        rows = [{**fact, "rank": 1, "log_prob": write(value)} for fact, value in joined(values)]
         found = read(rows, tmp_path / "t", how)
         assert found["log_prob"].tolist() == pytest.approx(values, abs=1e-4)
 

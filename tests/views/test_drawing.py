@@ -101,6 +101,14 @@ def test_texts_of_data_are_drawn_as_they_are(figure: Figure) -> None:
     assert text in words_in_svg(made)
 
 
+def test_letters_that_no_font_has_are_named(figure: Figure) -> None:
+    said: list[str] = []
+    drawing.draw(replace(figure, title="Ω and \U00012000"), "pdf", {}, on_note=said.append)
+    drawing.draw(replace(figure, title="Ω"), "pdf", {}, on_note=said.append)
+    drawing.draw(replace(figure, title="\U00012000"), "svg", {}, on_note=said.append)
+    assert said == ["No installed font has the letters \U00012000: the file shows boxes instead."]
+
+
 def test_a_pdf_has_its_fonts_and_its_texts(figure: Figure, tmp_path: Path) -> None:
     made = drawing.draw(figure, "pdf", {}, width=12)
     assert made.startswith(b"%PDF") and b"/FontFile2" in made and b"/Type3" not in made

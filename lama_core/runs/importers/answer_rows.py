@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import orjson
 import pyarrow as pa
 
+from lama_core.datasets.columns import RIGHT, WRONG
 from lama_core.datasets.line_reader import JsonObject, Reading, Rejected, as_object, parse_json
 from lama_core.errors import UserError
 from lama_core.files import read_file
@@ -70,11 +70,9 @@ class AnswerRows:
 def read_json_object(path: Path, max_bytes: int) -> JsonObject:
     """Return the object in a JSON file. Raises UserError for anything else."""
     try:
-        return as_object(orjson.loads(read_file(path, max_bytes).removeprefix(BOM)))
-    except orjson.JSONDecodeError as error:
-        raise UserError(
-            f"{path.name} is not valid JSON ({error.msg}, line {error.lineno})."
-        ) from error
+        return as_object(parse_json(read_file(path, max_bytes).removeprefix(BOM)))
+    except ValueError as error:
+        raise UserError(f"{path.name} is not valid JSON ({error}).") from error
     except Rejected as reason:
         raise UserError(f"{path.name}: {reason}.") from reason
 
@@ -161,3 +159,20 @@ def ranked(words: Sequence[str], scores: Sequence[float], gold: int) -> Mapping[
         "predictions": [words[at] for at in best],
         "scores": [scores[at] for at in best],
     }
+
+
+def verdict(value: object, what: str = "score") -> bool:
+    """Return whether an answer is right. Raises Rejected for a partial or missing score."""
+    said = str(value).strip().lower().removesuffix(".0")
+    if isinstance(value, bool | int | float | str) and said in RIGHT | WRONG:
+        return said in RIGHT
+    shown = "no" if value is None else f"neither right nor wrong: {str(value)[:40]!r} as"
+    raise Rejected(f"{shown} {what}")
+
+
+def first_text(value: object) -> str:
+    """Return a text, that of an object (`text`), or the first one of a list; "" without one."""
+    while isinstance(value, list | dict) and value:
+        value = value.get("text") if isinstance(value, dict) else value[0]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return short(value if isinstance(value, str) else str(value) if is_number else "")

@@ -8,7 +8,15 @@ from contextlib import suppress
 from pathlib import Path
 
 from lama_core.errors import UserError, did_you_mean
-from lama_core.runs.importers import lama_scripts, lm_evaluation_harness, lm_pub_quiz, table
+from lama_core.runs.importers import (
+    helm,
+    inspect_logs,
+    lama_scripts,
+    lm_evaluation_harness,
+    lm_pub_quiz,
+    opencompass,
+    table,
+)
 from lama_core.runs.importers.results import ResultsFormat
 
 FORMATS: tuple[ResultsFormat, ...] = (
@@ -29,6 +37,14 @@ FORMATS: tuple[ResultsFormat, ...] = (
         "file of LAMA's or OptiPrompt's predictions",
         lama_scripts.recognizes,
         lama_scripts.read,
+    ),
+    ResultsFormat("inspect", "Inspect log", inspect_logs.recognizes, inspect_logs.read),
+    ResultsFormat("helm", "HELM run folder", helm.recognizes, helm.read),
+    ResultsFormat(
+        "opencompass",
+        "OpenCompass output folder",
+        opencompass.recognizes,
+        opencompass.read,
     ),
     ResultsFormat("table", "table with subject, object and rank", table.recognizes, table.read),
 )

@@ -241,7 +241,7 @@ def _draw_pattern() -> None:
         st.markdown(
             "**Facts to ask models**: a table with one fact per row, or a data set as published."
             "  \n**Results that you have**: a table, or the output of lm-evaluation-harness, "
-            "lm-pub-quiz, LAMA or OptiPrompt."
+            "HELM, OpenCompass, lm-pub-quiz, LAMA or OptiPrompt."
         )
         icon = ":material/download:"
         draw_download("Example facts", PATTERN, "example-facts.csv", icon=icon, help=TABLE_HELP)

@@ -16,10 +16,10 @@ from lama_core.api.data import (
     TablePreview,
     is_table,
     preview_table,
+    proposed_template,
     scan_table,
 )
 from lama_core.datasets.library.installed import STARTER
-from lama_core.datasets.proposed_sentences import proposed_template
 from lama_core.errors import UserError
 from lama_core.files import format_bytes
 from lama_core.queries.cloze import ClozeKind, ClozeRequest
