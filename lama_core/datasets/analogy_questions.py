@@ -168,7 +168,7 @@ def _question_of(one: _Open, letter: str) -> ChoiceQuestion:
 
 
 def _read_objects(reading: Reading) -> Iterator[ChoiceQuestion]:
-    for number, values in read_records(reading).rows:
+    for number, values in read_records(reading, alone=True).rows:
         with reading.dropping(reading.root, number):
             row = lowered(values)
             choices = row.get("choice")

@@ -2,7 +2,7 @@
 
 A file of a few bytes can say that it has billions of cells, and the libraries that read it can end
 the process. So this process has limits of memory and CPU time. It writes lines of JSON: an object
-`{"sheet", "hidden", "names", "merged"}` for each sheet (names: of the columns; null for a
+`{"sheet", "hidden", "names"}` for each sheet (names: of the columns; null for a
 spreadsheet, whose header is one of its rows), a list `[number, cells]` for each row that isn't
 empty, and `{"error"}` with the reason if the rest can't be read.
 """
@@ -45,7 +45,7 @@ def read_rows(form: str, path: str) -> Iterator[Any]:
         reader = pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)
         schema = reader.schema
         batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
-    yield {"sheet": "", "hidden": False, "names": schema.names, "merged": False}
+    yield {"sheet": "", "hidden": False, "names": schema.names}
     number = 0
     for whole in batches:
         for start in range(0, len(whole), BATCH):
@@ -64,12 +64,11 @@ def _sheets(path: str) -> Iterator[Any]:
             continue
         sheet = book.get_sheet_by_name(about.name)
         rows = sheet.to_python(skip_empty_area=False)
-        merged = sheet.merged_cell_ranges or []
-        for (top, left), (bottom, right) in merged:
+        for (top, left), (bottom, right) in sheet.merged_cell_ranges or []:
             for row in rows[top : bottom + 1]:
                 row[left : right + 1] = [rows[top][left]] * len(row[left : right + 1])
         is_hidden = about.visible != SheetVisibleEnum.Visible
-        yield {"sheet": about.name, "hidden": is_hidden, "names": None, "merged": bool(merged)}
+        yield {"sheet": about.name, "hidden": is_hidden, "names": None}
         for number, cells in enumerate(rows, start=1):
             if any(cell not in ("", None) for cell in cells):
                 yield number, cells

@@ -10,7 +10,7 @@ import math
 import re
 import tokenize
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -76,13 +76,12 @@ class Numbers:
             except (ValueError, TypeError, OverflowError):
                 if not is_missing(cell):
                     self.odd[len(self.values)] = str(cell).strip()
-            if isinstance(cell, str) and self._is_odd(cell.strip()):
+            if isinstance(cell, str) and (
+                "_" in cell or (self.whole and "." in cell and _THOUSANDS.fullmatch(cell.strip()))
+            ):
                 number = math.nan
                 self.odd[len(self.values)] = cell.strip()
         self.values.append(number)
-
-    def _is_odd(self, text: str) -> bool:
-        return "_" in text or (self.whole and "." in text and bool(_THOUSANDS.fullmatch(text)))
 
     def read(self) -> tuple[NDArray[np.float64], dict[int, str]]:
         """Return the numbers, float64 [row], and row -> text of the cells that aren't numbers.
@@ -95,10 +94,10 @@ class Numbers:
         readings: dict[tuple[float, ...], tuple[bool, str, dict[int, float]]] = {}
         for number, (pattern, (sign, point)) in enumerate(_STYLES.items()):
             is_grouped = number >= _N_UNGROUPED
-            fitting = {row for row, text in texts.items() if re.fullmatch(pattern, text, re.ASCII)}
             read = {
-                row: float(re.sub(_SPACES, "", texts[row]).replace(sign, "").replace(point, "."))
-                for row in sorted(fitting)
+                row: float(re.sub(_SPACES, "", text).replace(sign, "").replace(point, "."))
+                for row, text in texts.items()
+                if re.fullmatch(pattern, text, re.ASCII)
             }
             is_fit = self.whole >= is_grouped and (not self.whole or _are_whole(read.values()))
             if read and is_fit:
@@ -129,6 +128,12 @@ def _are_whole(numbers: Iterable[float]) -> bool:
     return all(number.is_integer() for number in numbers)
 
 
+def verdict_of(cell: object) -> bool | None:
+    """Return whether a cell says right or wrong; None if neither."""
+    text = re.sub(r"[.,]0*$", "", str(cell).strip().lower())
+    return True if text in RIGHT else False if text in WRONG else None
+
+
 @dataclass
 class Verdicts:
     """The verdicts of a column while it is read: right or wrong, in one of the usual ways.
@@ -143,10 +148,9 @@ class Verdicts:
         """Add a cell, or None."""
         code = -1
         if not is_missing(cell):
-            text = str(cell).strip().lower()
-            text = re.sub(r"[.,]0*$", "", text)
-            code = 1 if text in RIGHT else 0 if text in WRONG else -2
-            if code == -2:
+            said = verdict_of(cell)
+            code = -2 if said is None else int(said)
+            if said is None:
                 self.odd[len(self.codes)] = str(cell)
         self.codes.append(code)
 
@@ -243,13 +247,3 @@ def word_reader(words: Iterable[str]) -> Callable[[str], str]:
     if not some or n_marked * 2 < len(some):
         return str.strip
     return lambda word: word[1:] if word.startswith(WORD_STARTS) and len(word) > 1 else word
-
-
-def check_same(
-    what: Sequence[str], rows: NDArray[np.intp], lines: Sequence[int], advice: str
-) -> None:
-    """Raise UserError for rows in which two columns contradict each other; what: both values."""
-    if len(rows):
-        at = int(rows[0])
-        more = f" (and {len(rows) - 1:,} more)" if len(rows) > 1 else ""
-        raise UserError(f"Line {lines[at]}{more}: {' but '.join(what)}. {advice}")

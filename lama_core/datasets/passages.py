@@ -156,7 +156,8 @@ def _whole_lines(path: Path) -> Iterator[str]:
 def _read_table(path: Path) -> Iterator[str]:
     reading = Reading(path)
     form = FORM_OF_SUFFIX.get(path.suffix.lower())
-    for number, row in read_records(reading, form, lambda names: TEXT in names).rows:
+    table = read_records(reading, form, lambda names: TEXT in names, alone=True)
+    for number, row in table.rows:
         text = row.get(TEXT)
         if not isinstance(text, str):
             reading.drop(path, number, 'write the paragraph as {"text": "..."}')

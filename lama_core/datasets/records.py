@@ -98,13 +98,11 @@ class Records:
         rows: Number of the line (of the item or row, for JSON that isn't lines, and for binary
             forms) and the record's cells that aren't missing, by column. A row that can't be read
             is reported to the `Reading` instead.
-        is_filled: Whether merged cells were filled with the value of the first.
     """
 
     form: FileForm
     header: tuple[str, ...]
     rows: NumberedRows
-    is_filled: bool = False
 
 
 def has_table_name(name: str) -> bool:
@@ -125,7 +123,7 @@ def parts_of(path: Path) -> list[Path]:
     """Return the parts of the table that a file is a part of, in order; else the file alone.
 
     Raises:
-        UserError: If a part isn't beside the file.
+        UserError: If a part isn't in the file's folder.
     """
     found = _PART.fullmatch(path.name)
     if not found:
@@ -146,7 +144,11 @@ def single_table(files: Sequence[Path]) -> Path | None:
 
 
 def read_records(
-    reading: Reading, form: FileForm | None = None, is_header: IsHeader = no_header
+    reading: Reading,
+    form: FileForm | None = None,
+    is_header: IsHeader = no_header,
+    *,
+    alone: bool = False,
 ) -> Records:
     """Return the records in the reading's file.
 
@@ -155,11 +157,14 @@ def read_records(
         form: The form. Default: recognised by the file's content.
         is_header: Whether a row has the columns that the caller needs. It chooses the sheet, if
             there are several, and the header, if titles are above it.
+        alone: Read only this file, even if it is a part of a table: for callers that read each file
+            of a folder.
 
     Raises:
         UserError: If the file is empty, can't be read, or is not a table.
     """
-    first, *others = parts_of(reading.root) if reading.data is None else [reading.root]
+    is_alone = alone or reading.data is not None
+    first, *others = [reading.root] if is_alone else parts_of(reading.root)
     found = _read(replace(reading, root=first), form, is_header)
     if not others:
         return found
@@ -194,12 +199,8 @@ def _read(reading: Reading, form: FileForm | None, is_header: IsHeader) -> Recor
 
 def recognised_form(head: bytes, name: str = "") -> FileForm:
     """Return the form of a file by its first bytes; its name decides only between CSV and TSV."""
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
-        return "arrow"
-    if head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
-        return "xlsx"
+    if form := _binary_form(head):
+        return form
     text = head.removeprefix(codecs.BOM_UTF8).lstrip()
     if text.startswith(b"{") or (text.startswith(b"[") and text[1:].lstrip()[:1] in b"{[]\"'"):
         line, _, rest = text.partition(b"\n")
@@ -211,6 +212,14 @@ def recognised_form(head: bytes, name: str = "") -> FileForm:
     rows = text.decode("utf-8", "replace").splitlines()
     complete = rows[:-1] if len(rows) > 1 and len(head) >= Reading.HEAD_BYTES else rows
     return "tsv" if _separator(complete[: SAMPLED + 1]) == "\t" else "csv"
+
+
+def _binary_form(head: bytes) -> FileForm | None:
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+        return "arrow"
+    return "xlsx" if head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")) else None
 
 
 def _out_of_zip(reading: Reading) -> Reading:
@@ -241,7 +250,7 @@ def in_utf8(reading: Reading) -> Reading:
         UserError: If the text has another encoding that the user hasn't named.
     """
     head = reading.head(reading.root)
-    if recognised_form(head) in CHILD_FORMS:
+    if _binary_form(head):
         return reading
     encoding = next((name for mark, name in _MARKS if head.startswith(mark)), reading.encoding)
     zeros = head[:64:2].count(0), head[1:64:2].count(0)
@@ -550,12 +559,11 @@ def _from_child(reading: Reading, form: FileForm, is_header: IsHeader) -> Record
         check_names(reading, header)
         return Records(form, tuple(header), _named(header, values))
     sheets: dict[str, list[tuple[int, list[Any]]]] = {}
-    merged, hidden = set(), set()
+    hidden = set()
     for value in chain([about], values):
         if isinstance(value, dict):
             about = value
             sheets[about["sheet"]] = []
-            merged |= {about["sheet"]} if about["merged"] else set()
             hidden |= {about["sheet"]} if about["hidden"] else set()
         else:
             sheets[about["sheet"]].append((value[0], value[1]))
@@ -567,7 +575,7 @@ def _from_child(reading: Reading, form: FileForm, is_header: IsHeader) -> Record
     _name_titles(reading, rows[at][0], [" ".join(filter(None, row)) for row in texts[:at]])
     header = [cell.strip() for cell in texts[at]]
     check_names(reading, header)
-    return Records(form, tuple(header), _named(header, iter(rows[at + 1 :])), name in merged)
+    return Records(form, tuple(header), _named(header, iter(rows[at + 1 :])))
 
 
 def _chosen_sheet(
@@ -614,9 +622,10 @@ def _child_values(reading: Reading, form: str) -> Iterator[Any]:
         if reading.data is not None or reading.is_packed(path):
             path = Path(folder, "table")
             path.write_bytes(reading.content(reading.root, MAX_BYTES))
+        found = os.pathsep.join(filter(None, (str(IMPORT_ROOT), os.environ.get("PYTHONPATH"))))
         child = subprocess.Popen(
             [sys.executable, "-P", "-m", binary_rows.__name__, form, str(path)],
-            env=os.environ | {"PYTHONPATH": str(IMPORT_ROOT), "OPENBLAS_NUM_THREADS": "1"},
+            env=os.environ | {"PYTHONPATH": found, "OPENBLAS_NUM_THREADS": "1"},
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )

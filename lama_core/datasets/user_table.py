@@ -22,6 +22,7 @@ it is stored in a file next to the table (`FILE.columns.json`).
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
@@ -285,7 +286,7 @@ def first_rows(
     Raises:
         UserError: If the file isn't a table or can't be read.
     """
-    table = read_records(Reading(path), is_header=is_header)
+    table = read_records(Reading(path), is_header=is_header, alone=True)
     rows = tuple(row for _, row in islice(table.rows, n_rows))
     return table.header or tuple(dict.fromkeys(name for row in rows for name in row)), rows
 
@@ -307,9 +308,16 @@ def is_table(path: Path) -> bool:
 def first_names(path: Path) -> tuple[str, ...]:
     """Return the columns of a table, by which its format is recognised; () for another file."""
     try:
-        return first_rows(path, 1)[0]
-    except UserError:
+        now = path.stat()
+        return _first_names(path, now.st_size, now.st_mtime_ns)
+    except (UserError, OSError):
         return ()
+
+
+@lru_cache(maxsize=1000)
+def _first_names(path: Path, size: int, changed: int) -> tuple[str, ...]:
+    """Return the columns: several formats ask for them, and a binary file takes a process."""
+    return first_rows(path, 1)[0]
 
 
 def named_column(header: Sequence[str], role: str) -> str:

@@ -6,7 +6,6 @@ what all of them need. So nothing is cut off at any width and font size.
 """
 
 import io
-import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,7 +50,6 @@ SETTINGS: Any = {
 }
 # matplotlib's settings are those of the process, and pages are drawn in threads.
 _LOCK = Lock()
-_MISSING = re.compile(r"Glyph (\d+) .*missing")
 _SHAPES: dict[str, Callable[["_Chart"], None]] = {}
 
 
@@ -78,39 +76,37 @@ def draw(
         UserError: If the format is unknown, or width or font size are out of bounds.
     """
     check_figure(file_format, width, font_size)
-    from matplotlib import rc_context  # slow to import (0.3 s)
+    from matplotlib import rc_context, rcParams  # slow to import (0.3 s)
+    from matplotlib.text import Text
 
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
     about = {"Title": figure.title, **dates[file_format]}
-    fonts, missing = [FONT], ""
-    for is_last in (False, True):
-        file = io.BytesIO()
-        settings = SETTINGS | {"font.size": font_size, "font.family": fonts}
-        with _LOCK, rc_context(settings), warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
+    file = io.BytesIO()
+    with _LOCK, rc_context(SETTINGS | {"font.size": font_size}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        made = make(figure, inks, width=width, font_size=font_size)
+        texts = "".join(one.get_text() for one in made.findobj(Text))
+        fonts, missing = _fonts_for({ord(sign) for sign in texts if sign.isprintable()})
+        if len(fonts) > 1:
+            rcParams["font.family"] = fonts
             made = make(figure, inks, width=width, font_size=font_size)
-            made.savefig(file, format=file_format, dpi=DOTS, metadata=about)
-        codes = {int(code) for one in said for code in _MISSING.findall(str(one.message))}
-        missing = "".join(map(chr, sorted(codes)))
-        if not codes or is_last:
-            break
-        fonts = [FONT, *_fonts_with(codes)]
+        made.savefig(file, format=file_format, dpi=DOTS, metadata=about)
     if missing and file_format != "svg":  # a viewer of SVG brings its fonts
         on_note(f"No installed font has the letters {missing[:20]}: the file shows boxes instead.")
     return file.getvalue()
 
 
-def _fonts_with(codes: set[int]) -> list[str]:
-    """Return installed fonts that together have the most of some letters."""
+def _fonts_for(codes: set[int]) -> tuple[list[str], str]:
+    """Return fonts that together have the most of some letters, `FONT` first, and the others."""
     from matplotlib.font_manager import fontManager, get_font
 
-    found, left = [], set(codes)
-    for one in sorted(fontManager.ttflist, key=lambda one: one.name):
+    found, left = [], codes
+    for one in sorted(fontManager.ttflist, key=lambda one: (one.name != FONT, one.name)):
         if left and not one.name.startswith("Last Resort"):  # it has a box for each letter
             has = left & get_font(one.fname).get_charmap().keys()
-            found += [one.name] if has else []
-            left -= has
-    return found
+            found += [one.name] if has or one.name == FONT else []
+            left = left - has
+    return list(dict.fromkeys(found)), "".join(map(chr, sorted(left)))
 
 
 @dataclass

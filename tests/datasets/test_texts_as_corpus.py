@@ -82,3 +82,11 @@ def test_what_is_not_there_says_what_a_corpus_is(
     (tmp_path / "a.pdf").touch()
     with pytest.raises(UserError, match="can't be a corpus"):
         load_corpus(str(tmp_path / "a.pdf"))
+
+
+def test_each_part_of_a_corpus_is_read_once_and_may_be_alone(tmp_path: Path) -> None:
+    for number in (0, 1):
+        file = tmp_path / f"train-{number:05d}-of-00003.jsonl"
+        file.write_text(f'{{"text": "Sentence {number} is here."}}\n')
+    said = list(load_corpus(str(tmp_path)).sentences())
+    assert said == ["Sentence 0 is here.", "Sentence 1 is here."]

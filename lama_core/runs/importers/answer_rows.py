@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from lama_core.datasets.columns import RIGHT, WRONG
+from lama_core.datasets.columns import verdict_of
 from lama_core.datasets.line_reader import JsonObject, Reading, Rejected, as_object, parse_json
 from lama_core.errors import UserError
 from lama_core.files import read_file
@@ -163,9 +163,9 @@ def ranked(words: Sequence[str], scores: Sequence[float], gold: int) -> Mapping[
 
 def verdict(value: object, what: str = "score") -> bool:
     """Return whether an answer is right. Raises Rejected for a partial or missing score."""
-    said = str(value).strip().lower().removesuffix(".0")
-    if isinstance(value, bool | int | float | str) and said in RIGHT | WRONG:
-        return said in RIGHT
+    said = verdict_of(value) if isinstance(value, bool | int | float | str) else None
+    if said is not None:
+        return said
     shown = "no" if value is None else f"neither right nor wrong: {str(value)[:40]!r} as"
     raise Rejected(f"{shown} {what}")
 

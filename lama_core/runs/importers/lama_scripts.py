@@ -17,6 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from lama_core.datasets.columns import WORD_STARTS
 from lama_core.datasets.line_reader import (
     JsonObject,
     Reading,
@@ -53,7 +54,6 @@ PICKLE = "result.pkl"
 ACCURACIES = "last_results.csv"  # LAMA's precision by relation
 _PREDICTIONS = "_predictions"
 _ENDINGS = (".jsonl", ".json", ".jsonl.gz", ".json.gz")
-_WORD_STARTS = ("Ġ", "▁")  # of tokens of RoBERTa and ALBERT
 
 
 def recognizes(path: Path) -> bool:
@@ -180,7 +180,7 @@ def _predictions(result: JsonObject) -> tuple[list[str], list[float]]:
 
 
 def _word(token: str) -> str:
-    bare = short(token[1:] if token.startswith(_WORD_STARTS) else token)
+    bare = short(token[1:] if token.startswith(WORD_STARTS) else token)
     return bare or short(token)
 
 

@@ -33,7 +33,7 @@ from lama_core.texts import word_key
 
 MAX_TEMPLATES = 200  # of a relation; more texts are numbered fact by fact
 MAX_NUMBER = np.iinfo(np.int16).max  # of words and queries in `SCHEMA`
-SILENT = "no rank, no verdict and no prediction"  # of a row whose cells are empty
+SILENT = "no rank, no prediction and no verdict"  # of a row whose cells are empty
 BLOCK = 1 << 22  # scores at a time
 
 _FROM_SCORES = ("rank_raw", "rank_filtered", "log_prob", "first_filtered_log_prob")

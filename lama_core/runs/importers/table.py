@@ -428,12 +428,6 @@ class _Rows:
                 said = what.format(f"{ranks[at]:g}")
                 raise UserError(f"{self.path.name} line {lines[at]}{more}: {said}. {advice}")
         not_found |= (n_words == 0) & (verdicts < 0) & np.isnan(ranks)  # a list without an answer
-        # A row whose cells are all missing is kept, and excluded from the score.
-        is_empty = (n_words < 0) & (verdicts < 0) & np.isnan(ranks) & ~not_found & ~unreadable
-        if (unreadable | is_empty).all():
-            reason = "no rank, no prediction and no verdict"
-            self.drops.add_lines(self.path.name, lines[is_empty].tolist(), reason)
-            unreadable |= is_empty
         correct = np.where(not_found, 0, verdicts)
         no_rank = not_found | np.isnan(ranks) | unreadable
         columns = {
