@@ -379,7 +379,7 @@ def _header_at(rows: Sequence[Sequence[str]], is_header: IsHeader, *, titles: bo
 def _name_titles(reading: Reading, number: int, above: Sequence[str]) -> None:
     if above:
         reading.notes.append(
-            f"The header is line {number}; not used above it: {'; '.join(above)[:200]}"
+            f"The header is line {number}. Above it, not used: {'; '.join(above)[:200]}"
         )
 
 
@@ -516,7 +516,7 @@ def _items(reading: Reading, value: Any, is_header: IsHeader) -> Sequence[Any]:
     if isinstance(rows, list) and all(isinstance(row, dict) and "row" in row for row in rows):
         cut = [at for at, row in enumerate(rows) if row.get("truncated_cells")]
         for at in cut:
-            reading.drop(reading.root, at + 1, "the viewer cut a cell of it")
+            reading.drop(reading.root, at + 1, "the dataset viewer cut one of its cells")
         return [row["row"] for at, row in enumerate(rows) if at not in cut]
     if isinstance(columns, list) and isinstance(data := value.get("data"), list):  # pandas: split
         return [dict(zip(map(str, columns), row, strict=False)) for row in data]
@@ -605,7 +605,7 @@ def _chosen_sheet(
         )
     if len(names) > 1:
         others = ", ".join(name for name in names if name != chosen)
-        reading.notes.append(f"The sheet {chosen} is read, not: {others}")
+        reading.notes.append(f"The sheet {chosen} is read. Other sheets: {others}")
     return chosen
 
 

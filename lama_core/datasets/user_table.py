@@ -472,8 +472,8 @@ class _RowReader:
                 shown = ", ".join(map(str, lines[:MAX_LINES_NAMED]))
                 shown += ", ..." * (len(lines) > MAX_LINES_NAMED)
                 raise UserError(
-                    f"{self.reading.root} has no {role} in line {shown}, but in other rows: fill "
-                    "in these cells, or remove the rows or the column"
+                    f"{self.reading.root}: the {role} is blank in line {shown}, and other rows "
+                    "have one. Fill in these cells, or remove the rows or the column."
                 )
         sets: dict[str, set[frozenset[str]]] = {}
         for fact in self.reading.facts:

@@ -412,21 +412,29 @@ class _Rows:
         unreadable |= is_bad
         has_ranks = bool((~np.isnan(ranks)).any())
         not_found |= has_ranks & np.isnan(ranks) & (n_words < 0) & (verdicts != 1)
-        advice = (
-            "Leave one of the two out (--column correct=), or, if the ranks count from 0, name "
-            "them with --column rank_from_0=NAME."
-        )
-        for is_wrong, what in (
-            ((ranks == 1) & (verdicts == 0), "the rank is 1, but the verdict is wrong"),
-            ((ranks > 1) & (verdicts == 1), "the rank is {}, but the verdict is right"),
-            (not_found & (verdicts == 1), "the object wasn't found, but the verdict is right"),
-            (ranks > place, "the rank is {}, but the object is an earlier prediction"),
+        for is_wrong, what, role in (
+            ((ranks == 1) & (verdicts == 0), "the rank is 1, but the verdict is wrong", "correct"),
+            ((ranks > 1) & (verdicts == 1), "the rank is {}, but the verdict is right", "correct"),
+            (
+                not_found & (verdicts == 1),
+                "the object wasn't found, but the verdict is right",
+                "correct",
+            ),
+            (
+                ranks > place,
+                "the rank is {}, but the object is an earlier prediction",
+                "predictions",
+            ),
         ):
             rows = np.flatnonzero(is_wrong & ~unreadable)
             if len(rows):
                 at, more = rows[0], f" (and {len(rows) - 1:,} more)" if len(rows) > 1 else ""
                 said = what.format(f"{ranks[at]:g}")
-                raise UserError(f"{self.path.name} line {lines[at]}{more}: {said}. {advice}")
+                raise UserError(
+                    f"{self.path.name} line {lines[at]}{more}: {said}. Leave one of the two out "
+                    f"(--column {role}=), or, if the ranks count from 0, name them with --column "
+                    "rank_from_0=NAME."
+                )
         not_found |= (n_words == 0) & (verdicts < 0) & np.isnan(ranks)  # a list without an answer
         correct = np.where(not_found, 0, verdicts)
         no_rank = not_found | np.isnan(ranks) | unreadable
