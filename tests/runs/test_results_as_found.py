@@ -103,6 +103,10 @@ def test_an_accuracy_between_0_and_1_contradicts_a_single_right_choice(tmp_path:
     path = write_lines(tmp_path / "samples_mc2.jsonl", lines)
     with pytest.raises(UserError, match=r"several choices are right"):
         ranks(path)
+    # The accuracy is the model's: without these rows the others aren't a random part.
+    path = write_lines(path, [*lines, choice(1, [-1.0, -3.0], acc=1.0)])
+    with pytest.raises(UserError, match=r"between 50.0 and 100.0 %.*several choices are right"):
+        ranks(path)
 
 
 @pytest.mark.parametrize("written", [str, list])

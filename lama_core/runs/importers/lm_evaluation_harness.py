@@ -302,7 +302,7 @@ def _choice(line: JsonObject, pairs: list[tuple[str, str]], answers: list[Any]) 
     gold = max(golds, key=lambda at: scores[at])
     verdict = line.get("acc")
     if len(golds) == 1 and isinstance(verdict, float) and 0 < verdict < 1:
-        raise FactRejected(
+        raise Rejected(
             f"acc is {verdict:g}, so that several choices are right, but only one is named"
         )
     return {"object": words[gold], **ranked(words, scores, gold)}

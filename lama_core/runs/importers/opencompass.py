@@ -65,7 +65,7 @@ def read(path: Path, options: ReadOptions, on_progress: OnProgress) -> list[Impo
         if not isinstance(details, dict | list):
             raise UserError(f"{file.name} has no verdicts of single answers: {HELP}.")
         if file.stem in tasks:
-            drops.add(str(file.name), "another evaluation of the data", 0, of_answer=False)
+            drops.add(file.name, "another evaluation of the data", 0, of_answer=False)
             continue
         tasks.append(file.stem)
         _read_details(file, details, rows, drops)
@@ -81,11 +81,10 @@ def read(path: Path, options: ReadOptions, on_progress: OnProgress) -> list[Impo
 
 def _read_details(file: Path, details: Any, rows: AnswerRows, drops: DropList) -> None:
     asked = _predictions(file)
-    items = list(enumerate(details))
     if isinstance(details, dict):
         items = [(int(one), details[one]) for one in details if one.isdecimal()]
     else:
-        items = [(at, one) for at, one in items]
+        items = list(enumerate(details))
     for at, item in items:
         with drops.dropping(file.name, at + 1):
             rows.add(relation=short(file.stem), **_row(item, asked.get(at, {})))
