@@ -76,7 +76,9 @@ def test_a_blank_cell_of_a_filled_column_is_refused_with_its_lines(
     role: str, tmp_path: Path
 ) -> None:
     rows = ["Peru,Lima,1-1", "Chile,Santiago,", "Norway,Oslo,1-1", "Italy,Rome, "]
-    with pytest.raises(UserError, match=f"the {role} is blank in line 3, 5, and other rows have one"):
+    with pytest.raises(
+        UserError, match=f"the {role} is blank in line 3, 5, and other rows have one"
+    ):
         load(tmp_path, *rows, header=f"subject,object,{role}")
 
 
