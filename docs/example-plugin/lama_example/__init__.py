@@ -4,7 +4,7 @@ from lama_core.plugins import Plugin
 
 PLUGIN = Plugin(
     name="example",
-    about="An example of each sort of row.",
+    about="A row of each sort.",
     backends={"example-gpt2": "lama_example.backend:BACKEND"},
     sources={"ollama": "lama_example.source:OLLAMA"},
     formats={"example": "lama_example.triples:TRIPLES"},

@@ -48,5 +48,5 @@ def test_backend(tmp_path: Path) -> None:
 
 def test_source(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:9")
-    with pytest.raises(UserError, match="127.0.0.1:9"):
+    with pytest.raises(UserError, match=r"127\.0\.0\.1:9"):
         lama.fill("Oslo is in ___.", models=["ollama:llama3.2"])
