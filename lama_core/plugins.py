@@ -46,7 +46,6 @@ class Plugin:
         tabs: Title of a tab of the page Ask -> the `Tab` that draws a kind of query.
         charts: Name of a chart of the tab More -> the `Chart`.
         pages: Path of a page's URL -> the function that draws the page, without arguments.
-        docs: Title of its page in the documentation -> a text, Markdown.
         needs: Names of the plug-ins that it imports.
     """
 
@@ -68,7 +67,6 @@ class Plugin:
     tabs: Rows = field(default_factory=dict)
     charts: Rows = field(default_factory=dict)
     pages: Rows = field(default_factory=dict)
-    docs: Rows = field(default_factory=dict)
     needs: tuple[str, ...] = ()
 
     def rows(self) -> dict[str, Rows]:

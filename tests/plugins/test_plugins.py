@@ -1,7 +1,9 @@
 """Plug-ins: their rows follow as the project's own do, and their mistakes are theirs."""
 
-import importlib
+import ast
+import importlib.util
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -277,3 +279,33 @@ def test_without_plugins_their_commands_are_unknown() -> None:
     status, _, errors = call("example-surprise", "Oslo is in ___.")
     assert status == 2 and "Unexpected command" in errors
     assert isinstance(told("plugins", "list"), list)
+
+
+GUIDE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+PROMISED = set(re.findall(r"^- `((?:lama_core|pages)[\w.]*)`$", GUIDE, re.MULTILINE))
+
+
+def test_the_guide_shows_the_examples_code() -> None:
+    shown = re.findall(
+        r"^\[[\w/.]+\]\((example-plugin/[\w/.]+)\):\n\n```\w+\n(.*?)^```", GUIDE, re.M | re.S
+    )
+    assert len(shown) == 10
+    for path, code in shown:
+        assert code in (ROOT / "docs" / path).read_text(encoding="utf-8"), path
+
+
+def test_the_example_needs_promised_modules_only_which_exist() -> None:
+    found = [
+        (f"{node.module}", name.name)
+        for path in EXAMPLE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and f"{node.module}".startswith(("lama_core", "pages"))
+        for name in node.names
+    ]
+    imported = {
+        f"{module}.{name}" if (ROOT / module.replace(".", "/") / f"{name}.py").exists() else module
+        for module, name in found
+    }
+    assert imported <= PROMISED
+    assert len(PROMISED) < 40
+    assert all(importlib.util.find_spec(name) for name in PROMISED)
