@@ -65,7 +65,7 @@ def check_query(
     here, there = Pipe()  # blocks if it is sent more than 64 kB
     here.send(sent)
     again = there.recv()
-    assert again == sent and hash(again) == hash(sent), "can't be sent, or is no key"
+    assert again == sent and hash(again) == hash(sent), "can't be sent or hashed"
     return answer
 
 
