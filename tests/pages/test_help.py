@@ -17,7 +17,7 @@ from lama_core.metrics import METRICS
 from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.origins import FactGroup, sentence, trained_on
 from lama_core.metrics.slices import ORIGIN, WORDING_SEEN
-from lama_core.paths import DOCS
+from lama_core.paths import DOCS, plugin_pages
 from lama_core.runs.facts_table import SCHEMA
 from lama_core.runs.find import load_run, runs_dir
 from lama_core.runs.info import FACTS_FILE, Run, write_info
@@ -34,6 +34,8 @@ ORIGINS = ("written by hand", "WordNet 3.0", "CIA World Factbook and GeoNames, w
 def sections() -> list[str]:
     """Every departure that is written down, in its order."""
     text = (DOCS / "departures.md").read_text(encoding="utf-8")
+    for page in plugin_pages():
+        text += page.read_text(encoding="utf-8").partition("\n## Departures from the papers\n")[2]
     return [line[4:] for line in text.splitlines() if line.startswith("### ")]
 
 
