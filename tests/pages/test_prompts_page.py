@@ -96,15 +96,6 @@ def test_the_page_opens_on_the_study_of_most_facts() -> None:
     assert default_study(studies).info.n == max(study.info.n for study in studies)
 
 
-def test_a_url_with_the_title_of_an_earlier_version_opens_its_study() -> None:
-    for option in open_page("prompts").selectbox(key="study").options:
-        old = option.replace(" on ", " (embedded) on ")
-        app = open_page("prompts", study=old)
-        assert not app.info
-        box = app.selectbox(key="study")
-        assert box.format_func(box.value) == option
-
-
 def test_a_study_whose_gain_is_not_known_is_no_reason_to_open_on_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

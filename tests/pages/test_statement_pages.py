@@ -104,7 +104,7 @@ def test_statements_are_compared_with_words_and_it_is_said_what_differs(
     # New York is more than one token: Eve is asked of the statements alone.
     assert "B minus A over 7 facts" in {one.label for one in app.metric}
     assert "**Different things are ranked**" in said(app)
-    app = open_page("results", data="stated", runs=pair, tab="Margins")
+    app = open_page("results", data="stated", runs=pair, tab="More", chart="Margins")
     assert "Runs without margins, because they rank words: filler." in said(app)
 
 
@@ -136,7 +136,7 @@ def test_what_is_ranked_is_called_what_it_is(runs: tuple[Run, Run], words: Run) 
     (table,) = [one.body for one in app.get("html") if 'title="of ' in one.body]
     assert "<th>word</th>" in table
     for shown, heading in ((runs[0], "answer"), (words, "word")):
-        app = open_page("facts", data="stated", runs=shown.info.id, view="Wrong answers")
+        app = open_page("facts", data="stated", runs=shown.info.id, view="Frequent answers")
         assert f"The most frequent wrong {heading}: " in said(app)
 
 
@@ -153,7 +153,7 @@ def test_bars_mark_the_gold_and_other_right_answers(runs: tuple[Run, Run]) -> No
 
 @pytest.mark.usefixtures("here")
 def test_the_form_of_a_run_of_statements_says_its_command() -> None:
-    app = open_page("results", data="stated", tab="New run")
+    app = open_page("data", data="stated", tab="New run")
     (kind,) = [one for one in app.button_group if one.key == "run_rank"]
     kind.set_value("whole answers").run()
     assert not app.exception

@@ -409,7 +409,6 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
         format_func=in_words,
         help="Initially the relation with the lowest accuracy, of those without a mark.",
     )
-    links.replace_values("which", {"left out": EXCLUDED})  # as URLs of earlier versions write it
     which = pick("Show", ("wrong", "right", EXCLUDED), key="which", place=which_box)
     rows = decision_rows(run.info, relation, str(which))
     if rows.empty:

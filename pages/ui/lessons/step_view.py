@@ -340,15 +340,15 @@ def _draw_chart(figure: Figure, step: ShowRun, key: str) -> None:
 def _screen_of(step: ShowRun, titles: Mapping[str, str]) -> tuple[str, screens.Params]:
     """Return the screen with the runs of a step: a page's name, and the URL parameters."""
     if step.figure == "analogies":
-        return "analogy", {"view": "Probes"}
-    params: screens.Params = {"data": step.data, "tab": "More"}
-    if step.figure in OF_SERIES:
-        return "results", {**params, "chart": screens.TRAINING}
-    params = {**params, "models": tuple(titles)}
+        return "results", screens.ANALOGY_PROBES
+    params: dict[str, str | Sequence[str]] = {"data": step.data}
+    if chart := screens.TRAINING if step.figure in OF_SERIES else CHARTS.get(step.figure):
+        params |= {"tab": "More", "chart": chart}
+    if step.figure not in OF_SERIES:
+        params["models"] = tuple(titles)
     if step.figure == "ways":
-        model = next(iter(titles.values()))
-        return "results", {**params, "chart": screens.WAYS, "way_model": model}
-    return "results", {**params, "tab": TABS.get(step.figure, "P@k")}
+        params["way_model"] = next(iter(titles.values()))
+    return "results", params
 
 
 def _numbers_of(step: ShowRun, figure: Figure, table: pd.DataFrame) -> StepResult:
@@ -386,15 +386,15 @@ def _sentence(note: str, models: Sequence[str]) -> str:
     return names.sub(lambda found: predictions.short_title(found.group()), note)
 
 
-TABS = {
-    "by relation": "P@k",
-    "curve": "Curves",
-    "ranks": "Ranks",
+# Figure of a step -> the chart of the More tab with the same numbers; of others, Overview.
+CHARTS = {
+    "curve": screens.CURVES,
+    "ranks": screens.RANKS,
     "slices": "Slices",
     "mentions": "Correlations",
-    "rankings": "P@k",
-    "altered": "Wording",
-    "wordings": "Wording",
+    "altered": "Wording and negation",
+    "wordings": "Wording and negation",
+    "ways": screens.WAYS,
 }
 
 

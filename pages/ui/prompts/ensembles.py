@@ -18,7 +18,7 @@ from lama_core.rounding import fixed, percent, percentage
 from lama_core.views.colours import PUBLISHED
 from pages.ui.prompts.study_choice import PromptsChoice, load_relations
 from pages.ui.prompts.weights import draw_weights
-from pages.ui.shared import charts, links, screens
+from pages.ui.shared import charts, screens
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import draw_headline, errors_shown, show_note
 from pages.ui.shared.plotly_chart import PlotlyChart, Style
@@ -97,8 +97,6 @@ def score_rows(scores: Sequence[Score], model: str, averaging: Averaging) -> pd.
 def draw_ensembles(choice: PromptsChoice) -> None:
     """Draw the bars, the sliders for custom weights, and the curve over K."""
     left, right = st.columns(2, vertical_alignment="bottom")
-    old = {"micro (over facts)": "micro", "macro (over answers)": "macro"}
-    links.replace_values("average", {was: AVERAGES_IN_WORDS[now] for was, now in old.items()})
     averaging: Averaging = pick(
         "Average",
         AVERAGES,

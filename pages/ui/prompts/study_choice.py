@@ -133,19 +133,17 @@ def _title_of_study(study: Study) -> str:
 
 
 def _labels_of(studies: dict[str, Study]) -> dict[str, str]:
-    """Id -> the study's name in the field and in the URL, where older names are replaced."""
-    old = {
-        key: f"{title_of(study.info.model)} on {study.info.dataset} ({key.rsplit('-')[-1][:4]})"
-        for key, study in studies.items()
-    }
+    """Id -> the study's name in the field and in the URL.
+
+    In URLs from before another study of the same title was made, the title is replaced.
+    """
     titles = {key: _title_of_study(study) for key, study in studies.items()}
     n_same = Counter(titles.values())
     labels = {
         key: title if n_same[title] == 1 else f"{title}, {studies[key].info.made[:16]}"
         for key, title in titles.items()
     }
-    for earlier in (old, titles):  # in URLs, the latter from before another study was made
-        links.replace_values("study", {earlier[key]: labels[key] for key in reversed(studies)})
+    links.replace_values("study", {titles[key]: labels[key] for key in reversed(studies)})
     return labels
 
 
@@ -217,7 +215,6 @@ def _choose_set(study: RelationStudy, place: DeltaGenerator, *, first: str, disa
     """Draw the choice of a combination of prompt sets with several prompts."""
     sets = [key for key in study.pool.combinations() if len(study.pool.members(key)) > 1]
     sets = sets or ["all"]
-    links.replace_values("set", {key.title(): TITLES[key] for key in sets})  # in older URLs
     drop_stale("set", sets)
     with place:
         return pick(

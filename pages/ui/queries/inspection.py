@@ -30,7 +30,7 @@ from lama_core.rounding import fixed
 from lama_core.scoring.blanks import parse_query
 from lama_core.texts import word_key
 from pages.ui.queries.tab import describe_kind
-from pages.ui.shared import cache, links, predictions, url_state
+from pages.ui.shared import cache, predictions, url_state
 from pages.ui.shared.export import Rows, draw_answer_export, draw_export, made_with
 from pages.ui.shared.messages import errors_shown, plain
 from pages.ui.shared.model_columns import ModelColumn, query_models
@@ -40,7 +40,6 @@ from pages.ui.shared.token_strips import shares_scale, shares_strip
 EDIT = "Edit a word"
 RESTORED: dict[str, TracedPart] = {"states": "states", "attention": "attention", "MLP": "mlp"}
 TRACED = "traced"  # in the session: the request whose trace the user wants to see
-FORMER_VIEWS = {"What if": EDIT}  # as URLs of earlier versions name them
 AS_MANY_AS_NEEDED, STEPS = "as needed", ("8", "50", "100", "200", "400", "1000")
 EXAMPLES_FROM = "starter"  # the data set whose names the example edits use
 ModelColumns = dict[str, ModelColumn[LensResult]]
@@ -48,7 +47,6 @@ ModelColumns = dict[str, ModelColumn[LensResult]]
 
 def draw_inspection(text: str, asked: ClozeRequest) -> None:
     """Draw the choice of a view, and the chosen view."""
-    links.replace_values("look", FORMER_VIEWS)
     views = {
         lens.title: VIEWS.get(name, partial(_draw_other, name)) for name, lens in LENSES.items()
     }

@@ -46,7 +46,6 @@ V = TypeVar("V", bound=Request)
 Found = TypeVar("Found")
 MAX_RUNS = 8
 SAME, OWN = SCORED_ON = ("the same facts", "each model's own facts")
-OLD_OWN = "each its own"  # in URLs of earlier versions
 
 
 @dataclass(frozen=True)
@@ -455,7 +454,6 @@ def _choose_more(of_data: Sequence[RunInfo], ids: Sequence[str]) -> dict[str, An
     ranking: Ranking = pick(
         "Ranking", ("filtered", "raw"), key="ranking", help=explain("Filtered and raw ranking")
     )
-    links.replace_values("scored_on", {OLD_OWN: OWN})
     facts = pick(
         "Scored on",
         SCORED_ON,

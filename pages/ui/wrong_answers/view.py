@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui.shared import cache, links
+from pages.ui.shared import cache
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.url_state import pick
 from pages.ui.wrong_answers.confusion import draw_confusion
@@ -19,7 +19,6 @@ def draw_wrong_answers(choice: RunChoice) -> None:
     open_on_wrong(choice.names)
     filters, active = st.container(), st.container()
     views_box, *more = st.columns([6, 4, 4], vertical_alignment="bottom")
-    links.replace_values("view", {"Wrong answers": "Frequent answers"})
     view = pick("View", VIEWS, key="view", place=views_box, label_visibility="collapsed")
     with filters:
         label = "Model for filters" if view == "Frequent answers" else "Model"
