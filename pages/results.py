@@ -25,7 +25,7 @@ def draw_empty() -> None:
 
 def with_runs(draw: "Draw") -> None:
     """Draw the choice of runs, relations and k, then call `draw` with the choice."""
-    opened = open_runs(screens.RESULTS)
+    opened = open_runs()
     if opened is None:
         draw_empty()
         return

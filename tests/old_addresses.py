@@ -19,7 +19,6 @@ MOVED: tuple[tuple[str, Params, str, Params], ...] = (
     ("results", {}, RESULTS, {}),
     ("results", {"tab": "Compare"}, RESULTS, {"tab": "Compare"}),
     ("facts", {}, RESULTS, FACTS),
-    ("facts", {"view": "Confusion"}, RESULTS, {**FACTS, "view": "Confusion"}),
     ("prompts", {}, RESULTS, {"tab": "Prompts", "prompts_view": "Prompts"}),
     ("method", {}, HELP, {"paper": "All"}),
     ("data", {}, DATA, {}),

@@ -188,8 +188,8 @@ def test_scores_come_from_results(take: Callable[..., Taken], name: str) -> None
 
 
 def test_slices_come_from_results(take: Callable[..., Taken]) -> None:
-    taken = take("results", "slices", tab="More", chart="Slices", data="starter", p_at="5", ranking="raw",
-                 relations=["P36 capital"])  # fmt: skip
+    taken = take("results", "slices", tab="More", chart="Slices", data="starter", p_at="5",
+                 ranking="raw", relations=["P36 capital"])  # fmt: skip
     (printed,) = answers(taken)
     assert_rows_agree(taken.rows, printed)
     assert {"low", "right_type", "another_valid"} <= printed[0].keys()
@@ -217,7 +217,7 @@ def test_facts_come_from_lines_of_python(take: Callable[..., Taken]) -> None:
 
 
 def test_wrong_answers_come_from_lines_of_python(take: Callable[..., Taken]) -> None:
-    taken = take("facts", "wrong-answers", view="Wrong answers", relations=["P36 capital"])
+    taken = take("facts", "wrong-answers", view="Frequent answers", relations=["P36 capital"])
     words = [one for one in values(taken) if isinstance(one, pd.DataFrame)][-1]
     assert_rows_agree(taken.rows, in_page(words))
 
@@ -239,8 +239,8 @@ def test_a_cloze_query_comes_from_cloze(take: Callable[..., Taken]) -> None:
 
 @pytest.mark.parametrize("setting", ("unsupervised", "supervised"))
 def test_analogy_probes_come_from_probe(take: Callable[..., Taken], setting: str) -> None:
-    taken = take("results", "analogy-probes", tab="More", chart="Analogy probes", probed=[title_of(MODEL)],
-                 setting=setting)  # fmt: skip
+    taken = take("results", "analogy-probes", tab="More", chart="Analogy probes",
+                 probed=[title_of(MODEL)], setting=setting)  # fmt: skip
     ours = [row for row in taken.rows if not row["published"]]
     assert {row["model"] for row in ours} == {MODEL} != {row["model"] for row in taken.rows}
     assert_rows_agree(ours, [line for lines in answers(taken) for line in lines])

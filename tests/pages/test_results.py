@@ -95,12 +95,13 @@ def test_published_values_stand_beside_ours_and_are_marked() -> None:
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
-    ("tab", "n_charts"),
-    [("P@k", 3), ("Curves", 1), ("Ranks", 2), ("Types", 1), ("Slices", 1), ("Calibration", 1),
-     ("Correlations", 2), ("Compare", 2), ("New run", 0)],
+    ("name", "n_charts"),
+    [("Overview", 3), ("P@k curves", 1), ("Rank distribution", 2), ("Relation types", 1),
+     ("Slices", 1), ("Calibration", 1), ("Correlations", 2), ("Compare", 2)],
 )  # fmt: skip
-def test_every_tab_is_drawn_and_its_charts_say_what_they_show(tab: str, n_charts: int) -> None:
-    app = open_page("results", data="made-up", tab=tab)
+def test_every_tab_is_drawn_and_its_charts_say_what_they_show(name: str, n_charts: int) -> None:
+    where = {"tab": name} if name in ("Overview", "Compare") else {"tab": "More", "chart": name}
+    app = open_page("results", data="made-up", **where)
     assert not app.error
     figures = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
     assert len(figures) == n_charts

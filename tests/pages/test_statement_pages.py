@@ -67,18 +67,19 @@ def test_lamas_published_numbers_stand_beside_words_only(runs: tuple[Run, Run], 
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
-    ("tab", "text"),
+    ("name", "text"),
     [
-        ("Curves", "a random order of the answers"),
-        ("Ranks", "among the answers"),
+        ("P@k curves", "a random order of the answers"),
+        ("Rank distribution", "among the answers"),
         ("Margins", "Margin: log-probability of the right answer"),
         ("Calibration", "softmax over all answers' scores"),
         ("Slices", "percent of all facts of a slice"),
         ("Compare", "Filled point: the interval excludes 0"),
     ],
 )
-def test_every_tab_speaks_of_answers(runs: tuple[Run, Run], tab: str, text: str) -> None:
-    app = open_page("results", data="stated", runs=both(runs), tab=tab)
+def test_every_tab_speaks_of_answers(runs: tuple[Run, Run], name: str, text: str) -> None:
+    where = {"tab": name} if name == "Compare" else {"tab": "More", "chart": name}
+    app = open_page("results", data="stated", runs=both(runs), **where)
     assert text in said(app)
     assert "Scored on the 8 facts" in said(app)
     assert "each relation's own, at most 4" in said(app)

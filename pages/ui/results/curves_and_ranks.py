@@ -52,7 +52,7 @@ def draw_curves(choice: RunChoice) -> None:
     st.caption(
         "P@k: share of facts whose right answer is among the first k, averaged over relations, as "
         "in Figure 2 of Petroni et al. 2019. Bands: 95 % intervals. "
-        + "Dotted: P@k of a random order of the answers. " * choice.guessable
+        + "Dotted: P@k of a random order of the answers. " * shown.guessable
         + "Click a point to see its facts.",
         help=f"Interval: {METHOD_OF_MEANS}.",
     )

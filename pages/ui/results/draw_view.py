@@ -29,16 +29,9 @@ MOST_ROWS = 15  # of a table without a scroll bar
 MOST_INTERVALS = 3  # with more runs, interval columns are hidden; the table's menu shows them
 
 
-def open_facts(choice: RunChoice, title: str = "", **filters: Any) -> None:
-    """Open Wrong answers on the facts behind a run's number.
-
-    `title` is the run's title; if empty, the first run is selected. `filters` are URL parameters.
-    """
-    texts = {
-        key: value if isinstance(value, list) else str(value) for key, value in filters.items()
-    }
-    focus = {"of": choice.name_of(title)}
-    links.go(screens.RESULTS, {**choice.params(), **focus, **texts, **screens.WRONG_ANSWERS})
+def open_facts(choice: RunChoice, **filters: str | list[str]) -> None:
+    """Open Wrong answers on the facts behind a number; `filters` are URL parameters."""
+    links.go(screens.RESULTS, {**choice.params(), **filters, **screens.WRONG_ANSWERS})
 
 
 def open_behind(choice: RunChoice, found: Facts | None) -> None:
@@ -46,17 +39,16 @@ def open_behind(choice: RunChoice, found: Facts | None) -> None:
     if found is None:
         return
     names = {run.id: name for run, name in zip(choice.runs, choice.names, strict=True)}
-    titles = {run.id: title for run, title in zip(choice.runs, choice.titles, strict=True)}
     fields = {name: value for name, value in found.filter.items() if value not in ((), None)}
     relations = fields.pop("relations", choice.relations)
-    params: dict[str, Any] = params_of(fields)
+    params = {"of": names.get(found.run, ""), **params_of(fields)}
     params["relations"] = choice.labels_of(relations)
     for end in ("right", "wrong"):
         if ids := getattr(found, end):
             params[end] = [names[one] for one in ids]
     if found.counting != "counted":
         params["rows"] = found.counting
-    open_facts(choice, titles.get(found.run, ""), **params)
+    open_facts(choice, **params)
 
 
 def open_line(
@@ -103,7 +95,7 @@ def draw_figure(
 
     chart = figures.ready(
         figure,
-        choice.inks_of_runs if inks is None else inks,
+        choice.colours if inks is None else inks,
         choice.picture,
         zooms=zooms,
         least_height=least_height,
@@ -481,7 +473,7 @@ def _draw_figure_export(choice: RunChoice, shown: Shown[Any, Any], name: str) ->
         return drawing.draw(
             shown.figure,
             file_format,
-            shown.view.inks(shown, choice.inks_of_runs),
+            shown.view.inks(shown, choice.colours),
             width=width,
             font_size=font_size,
         )
@@ -489,7 +481,7 @@ def _draw_figure_export(choice: RunChoice, shown: Shown[Any, Any], name: str) ->
     def specify() -> str:
         from pages.ui.shared import figures
 
-        return figures.specification(shown.figure, shown.view.inks(shown, choice.inks_of_runs))
+        return figures.specification(shown.figure, shown.view.inks(shown, choice.colours))
 
     draw_download(
         f"Figure, {file_format.upper()}",

@@ -136,7 +136,6 @@ def _heading(choice: RunChoice, measure: ScoreMeasure) -> str:
 def _draw_headline(choice: RunChoice, shown: ShownScores, measure: ScoreMeasure) -> str:
     """Draw the headline and links to charts; return what is counted, as Markdown."""
     every, (names, _) = shown.found.every, chart_sources(shown)
-    basis = comparison_basis(choice)
     found = headline(
         standings(every.assign(name=every["run"].map(shown.names)), measure.column),
         measure.metric,
@@ -144,7 +143,7 @@ def _draw_headline(choice: RunChoice, shown: ShownScores, measure: ScoreMeasure)
         relations=[choice.labels[name] for name in choice.relations],
         source=names[0] if len(names) == 1 else "",
         counts=choice.counts,
-        differ=basis.differ,
+        differ=comparison_basis(choice)[1],
     )
     ids = {title: run_id for run_id, title in shown.names.items()}
     more = said_of_best(shown, ids[found.order[0]], measure) if found.order else ""
@@ -155,7 +154,7 @@ def _draw_headline(choice: RunChoice, shown: ShownScores, measure: ScoreMeasure)
             pair = {"run_a": ids[found.order[1]], "run_b": ids[found.order[0]]}
             there = {**here, "tab": "Compare", **pair}
             links.draw_link("Compare the best two", "balance", screens.RESULTS, there)
-        if choice.any_ranked:
+        if any(run.has_ranks for run in choice.runs):
             for chart, icon in ((screens.CURVES, "show_chart"), (screens.RANKS, "bar_chart")):
                 links.draw_link(chart, icon, screens.RESULTS, {**here, "chart": chart})
     return plain(found.counted)
@@ -189,7 +188,7 @@ def _draw_chart(
     counted: str,
 ) -> None:
     """Draw the charts, and what they count. counted: the meaning of the score, as Markdown."""
-    basis = comparison_basis(choice).said
+    basis = comparison_basis(choice)[0]
     key = f"{shown.request!r} {measure.label} {opened} {is_best_first} {shown.names}"
     mark = draw_dashboard(choice, _bars(key, shown.infos, shown, measure, opened, is_best_first))
     diamonds = f"diamonds: {measure.label} of a random order of the answers. "
@@ -197,7 +196,7 @@ def _draw_chart(
         f"{basis} Click a row or a curve to select it, and once more to see its facts.",
         help=f"{counted} **Bold**: means over relations; "
         + "whiskers: 95 % intervals; " * measure.is_p_at_k
-        + diamonds * (measure.is_p_at_k and choice.guessable)
+        + diamonds * (measure.is_p_at_k and shown.guessable)
         + "drag to zoom, double-click an empty place to reset. Interval for a relation, over its "
         f"facts: {METHOD}. For a mean: {METHOD_OF_MEANS}.",
     )
@@ -481,7 +480,7 @@ def _columns(
     if measure.is_p_at_k and choice.k == 1 and rows["freq"].notna().any():
         freq = "P@1 of ranking words by how often they are objects of the relation."
         chosen.append(replace(known["freq"], label="Freq", help=freq))
-    if choice.guessable:
+    if shown.guessable:
         # A run that doesn't record how many words it ranked has NaN here.
         if "n_answers" in rows:
             chosen.append(_as_text(known["n_answers"], explain("Answers ranked")))

@@ -353,8 +353,9 @@ def shown(
         UserError: If these runs can't be shown together.
     """
     view.check(infos)
-    what = f"{view.name} {request!r} {_verdicts(request, infos)}"
-    return _shown(what, infos, {**names}, view, request)
+    judged = getattr(request, "verdicts", False)  # verdicts can change after a run is finished
+    verdicts = [{**overridden(finished_run(info))} for info in infos if judged]
+    return _shown(f"{view.name} {request!r} {verdicts}", infos, {**names}, view, request)
 
 
 @cached(200)
@@ -365,22 +366,10 @@ def _shown(
     _view: View[V, Found],
     _request: V,
 ) -> Shown[V, Found]:
-    return Shown(_view, _request, infos, _found(what, infos, _view, _request), names)
-
-
-@cached(200)
-def _found(what: str, infos: tuple[RunInfo, ...], _view: View[V, Found], _request: V) -> Found:
     runs = [finished_run(info) if info.kind in FACT_KINDS else Run(info) for info in infos]
     if getattr(_request, "verdicts", False):
         runs = [with_verdicts(run) for run in runs]
-    return _view.compute(runs, _request)
-
-
-def _verdicts(request: Request, infos: Iterable[RunInfo]) -> str:
-    """The verdicts that a request counts, which can change after a run is finished."""
-    if not getattr(request, "verdicts", False):
-        return ""
-    return str([sorted(overridden(finished_run(info)).items()) for info in infos])
+    return Shown(_view, _request, infos, _view.compute(runs, _request), names)
 
 
 @cached(30)

@@ -45,7 +45,7 @@ def draw_confusion(
         choice,
         int(size),
         title=f"Right and first answers of {title}",
-        footnote=choice.footnote(),
+        footnote=f"prompts: {choice.question}; " * bool(choice.question) + choice.basis,
     )
     if not found.n:
         st.info(

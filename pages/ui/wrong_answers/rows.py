@@ -391,7 +391,7 @@ def _link_to_ask(query: str, gold: str, models: tuple[str, ...]) -> screens.Para
 def _draw_run(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, gold: str) -> None:
     """Draw one run's best answers to a fact."""
     run, info, name = joined.runs[number], choice.runs[number], choice.names[number]
-    at, colour = int(run.at[row]), choice.colours[name]
+    at, colour = int(run.at[row]), choice.colours[info.id]
     detail = f"{info.prompts}{' prompts' * info.ranks_words}, {choice.ranking} rank"
     if not info.has_ranks or info.imported:
         detail = f"imported from {info.imported.source}" if info.imported else info.prompts
@@ -536,7 +536,9 @@ def draw_fallbacks(
         with box:
             points = charts.draw_chart(
                 charts.words(
-                    table[table["number"] == number], choice.colours[name], int(table["n"].max())
+                    table[table["number"] == number],
+                    choice.colours[choice.runs[number].id],
+                    int(table["n"].max()),
                 ),
                 f"words {name}",
                 title=f"Wrong answers of {choice.titles[number]}",
