@@ -248,7 +248,7 @@ def test_analogy_probes_come_from_probe(take: Callable[..., Taken], setting: str
 
 @pytest.mark.slow
 def test_prompts_come_from_select(take: Callable[..., Taken], tmp_path: Path) -> None:
-    taken = take("prompts", "prompts", **STUDY, set="Man+Para")
+    taken = take("prompts", "prompts", **STUDY, set="man+para")
     (printed,) = answers(taken, "--out", str(tmp_path))
     found = {line["template"]: line for line in printed}
     for row in taken.rows:

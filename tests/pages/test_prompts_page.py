@@ -207,7 +207,7 @@ def test_a_new_prompt_is_compared_on_the_facts_that_were_queried(
 
 
 def test_a_set_of_prompts_is_explained_next_to_its_name(open_on: Callable[..., AppTest]) -> None:
-    app = open_on(lambda _: True, "Prompts", set="Mine+Man")
+    app = open_on(lambda _: True, "Prompts", set="mine+man")
     said = "**Mined + manual**: the mined prompts and the manual one"
     assert said in [caption.value for caption in app.caption]
 

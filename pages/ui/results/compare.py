@@ -65,16 +65,16 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
             "**Data and runs**."
         )
         return pair.runs
-    found, titles, (a, b) = shown.found.whole, run_titles(pair.runs), pair.exact
-    draw_headline(metrics.paired_headline(found, titles, k=choice.k))
+    found, (a, b), (title_a, title_b) = shown.found.whole, pair.exact, run_titles(pair.runs)
+    draw_headline(metrics.paired_headline(found, (title_a, title_b), k=choice.k))
     aligned = tuple(run.info for run in cache.aligned(pair.runs))
     if all(run.exact_to is None for run in aligned):  # else the basis below says so
         for note in shown.notes:
             st.warning(note, icon=":material/balance:")
     with st.container(horizontal=True, key="ways"):
         for n, title, right, wrong in (
-            (found.mcnemar.only_a, titles[0], a, b),
-            (found.mcnemar.only_b, titles[1], b, a),
+            (found.mcnemar.only_a, title_a, a, b),
+            (found.mcnemar.only_b, title_b, b, a),
         ):
             label = f"{counted(n, found.unit)} that only {plain(title)} gets right"
             if n and st.button(label, icon=":material/list:", type="tertiary"):
