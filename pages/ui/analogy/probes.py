@@ -281,10 +281,31 @@ def _draw_kinds(
     st.caption(caption)
     with st.expander("As a table", icon=":material/table:"):
         pinned = st.column_config.TextColumn(pinned=True)
-        wide = _wide(table, [*dict.fromkeys(names.values()), *published], order)
+        by_cell = table.drop_duplicates(["name", "who", "probe"]).set_index(
+            ["name", "who", "probe"]
+        )
+        cells = {key: _cell(row) for key, row in by_cell.iterrows()}
+        rows = [
+            {"model": model, "probe": probe}
+            | {name: cells.get((name, model, probe), "") for name in order}
+            for model in [*dict.fromkeys(names.values()), *published]
+            for probe in SHOWN_PROBES
+        ]
+        wide = pd.DataFrame(row for row in rows if any([*row.values()][2:]))
         draw_table(wide, width="stretch", column_config={"model": pinned, "probe": pinned})
     if published:
-        _draw_differences(runs)
+        differences = dict.fromkeys(text for run in runs for text in differs_from_paper(run))
+        if differences:
+            st.warning(
+                f"Differs from the paper: {plain('; '.join(differences))}.",
+                icon=":material/warning:",
+            )
+        else:
+            st.caption(
+                "On BATS, as in the paper. The paper doesn't say which tails make up a relation's "
+                "100 pairs, how the pairs are halved, and which negatives are drawn: the project "
+                "chose these."
+            )
     requests = dict.fromkeys(request_of(run.info) for run in runs)
     draw_export(
         "analogy-probes",
@@ -297,34 +318,6 @@ def _draw_kinds(
         )
         or None,
     )
-
-
-def _draw_differences(runs: Sequence[ProbeRun]) -> None:
-    """Draw how these runs differ from the paper's, or what the paper leaves open."""
-    differences = dict.fromkeys(text for run in runs for text in differs_from_paper(run))
-    if differences:
-        st.warning(
-            f"Differs from the paper: {plain('; '.join(differences))}.", icon=":material/warning:"
-        )
-    else:
-        st.caption(
-            "On BATS, as in the paper. The paper doesn't say which tails make up a relation's 100 "
-            "pairs, how the pairs are halved, and which negatives are drawn: the project chose "
-            "these."
-        )
-
-
-def _wide(table: pd.DataFrame, who: Sequence[str], order: Sequence[str]) -> pd.DataFrame:
-    """A row per model and probe, a column per kind of relation; cells: accuracy, mark, spread."""
-    by_cell = table.drop_duplicates(["name", "who", "probe"]).set_index(["name", "who", "probe"])
-    cells = {key: _cell(row) for key, row in by_cell.iterrows()}
-    rows = [
-        {"model": model, "probe": probe}
-        | {name: cells.get((name, model, probe), "") for name in order}
-        for model in who
-        for probe in SHOWN_PROBES
-    ]
-    return pd.DataFrame(row for row in rows if any([*row.values()][2:]))
 
 
 def _cell(line: pd.Series) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -116,7 +116,10 @@ def draw_mapping(file: ChosenFile, request: ImportRequest) -> ImportRequest | No
     columns = (*(getattr(request, name) for _, name in FIELDS), request.object_separator)
     found: Scan = read_once(file, columns, scan_table, request)
     with templates:
-        request = _choose_templates(file, found, request, meaning=_meaning(preview, chosen))
+        named = chosen["relation"] or preview.columns["object"]
+        request = _choose_templates(
+            file, found, request, meaning=("" if named else str(chosen["object"]))
+        )
     request.columns()
     _draw_first(file, found, request)
     usable = found.n_facts or found.unasked
@@ -198,12 +201,6 @@ def read_once(
     if key not in kept:
         kept[key] = file.read(reader, *more)
     return kept[key]
-
-
-def _meaning(preview: TablePreview, chosen: Mapping[str, str | None]) -> str:
-    """What the objects of a table without relations are, by the name of their column."""
-    named = chosen["relation"] or preview.columns["object"]
-    return "" if named else str(chosen["object"])
 
 
 def _choose_templates(

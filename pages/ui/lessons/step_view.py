@@ -277,7 +277,20 @@ def draw_run(step: ShowRun, key: str) -> StepResult:
     kind = chart_of(step)
     infos = _runs_of(step)
     with_runs = {_model_of(info, step) for info in infos}
-    _draw_missing_runs(step, [name for name in step.models if name not in with_runs])
+    hint = did_you_mean(step.data, {info.dataset for info in list_runs().runs} - {step.data})
+    prompts = f", prompts {step.prompts}" * (step.prompts != "manual")
+    for lacking in filter(find_or_note, [name for name in step.models if name not in with_runs]):
+        request = (
+            AnalogyRequest(step.data, models=(lacking,))
+            if step.figure == "analogies"
+            else GenerateRequest(step.data, models=(lacking,))
+            if step.figure == "ways"
+            else ProbeRequest(step.data, models=(lacking,), prompts=step.prompts)
+        )
+        show_note(
+            plain(f"{title_of(lacking)} has no finished run on {step.data}{hint}{prompts}. ")
+            + f"Once the model is installed, make the run with `{command_line(request)}`."
+        )
     if not infos:
         return StepResult(notes=("There was no finished run.",))
     missing = missing_relations_note(infos, step)
@@ -302,7 +315,16 @@ def draw_run(step: ShowRun, key: str) -> StepResult:
     figure = chart_figure(
         step, drawn, titles or {name: name or kind.counts for name in set(drawn["model"])}
     )
-    _draw_chart(figure, step, key)
+    chart = figures.plot(figure, model_colours(step.models))
+    if is_teaching():  # so that text and chart fit on the screen together
+        chart.update(height=min(chart.layout["height"], HEIGHT / enlarged()))
+    charts.draw_chart(
+        chart,
+        f"lesson chart {key}",
+        title=figure.title,
+        footnote=figure.caption,
+        enlarged=enlarged(),
+    )
     ids = list(dict.fromkeys(info.id for info in infos))
     run_ids = f"{ids[0]} to {ids[-1]}" if step.figure in OF_SERIES else ", ".join(ids)
     notes = [_sentence(str(note), step.models) for note in dict.fromkeys(table["note"]) if note]
@@ -322,19 +344,6 @@ def draw_run(step: ShowRun, key: str) -> StepResult:
         st.html(f'<div class="lx-lesson">{grid(shown.heads, shown.rows, (2, 3, 4, 5))}</div>')
         st.caption(plain(said))
     return replace(shown, notes=tuple(filter(None, (said, *notes, missing))))
-
-
-def _draw_chart(figure: Figure, step: ShowRun, key: str) -> None:
-    chart = figures.plot(figure, model_colours(step.models))
-    if is_teaching():  # so that text and chart fit on the screen together
-        chart.update(height=min(chart.layout["height"], HEIGHT / enlarged()))
-    charts.draw_chart(
-        chart,
-        f"lesson chart {key}",
-        title=figure.title,
-        footnote=figure.caption,
-        enlarged=enlarged(),
-    )
 
 
 def _screen_of(step: ShowRun, titles: Mapping[str, str]) -> tuple[str, screens.Params]:
@@ -438,24 +447,6 @@ def _runs_of(step: ShowRun) -> tuple[RunInfo, ...]:
     picked |= pick_runs([info for info in infos if info.bundled], step.data, step.prompts)
     found = tuple(picked[name] for name in step.models if name in picked)
     return tuple(run.info for run in cache.aligned(found)) if len(found) > 1 else found
-
-
-def _draw_missing_runs(step: ShowRun, names: Sequence[str]) -> None:
-    """Draw a note for each model without a run, with the command that makes the run."""
-    hint = did_you_mean(step.data, {info.dataset for info in list_runs().runs} - {step.data})
-    prompts = f", prompts {step.prompts}" * (step.prompts != "manual")
-    for name in filter(find_or_note, names):
-        request = (
-            AnalogyRequest(step.data, models=(name,))
-            if step.figure == "analogies"
-            else GenerateRequest(step.data, models=(name,))
-            if step.figure == "ways"
-            else ProbeRequest(step.data, models=(name,), prompts=step.prompts)
-        )
-        show_note(
-            plain(f"{title_of(name)} has no finished run on {step.data}{hint}{prompts}. ")
-            + f"Once the model is installed, make the run with `{command_line(request)}`."
-        )
 
 
 def draw_try(step: Try, key: str) -> StepResult:

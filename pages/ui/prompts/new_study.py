@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.api.run_time import size_of
 from lama_core.datasets.library.installed import (
@@ -111,7 +110,14 @@ def _choose() -> StudyRequest | None:
     templates: tuple[str, ...] = ()
     if len(relations) == 1:
         prompts = cache.dataset_of(dataset).relation(relations[0]).prompts
-        templates = _type_prompts(below, prompts[0].template if prompts else EXAMPLE)
+        own = below.text_area(
+            "Your own prompts (optional, one per line)",
+            key="study_own",
+            persist_state=KEPT,
+            placeholder=(prompts[0].template if prompts else EXAMPLE),
+            help="[X] is the subject, [Y] the blank.",
+        )
+        templates = tuple(line.strip() for line in own.splitlines() if line.strip())
     request = StudyRequest(
         dataset=dataset,
         model=model,
@@ -186,18 +192,6 @@ def _choose_relations(dataset: str, prompts: Path | None) -> tuple[str, ...]:
         bound=True,
         default=[name for name in known if name == FIRST_RELATION] or list(known)[:1],
     )
-
-
-def _type_prompts(place: DeltaGenerator, example: str) -> tuple[str, ...]:
-    """Draw the field for the visitor's own prompts, one per line, and return them."""
-    own = place.text_area(
-        "Your own prompts (optional, one per line)",
-        key="study_own",
-        persist_state=KEPT,
-        placeholder=example,
-        help="[X] is the subject, [Y] the blank.",
-    )
-    return tuple(line.strip() for line in own.splitlines() if line.strip())
 
 
 def _choose_set(

@@ -155,12 +155,35 @@ def choose_study() -> PromptsChoice | None:
     st.toggle("Choose study, relation and prompts", key="choosing")  # on phones
     with st.container(key="run-choice"):
         left, middle, right = st.columns([4, 3, 5], vertical_alignment="bottom")
-    whole = _choose_whole(studies, left)
+    labels = _labels_of(studies)
+    made = [studies[name] for name in st.session_state.get(MADE_STUDY_KEY, ()) if name in studies]
+    name = choose(
+        "Model and facts",
+        list(studies),
+        show=labels.__getitem__,
+        key="study",
+        place=left,
+        first=default_study(made or list(studies.values())).info.id,
+        help="A study has one model's answers to one set of facts with many prompts. The default "
+        "is the study with most test facts.",
+    )
+    whole = studies[name]
     open_parts = {st.session_state.get(key, st.query_params.get(key)) for key in PARTS}
     idle = open_parts == {screens.FOLDED, IN_PAPER}  # its tables are of all relations and sets
     gain = _gain(whole)
-    relation = _choose_relation(
-        whole, middle, first=gain.relation if gain else whole.relations[0], disabled=idle
+    first = gain.relation if gain else whole.relations[0]
+    names = whole.relations
+    drop_stale("relation", names)
+    titles = {key: f"{key} {whole.info.relation(key).label}".strip() for key in names}
+    note_unknown("Relation", "relation", titles, titles[st.session_state.get("relation", first)])
+    relation = middle.selectbox(
+        "Relation",
+        list(names),
+        index=names.index(first),
+        format_func=titles.__getitem__,
+        key="relation",
+        bind=BOUND,
+        disabled=idle,
     )
     mark = (str(whole.info.folder), whole.info.digest, relation)
     study = _cached("prompts study", mark, lambda: whole.relation(relation))
@@ -175,40 +198,6 @@ def choose_study() -> PromptsChoice | None:
             icon=":material/warning:",
         )
     return PromptsChoice(whole, study, combination)
-
-
-def _choose_whole(studies: dict[str, Study], place: DeltaGenerator) -> Study:
-    """Draw the choice of the study; one that the user just made is the default."""
-    labels = _labels_of(studies)
-    made = [studies[name] for name in st.session_state.get(MADE_STUDY_KEY, ()) if name in studies]
-    name = choose(
-        "Model and facts",
-        list(studies),
-        show=labels.__getitem__,
-        key="study",
-        place=place,
-        first=default_study(made or list(studies.values())).info.id,
-        help="A study has one model's answers to one set of facts with many prompts. The default "
-        "is the study with most test facts.",
-    )
-    return studies[name]
-
-
-def _choose_relation(whole: Study, place: DeltaGenerator, *, first: str, disabled: bool) -> str:
-    """Draw the choice of the relation; one in the URL that the study lacks has a note."""
-    names = whole.relations
-    drop_stale("relation", names)
-    titles = {key: f"{key} {whole.info.relation(key).label}".strip() for key in names}
-    note_unknown("Relation", "relation", titles, titles[st.session_state.get("relation", first)])
-    return place.selectbox(
-        "Relation",
-        list(names),
-        index=names.index(first),
-        format_func=titles.__getitem__,
-        key="relation",
-        bind=BOUND,
-        disabled=disabled,
-    )
 
 
 def _choose_set(study: RelationStudy, place: DeltaGenerator, *, first: str, disabled: bool) -> str:

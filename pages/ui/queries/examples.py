@@ -27,7 +27,7 @@ from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form
 from pages.ui.queries.tab import describe_kind
 from pages.ui.shared import cache, links, predictions, screens, url_state
-from pages.ui.shared.export import Rows, draw_export, made_with
+from pages.ui.shared.export import draw_export, made_with
 from pages.ui.shared.messages import errors_shown
 from pages.ui.shared.model_columns import query_models
 from pages.ui.shared.query_queue import if_cached, queue_last
@@ -314,26 +314,27 @@ def _draw_export(examples: Sequence[PublishedExample], known: Known, request: Cl
     ]
     made = made_with(field_values(request), first)
     how = requests_for(asked, request)
-    draw_export("paper-examples", lambda: _rows(asked, lists), made, how)
-
-
-def _rows(examples: Sequence[PublishedExample], lists: Sequence[dict[str, RankedList]]) -> Rows:
-    return [
-        {
-            "source": example.source,
-            "relation": example.relation,
-            "query": example.query,
-            "gold": example.gold,
-            "model": name,
-            "rank": rank,
-            "word": word,
-            "log_prob": log_prob,
-            "over": ranked.over,
-            "is_gold": ranked.right == rank - 1,
-            "gold_place": ranked.gold,
-            "not_ranked": ranked.outside,
-        }
-        for example, answers in zip(examples, lists, strict=True)
-        for name, ranked in answers.items()
-        for rank, (word, log_prob) in enumerate(ranked.words, start=1)
-    ]
+    draw_export(
+        "paper-examples",
+        lambda: [
+            {
+                "source": example.source,
+                "relation": example.relation,
+                "query": example.query,
+                "gold": example.gold,
+                "model": name,
+                "rank": rank,
+                "word": word,
+                "log_prob": log_prob,
+                "over": ranked.over,
+                "is_gold": ranked.right == rank - 1,
+                "gold_place": ranked.gold,
+                "not_ranked": ranked.outside,
+            }
+            for example, answers in zip(asked, lists, strict=True)
+            for name, ranked in answers.items()
+            for rank, (word, log_prob) in enumerate(ranked.words, start=1)
+        ],
+        made,
+        how,
+    )

@@ -109,23 +109,19 @@ def _draw_grid(asked: GridAsked, column: ModelColumn[ModelGrid]) -> None:
     if clicked := draw_heat_map(found, names, look):
         _open(clicked)
     if len(names) > 1:
-        st.html(_shared_words(found, names, top_k))
+        lines = {"every sentence": found.shared}
+        lines |= {f"{name} only": found.only_in(at, top_k) for at, name in enumerate(names)}
+        head = f"Words among the first {top_k} of every sentence, or of one sentence only"
+        listed = (
+            f"<div><b>{escape(where)}:</b> {escape(', '.join(words))}</div>"
+            for where, words in lines.items()
+            if words
+        )
+        st.html(f'<div class="lx-muted">{head}</div>{"".join(listed)}')
     if found.note:
         st.caption(plain(found.note))
     with st.expander("As a table"):
         _draw_table(found, names)
-
-
-def _shared_words(found: ModelGrid, names: list[str], top_k: int) -> str:
-    """HTML of the first words that all sentences share, and of those that only one has."""
-    lines = {"every sentence": found.shared}
-    lines |= {f"{name} only": found.only_in(at, top_k) for at, name in enumerate(names)}
-    head = f"Words among the first {top_k} of every sentence, or of one sentence only"
-    return f'<div class="lx-muted">{head}</div>' + "".join(
-        f"<div><b>{escape(where)}:</b> {escape(', '.join(words))}</div>"
-        for where, words in lines.items()
-        if words
-    )
 
 
 def _first_words(found: ModelGrid, names: list[str], *, by_rank: bool) -> str:

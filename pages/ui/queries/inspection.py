@@ -31,7 +31,7 @@ from lama_core.scoring.blanks import parse_query
 from lama_core.texts import word_key
 from pages.ui.queries.tab import describe_kind
 from pages.ui.shared import cache, predictions, url_state
-from pages.ui.shared.export import Rows, draw_answer_export, draw_export, made_with
+from pages.ui.shared.export import draw_answer_export, draw_export, made_with
 from pages.ui.shared.messages import errors_shown, plain
 from pages.ui.shared.model_columns import ModelColumn, query_models
 from pages.ui.shared.tables import draw_table
@@ -100,7 +100,10 @@ def _draw_lens(
         draw=lambda column: draw(column.answer, predictions.short_title(column.answer.name)),
     )
     if columns:
-        _draw_export(file_name or request.lens, request, columns)
+        request = replace(request, models=tuple(columns))
+        asked = Asked(request, cache.prepared(inspect.kind, request))
+        answer = Answer(inspect.kind, asked, tuple(column.answer for column in columns.values()))
+        draw_answer_export(file_name or request.lens, answer, request)
 
 
 def _draw_other(name: str, text: str, asked: ClozeRequest) -> None:
@@ -325,7 +328,29 @@ def _draw_edit(text: str, asked: ClozeRequest) -> None:
         answers = {name: column.answer for name, column in columns.items()}
         texts_asked = {"before": field_values(requests[0]), "after": field_values(requests[-1])}
         made = made_with(texts_asked, [after for _, after in answers.values()])
-        draw_export("what-if", lambda: _edit_rows(answers), made, requests)
+        draw_export(
+            "what-if",
+            lambda: [
+                {
+                    "model": name,
+                    "sentence": when,
+                    "text": blank.asked,
+                    "rank": item.rank,
+                    "word": item.token,
+                    "prob": item.prob,
+                    "log_prob": item.log_prob,
+                    "followed": blank.gold.word if blank.gold else None,
+                    "followed_rank": blank.gold.rank if blank.gold else None,
+                    "followed_log_prob": blank.gold.log_prob if blank.gold else None,
+                }
+                for name, pair in answers.items()
+                for when, answer in zip(("before", "after"), pair, strict=True)
+                for blank in answer.blanks[:1]
+                for item in blank.predictions
+            ],
+            made,
+            requests,
+        )
 
 
 def _example_edit(text: str) -> str:
@@ -402,35 +427,6 @@ def _before_and_after(before: ModelAnswer, after: ModelAnswer, gold: str) -> str
             f"before, {escape(shown[1])} after{change}</div>"
         )
     )
-
-
-def _edit_rows(answers: dict[str, tuple[ModelAnswer, ModelAnswer]]) -> Rows:
-    """A row per model, sentence and answer."""
-    return [
-        {
-            "model": name,
-            "sentence": when,
-            "text": blank.asked,
-            "rank": item.rank,
-            "word": item.token,
-            "prob": item.prob,
-            "log_prob": item.log_prob,
-            "followed": blank.gold.word if blank.gold else None,
-            "followed_rank": blank.gold.rank if blank.gold else None,
-            "followed_log_prob": blank.gold.log_prob if blank.gold else None,
-        }
-        for name, pair in answers.items()
-        for when, answer in zip(("before", "after"), pair, strict=True)
-        for blank in answer.blanks[:1]
-        for item in blank.predictions
-    ]
-
-
-def _draw_export(name: str, request: InspectRequest, columns: ModelColumns) -> None:
-    request = replace(request, models=tuple(columns))
-    asked = Asked(request, cache.prepared(inspect.kind, request))
-    answer = Answer(inspect.kind, asked, tuple(column.answer for column in columns.values()))
-    draw_answer_export(name, answer, request)
 
 
 # What a lens answers; its caption is the help text.

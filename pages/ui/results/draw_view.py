@@ -213,7 +213,10 @@ def draw_wide(
         height: The height of the table.
     """
     keys = keys or shown.view.keys_of(shown)
-    groups = _groups(frame, keys)
+    grouped: dict[tuple[Any, ...], Group] = {}
+    for line in frame.to_dict("records"):
+        grouped.setdefault(tuple(line[name] for name in keys), {})[line["run"]] = line
+    groups = list(grouped.values())
     wide = _wide_columns(choice, columns, keys, labels or {}, widths or {})
     first = [one for one in wide if one.is_key or one.run]
     last = [one for one in wide if not (one.is_key or one.run)]
@@ -241,14 +244,6 @@ def draw_wide(
         ((one.run, one.column.name) for one in wide if one.name == name), ("", "")
     )  # "" for the cells of `more`
     return Cell(number, group.get(run) or next(iter(group.values())), column)
-
-
-def _groups(frame: pd.DataFrame, keys: Sequence[str]) -> list[Group]:
-    """Return the rows of a wide table: the frame's rows that have the same values in `keys`."""
-    groups: dict[tuple[Any, ...], Group] = {}
-    for line in frame.to_dict("records"):
-        groups.setdefault(tuple(line[name] for name in keys), {})[line["run"]] = line
-    return list(groups.values())
 
 
 def _wide_columns(

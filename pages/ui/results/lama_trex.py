@@ -55,7 +55,11 @@ def draw_measured() -> None:
         "most frequent object.",
         select_all=False,
     )
-    titles = _titles(measured)
+    titles = {
+        one.model: url_state.title_of(one.model)
+        + (f", {one.note.partition(',')[0]}" if one.note else "")
+        for one in measured.models
+    }
     draw_headline(_conclusion(ranking, titles))
     _draw_totals(ranking, titles, shown)
     first, more = _description(measured, ranking)
@@ -100,15 +104,6 @@ def draw_measured() -> None:
         made,
         PYTHON.format(ranking=ranking),
     )
-
-
-def _titles(measured: MeasuredLama) -> dict[str, str]:
-    """Return model -> its name for readers, with the first words of the note on its weights."""
-    return {
-        one.model: url_state.title_of(one.model)
-        + (f", {one.note.partition(',')[0]}" if one.note else "")
-        for one in measured.models
-    }
 
 
 def _conclusion(ranking: Ranking, titles: Mapping[str, str]) -> str:

@@ -98,7 +98,18 @@ def draw_overview(choice: RunChoice) -> None:
             help="\n\n".join(_measure_help(label, one) for label, one in known.items()),
         )
         order = pick("Order", ORDERS, key="order")
-        opened = _choose_open(shown)
+        names, few = chart_sources(shown)
+        opened = st.pills(
+            "Show the relations of",
+            names,
+            selection_mode="multi",
+            default=names if few else [],
+            # Two keys, because the URL omits the default, and there are two defaults.
+            key="open_few" if few else "open",
+            bind=BOUND,
+            help="In the chart, the mean of each chosen source is followed by a row per relation. "
+            "The table shows all relations.",
+        )
     measure, is_best_first = known[name], order == "best first"
     with top:
         counted = _draw_headline(choice, shown, measure)
@@ -160,25 +171,6 @@ def _draw_headline(choice: RunChoice, shown: ShownScores, measure: ScoreMeasure)
     return plain(found.counted)
 
 
-def _choose_open(shown: ShownScores) -> list[str]:
-    """Draw the choice of sources whose relations the chart shows.
-
-    By default all sources if there are few relations, else none.
-    """
-    names, few = chart_sources(shown)
-    return st.pills(
-        "Show the relations of",
-        names,
-        selection_mode="multi",
-        default=names if few else [],
-        # Two keys, because the URL omits the default, and there are two defaults.
-        key="open_few" if few else "open",
-        bind=BOUND,
-        help="In the chart, the mean of each chosen source is followed by a row per relation. The "
-        "table shows all relations.",
-    )
-
-
 def _draw_chart(
     choice: RunChoice,
     shown: ShownScores,
@@ -232,16 +224,6 @@ def _open(
     open_behind(choice, found)
 
 
-def _draw_partial(choice: RunChoice) -> None:
-    """Draw a badge for each dataset that is only a part of LAMA, unlike the published numbers."""
-    datasets = dict.fromkeys(
-        (run.dataset, tuple((part.source, part.n + part.n_excluded) for part in run.relations))
-        for run in choice.runs
-    )
-    for data, counts in datasets:
-        draw_partial(data, counts, note="The published numbers cover all of LAMA's facts.")
-
-
 def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: ScoreMeasure) -> None:
     """Draw the rows of LAMA's Table 2, by relation type and source, with published scores."""
     head, box = st.columns([5, 4], vertical_alignment="bottom")
@@ -252,9 +234,19 @@ def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: ScoreMeas
         f"### {_heading(choice, measure)} by source and type of relation",
         help=HELP_ON_CONCEPTNET if over_facts else None,
     )
-    published = _choose_published(choice, by_relation, box) if _is_table_2(choice, measure) else []
+    only_manual = all(run.prompts == "manual" for run in choice.runs)
+    published = (
+        _choose_published(choice, by_relation, box)
+        if measure.is_p_at_k and choice.k == 1 and only_manual and choice.all_words
+        else []
+    )
     if published:
-        _draw_partial(choice)
+        datasets = dict.fromkeys(
+            (run.dataset, tuple((part.source, part.n + part.n_excluded) for part in run.relations))
+            for run in choice.runs
+        )
+        for data, counts in datasets:
+            draw_partial(data, counts, note="The published numbers cover all of LAMA's facts.")
     groups = rows.drop_duplicates(["source", "kind"])
     cell = _draw_scores(
         choice,
@@ -263,7 +255,20 @@ def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: ScoreMeas
         measure,
         "totals table",
         [text("source"), text("kind", "type of relation")],
-        [_number_of_relations()],
+        [
+            text(
+                "n_relations",
+                "#rel",
+                "Number of relations in the unweighted mean. 2 of 3: one relation has no scored "
+                "fact. Several numbers: the models differ.",
+                cell=lambda line: (
+                    relations_counted(line["n_relations"], line["of_relations"]).removesuffix(
+                        " relations"
+                    )
+                    or str(line["n_relations"])
+                ),
+            )
+        ],
         more=[
             published_cells(source, kind, published)
             for source, kind in zip(groups["source"], groups["kind"], strict=True)
@@ -282,13 +287,31 @@ def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: ScoreMeas
 
     if clicked := draw_facts_button(cell, describe, "totals way"):
         open_line(choice, shown, clicked.line, clicked.column)
-    _draw_notes_on_totals(choice, shown, measure, published, over_facts)
-
-
-def _is_table_2(choice: RunChoice, measure: ScoreMeasure) -> bool:
-    """Whether the scores are those of LAMA's Table 2: P@1 of words at the manual prompts."""
-    only_manual = all(run.prompts == "manual" for run in choice.runs)
-    return measure.is_p_at_k and choice.k == 1 and only_manual and choice.all_words
+    if published:
+        st.caption(
+            "**\\***: published by Petroni et al. 2019, Table 2, on LAMA's facts and candidates."
+        )
+    for note in undefined_metrics(shown):
+        st.caption(plain(note))
+    if measure.is_p_at_k:
+        draw_origins(choice, shown)
+    requests = [replace(shown.request, by="type"), shown.request]
+    if over_facts:
+        concepts = dict.fromkeys(
+            relation.name
+            for run in choice.runs
+            for relation in run.relations
+            if relation.source == CONCEPTNET
+            and relation.name in (choice.relations or choice.labels)
+        )
+        request = replace(shown.request, conceptnet="facts", relations=tuple(concepts))
+        requests.append(request)
+    draw_export(
+        "totals",
+        lambda: shown.found.totals,
+        choice.made() | {"intervals": f"95 %, {METHOD_OF_MEANS}"},
+        tuple(requests),
+    )
 
 
 def _choose_published(choice: RunChoice, shown: ShownScores, box: DeltaGenerator) -> list[str]:
@@ -334,62 +357,15 @@ def _rows_of_totals(found: RunScores) -> pd.DataFrame:
     return rows.iloc[sorted(range(len(places)), key=places.__getitem__)]
 
 
-def _number_of_relations() -> Column:
-    return text(
-        "n_relations",
-        "#rel",
-        "Number of relations in the unweighted mean. 2 of 3: one relation has no scored fact. "
-        "Several numbers: the models differ.",
-        cell=lambda line: (
-            relations_counted(line["n_relations"], line["of_relations"]).removesuffix(" relations")
-            or str(line["n_relations"])
-        ),
-    )
-
-
-def _draw_notes_on_totals(
-    choice: RunChoice,
-    shown: ShownScores,
-    measure: ScoreMeasure,
-    published: Sequence[str],
-    over_facts: bool,
-) -> None:
-    """Draw what readers must know about the totals, and their export.
-
-    over_facts: Whether a row is a mean over facts.
-    """
-    if published:
-        st.caption(
-            "**\\***: published by Petroni et al. 2019, Table 2, on LAMA's facts and candidates."
-        )
-    for note in undefined_metrics(shown):
-        st.caption(plain(note))
-    if measure.is_p_at_k:
-        draw_origins(choice, shown)
-    requests = [replace(shown.request, by="type"), shown.request]
-    if over_facts:
-        concepts = dict.fromkeys(
-            relation.name
-            for run in choice.runs
-            for relation in run.relations
-            if relation.source == CONCEPTNET
-            and relation.name in (choice.relations or choice.labels)
-        )
-        request = replace(shown.request, conceptnet="facts", relations=tuple(concepts))
-        requests.append(request)
-    draw_export(
-        "totals",
-        lambda: shown.found.totals,
-        choice.made() | {"intervals": f"95 %, {METHOD_OF_MEANS}"},
-        tuple(requests),
-    )
-
-
 def _draw_relations(
     choice: RunChoice, shown: ShownScores, measure: ScoreMeasure, is_best_first: bool
 ) -> None:
     """Draw the table by relation; a cell opens the relation's scored or excluded facts."""
-    _draw_weakest(choice, shown, measure)
+    with st.container(horizontal=True, vertical_alignment="center", key="weakest"):
+        relation = draw_weakest(choice, shown, measure)
+    if relation is not None:
+        names = list(choice.names)
+        open_facts(choice, relations=[relation], wrong=names, sort=screens.CONFIDENT_FIRST)
     rows = best_first(shown.frame, "relation", measure) if is_best_first else shown.frame
     cell = _draw_scores(
         choice,
@@ -416,15 +392,6 @@ def _draw_relations(
         )
     made = {"intervals": f"95 %, {METHOD}"}
     draw_view_export(choice, shown, name="relations", made=made)
-
-
-def _draw_weakest(choice: RunChoice, shown: ShownScores, measure: ScoreMeasure) -> None:
-    """Draw the relations with the worst scores; a click opens the facts that no model knows."""
-    with st.container(horizontal=True, vertical_alignment="center", key="weakest"):
-        relation = draw_weakest(choice, shown, measure)
-    if relation is not None:
-        names = list(choice.names)
-        open_facts(choice, relations=[relation], wrong=names, sort=screens.CONFIDENT_FIRST)
 
 
 def _draw_scores(

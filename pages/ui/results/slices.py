@@ -66,13 +66,16 @@ def draw_slices(choice: RunChoice) -> None:
     draw_shown(choice, shown, "slices chart")
     rows = by_slice(shown.found)
     same = bool((rows.groupby(["by", "slice"])["n"].nunique() == 1).all())
+    n_runs = len(choice.runs)
+    hidden = [*MORE] if n_runs > MOST_INTERVALS else []
+    hidden += ["macro_p_at_1", *KINDS] if n_runs > MOST_KINDS else []
     chosen = draw_wide(
         choice,
         shown,
         rows[rows["by"].isin(("all", *ways))],
         "slices table",
         [_on_page(column, same) for column in _columns(shown, way)],
-        hidden=_hidden(choice),
+        hidden=(hidden + (["another_valid"] if choice.ranking == "filtered" else [])),
         widths={"by": 160, "slice": 210 if way == EVERY else 260, "interval": 110},
     )
     if clicked := draw_facts_button(
@@ -114,11 +117,3 @@ def _on_page(column: Column, same: bool) -> Column:
         help=slicing_label(column.help),
         cell=lambda line: "" if line["by"] == "all" else slicing_label(line["by"]),
     )
-
-
-def _hidden(choice: RunChoice) -> list[str]:
-    """The columns of a run that only the table's menu shows."""
-    n_runs = len(choice.runs)
-    hidden = [*MORE] if n_runs > MOST_INTERVALS else []
-    hidden += ["macro_p_at_1", *KINDS] if n_runs > MOST_KINDS else []
-    return hidden + (["another_valid"] if choice.ranking == "filtered" else [])

@@ -101,22 +101,18 @@ def draw_training(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
         return series.runs
     (found,) = shown.found
     draw_headline(shown.conclusion.replace(series_title(found.series.name), name, 1))
-    _draw_steps(found)
+    trained, steps = found.training, found.series.steps
+    dropped = f" {counted(trained.n_dropped, 'fact')} count only at some steps and are excluded."
+    st.caption(
+        f"{len(steps)} checkpoints from step {steps[0]:,} to step {steps[-1]:,}, compared on the "
+        f"facts that count at all of them. {trained.n_forgotten:,} are forgotten: right at some "
+        "step, and wrong at the last." + dropped * (trained.n_dropped > 0)
+    )
     _draw_curves(chosen, shown)
     _draw_readings(chosen, shown)
     _draw_relations(chosen, shown)
     _draw_facts(chosen, shown)
     return series.runs
-
-
-def _draw_steps(found: TrainedSeries) -> None:
-    training, steps = found.training, found.series.steps
-    dropped = f" {counted(training.n_dropped, 'fact')} count only at some steps and are excluded."
-    st.caption(
-        f"{len(steps)} checkpoints from step {steps[0]:,} to step {steps[-1]:,}, compared on the "
-        f"facts that count at all of them. {training.n_forgotten:,} are forgotten: right at some "
-        "step, and wrong at the last." + dropped * (training.n_dropped > 0)
-    )
 
 
 def _draw_curves(choice: RunChoice, shown: ShownTraining) -> None:

@@ -144,7 +144,11 @@ def _lines(figure: Figure, table: pd.DataFrame, colours: Colours) -> PlotlyChart
         straight = {"mode": "lines", "line": {"color": charts.GREY, "width": 1, "dash": "dash"}}
         drawn.add("scatter", x=ends, y=ends, name=figure.diagonal, hoverinfo="skip", **straight)
     faint = [name for name, ink in colours.items() if ink == charts.GREY]
-    _add_faint(drawn, table, faint)
+    for series in faint:
+        thin: Style = {"mode": "lines+markers", "marker_size": 3, "line_width": 1, "opacity": 0.25}
+        thin["showlegend"] = series == faint[0]
+        charts.add_runs(drawn, "scatter", table, {series: charts.GREY}, "at", "value", MARK, **thin)
+        drawn.data[-1] |= {"name": f"{len(faint)} others", "legendgroup": "others"}
     colours = {name: ink for name, ink in colours.items() if name not in faint}
     _add_series(drawn, figure, table, colours)
     for baseline in figure.baselines:
@@ -163,15 +167,6 @@ def _lines(figure: Figure, table: pd.DataFrame, colours: Colours) -> PlotlyChart
     return drawn.update(
         xaxis=_axis(figure.by), yaxis=_axis(figure.value), height=470 if figure.size else 430
     )
-
-
-def _add_faint(drawn: PlotlyChart, table: pd.DataFrame, names: Sequence[str]) -> None:
-    """Add thin grey lines, all with one entry in the legend."""
-    for name in names:
-        thin: Style = {"mode": "lines+markers", "marker_size": 3, "line_width": 1, "opacity": 0.25}
-        thin["showlegend"] = name == names[0]
-        charts.add_runs(drawn, "scatter", table, {name: charts.GREY}, "at", "value", MARK, **thin)
-        drawn.data[-1] |= {"name": f"{len(names)} others", "legendgroup": "others"}
 
 
 def _add_series(drawn: PlotlyChart, figure: Figure, table: pd.DataFrame, colours: Colours) -> None:
@@ -276,7 +271,17 @@ def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> PlotlyChart:
     if figure.hollow:
         _explain_hollow(drawn, figure.hollow_name, table, ours)
     _add_published(drawn, table, published)
-    _add_baselines(drawn, figure, table, TICK_SIZE["bars" if bars else "points"])
+    for baseline in figure.baselines:
+        rows = _baseline_rows(figure, table, baseline).drop_duplicates(["at", "line"])
+        if len(rows):
+            style: Style = {
+                "marker_symbol": SYMBOLS[baseline.mark],
+                "marker_size": 8
+                if baseline.mark == "diamond"
+                else TICK_SIZE["bars" if bars else "points"],
+                "name": baseline.name,
+            }
+            charts.add_marks(drawn, rows, "line", "label", MARK, **style)
     axis = _axis(figure.value)
     if figure.text:
         ends = table["high"].fillna(table["value"])
@@ -318,19 +323,6 @@ def _add_published(drawn: PlotlyChart, table: pd.DataFrame, names: Iterable[str]
         look: Style = {"marker_size": 9, "marker_symbol": symbol, "mode": "markers"}
         look |= {"marker_color": edge, "marker_line": {"width": 1.6, "color": line}}
         charts.add(drawn, "scatter", rows, "value", "label", MARK, name=escape(name), **look)
-
-
-def _add_baselines(drawn: PlotlyChart, figure: Figure, table: pd.DataFrame, tick: int) -> None:
-    """Add the marks of the baselines that have values. tick: the length of a tick in pixels."""
-    for baseline in figure.baselines:
-        rows = _baseline_rows(figure, table, baseline).drop_duplicates(["at", "line"])
-        if len(rows):
-            style: Style = {
-                "marker_symbol": SYMBOLS[baseline.mark],
-                "marker_size": 8 if baseline.mark == "diamond" else tick,
-                "name": baseline.name,
-            }
-            charts.add_marks(drawn, rows, "line", "label", MARK, **style)
 
 
 def _boxes(figure: Figure, table: pd.DataFrame, colours: Colours) -> PlotlyChart:

@@ -133,7 +133,25 @@ def choose_filters(
         help="Facts with this text in the subject, an answer or the query.",
     )
     with boxes[2], st.popover("Filters", icon=":material/filter_alt:", width="stretch"):
-        right, wrong = _choose_right_and_wrong(choice, titles)
+        left, middle = st.columns(2)
+        right = _choose_any(
+            "Right in",
+            choice.names,
+            "right",
+            left,
+            format_func=titles.__getitem__,
+            help=f"Facts whose right answer is among the first {choice.k} of each of these models "
+            "(k is set under More options).",
+        )
+        wrong = _choose_any(
+            "Wrong in",
+            choice.names,
+            "wrong",
+            middle,
+            format_func=titles.__getitem__,
+            help="Combine with **Right in** to see the facts that A gets right and B gets wrong. "
+            "Of the selected model, Confusion and Frequent answers show all answers.",
+        )
         focus = choice.runs[names.index(of)]
         slicing = slicings(joined)
         more = (
@@ -153,32 +171,6 @@ def choose_filters(
         **more,
     )
     return FactsChoice(chosen, of)
-
-
-def _choose_right_and_wrong(
-    choice: RunChoice, titles: Mapping[str, str]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Draw the fields for the models that must be right and wrong; return the names of the runs."""
-    left, middle = st.columns(2)
-    right = _choose_any(
-        "Right in",
-        choice.names,
-        "right",
-        left,
-        format_func=titles.__getitem__,
-        help=f"Facts whose right answer is among the first {choice.k} of each of these models "
-        "(k is set under More options).",
-    )
-    wrong = _choose_any(
-        "Wrong in",
-        choice.names,
-        "wrong",
-        middle,
-        format_func=titles.__getitem__,
-        help="Combine with **Right in** to see the facts that A gets right and B gets wrong. "
-        "Of the selected model, Confusion and Frequent answers show all answers.",
-    )
-    return right, wrong
 
 
 def _draw_quick(names: Sequence[str], of: str, title: str) -> None:
@@ -432,13 +424,13 @@ def draw_active(chosen: FactsChoice, choice: RunChoice, joined: JoinedAnswers, n
             every = {**choice.params(), **screens.ALL_FACTS, "relations": []}
             links.draw_link("Show all", "filter_alt_off", screens.RESULTS, every)
         if f.right and f.wrong:
-            _draw_swap(chosen, choice, len(joined.select(chosen.swapped())))
-
-
-def _draw_swap(chosen: FactsChoice, choice: RunChoice, n: int) -> None:
-    """Draw a link to the n facts with right and wrong models exchanged."""
-    ahead = " and ".join(choice.titles[number] for number in chosen.filter.wrong)
-    label = f"The other way round: {counted(n, 'fact')} right in {plain(ahead)}"
-    if st.button(label, icon=":material/swap_horiz:", type="tertiary", disabled=not n):
-        names = {end: [choice.names[at] for at in getattr(chosen.filter, end)] for end in ENDS}
-        narrow(right=names["wrong"], wrong=names["right"])
+            n_other = len(joined.select(chosen.swapped()))
+            ahead = " and ".join(choice.titles[number] for number in chosen.filter.wrong)
+            label = f"The other way round: {counted(n_other, 'fact')} right in {plain(ahead)}"
+            if st.button(
+                label, icon=":material/swap_horiz:", type="tertiary", disabled=not n_other
+            ):
+                names = {
+                    end: [choice.names[at] for at in getattr(chosen.filter, end)] for end in ENDS
+                }
+                narrow(right=names["wrong"], wrong=names["right"])

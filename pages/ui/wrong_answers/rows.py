@@ -117,7 +117,15 @@ def make_table(
     if one is chosen. `whole` comes from `whole_answers`; empty if answers aren't completed.
     """
     facts = joined.facts.iloc[rows]
-    columns: dict[str, Any] = {"subject": _subjects(facts)}
+    named = zip(facts["subject"], facts["source"], facts["query"], strict=True)
+    columns: dict[str, Any] = {
+        "subject": [
+            short(str(query).replace("[MASK]", "___"), MOST_LETTERS)
+            if subject in ("", source)
+            else str(subject)
+            for subject, source, query in named
+        ]
+    }
     if len(choice.relations) != 1:
         columns["relation"] = [
             short(choice.labels.get(name, name), MOST_LETTERS)
@@ -162,17 +170,6 @@ def _shown_answers(
     return np.where(answers.notna(), marked, excluded)
 
 
-def _subjects(facts: pd.DataFrame) -> list[str]:
-    """Each fact's subject, or its sentence if the data name none and repeat the source instead."""
-    named = zip(facts["subject"], facts["source"], facts["query"], strict=True)
-    return [
-        short(str(query).replace("[MASK]", "___"), MOST_LETTERS)
-        if subject in ("", source)
-        else str(subject)
-        for subject, source, query in named
-    ]
-
-
 def draw_rows(
     joined: JoinedAnswers,
     rows: Ints,
@@ -185,7 +182,15 @@ def draw_rows(
 
     sort_box, more_box: where to draw the choice of the order, and the switches.
     """
-    several, completes = _choose_switches(choice, more_box)
+    switches = more_box.container(horizontal=True)
+    several = visitors.may("manage") and switches.toggle("Tag several", key="several")
+    completes = any(map(cache.can_complete_words, choice.runs)) and switches.toggle(
+        "Complete words",
+        key="whole",
+        bind=BOUND,
+        help="A causal model's wrong answer may be only the first token of a longer word, like "
+        "`new` for New York. Turn on to let the model complete the answers on this page.",
+    )
     sort = sort_box.selectbox(
         "Order",
         SORTS,
@@ -203,7 +208,12 @@ def draw_rows(
         st.info("No fact matches these filters. Remove one.", icon=":material/filter_alt_off:")
         return
     table_box = list_box.container(gap=None)
-    shown = _choose_page(rows, list_box)
+    n_pages = -(-len(rows) // PAGE_SIZE)
+    page = 1
+    if n_pages > 1:  # below the table, whose toolbar would cover it
+        with list_box:
+            page = min(st.pagination(n_pages, key="page", bind=BOUND), n_pages)
+    shown = rows[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
     with st.spinner("Completing the answers", show_time=True):
         whole = whole_answers(joined, shown, choice) if completes else {}
     table = make_table(joined, shown, chosen.filter.of, choice, whole)
@@ -230,50 +240,19 @@ def draw_rows(
                 ticked = [int(shown[at]) for at in picked.rows if at < len(shown)]
                 draw_picked_tags(joined, ticked, chosen, choice)
             else:
-                _draw_how_to_pick()
+                with st.container(key="ticks"):  # not on phones, see style.css
+                    st.caption(
+                        "Click a fact to open it. Tick facts to tag them; Shift and a click tick "
+                        "all in between."
+                    )
+                with st.container(key="taps"):
+                    st.caption("Tap a fact to open it. To tag several, turn on the switch above.")
     if row is not None:
         with panels[0]:
             draw_fact(joined, row, rows, chosen, choice)
     made = choice.made() | describe_filter(chosen)
     lines = python_of(chosen, choice)
     draw_export("facts", lambda: joined.table(rows, choice.names), made, lines)
-
-
-def _choose_switches(choice: RunChoice, place: DeltaGenerator) -> tuple[bool, bool]:
-    """Draw the switches; return whether several facts are tagged, and answers are completed.
-
-    `style.css` shows the first one only on phones, where rows have no ticks.
-    """
-    switches = place.container(horizontal=True)
-    several = visitors.may("manage") and switches.toggle("Tag several", key="several")
-    completes = any(map(cache.can_complete_words, choice.runs)) and switches.toggle(
-        "Complete words",
-        key="whole",
-        bind=BOUND,
-        help="A causal model's wrong answer may be only the first token of a longer word, like "
-        "`new` for New York. Turn on to let the model complete the answers on this page.",
-    )
-    return several, completes
-
-
-def _choose_page(rows: Ints, place: DeltaGenerator) -> Ints:
-    """Return the rows on the chosen page of the table; draw the choice if there are several."""
-    n_pages = -(-len(rows) // PAGE_SIZE)
-    page = 1
-    if n_pages > 1:  # below the table, whose toolbar would cover it
-        with place:
-            page = min(st.pagination(n_pages, key="page", bind=BOUND), n_pages)
-    return rows[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
-
-
-def _draw_how_to_pick() -> None:
-    with st.container(key="ticks"):  # not on phones, see style.css
-        st.caption(
-            "Click a fact to open it. Tick facts to tag them; Shift and a click tick all in "
-            "between."
-        )
-    with st.container(key="taps"):
-        st.caption("Tap a fact to open it. To tag several, turn on the switch above.")
 
 
 def _config(table: pd.DataFrame, choice: RunChoice, of: str) -> dict[str, Any]:
@@ -415,7 +394,14 @@ def _draw_run(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, g
     )
     if cache.can_complete_words(info):
         with st.spinner("Completing the answers", show_time=True):
-            answers = _completed(answers, str(run.run.facts["query"].iloc[at]), info)
+            tokens = tuple(answer.token for answer in answers)
+            queries = (str(run.run.facts["query"].iloc[at]),) * len(tokens)
+            words = cache.complete_words(
+                info.model, info.precision, info.fold_case, queries, tokens
+            )
+            answers = tuple(
+                replace(answer, begins=word) for answer, word in zip(answers, words, strict=True)
+            )
     rank, log_prob = int(run.rank[row]), float(run.log_prob[row])
     if info.model_kind not in KINDS and np.isnan(log_prob):
         if answers:
@@ -493,16 +479,6 @@ def _over(info: RunInfo) -> Over:
     if info.model_kind not in KINDS:
         return "found"
     return "rescored" if info.model_kind == "causal" and info.context == "both" else "vocabulary"
-
-
-def _completed(
-    answers: tuple[Prediction, ...], query: str, info: RunInfo
-) -> tuple[Prediction, ...]:
-    """Add to each answer the longer word that it begins, if any."""
-    tokens = tuple(answer.token for answer in answers)
-    queries = (query,) * len(tokens)
-    words = cache.complete_words(info.model, info.precision, info.fold_case, queries, tokens)
-    return tuple(replace(answer, begins=word) for answer, word in zip(answers, words, strict=True))
 
 
 def draw_fallbacks(
