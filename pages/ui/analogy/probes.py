@@ -418,7 +418,26 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
         },
     ).rows
     if run.details.setting == "unsupervised" and which != EXCLUDED:
-        _draw_open(rows, picked[0] if picked else None, run)
+        if not picked:
+            st.caption("Tick a row, or tap a card, to score its pairs token by token on Ask.")
+        elif st.button("Show the scores token by token", icon=":material/search:"):
+            row, options = rows.iloc[picked[0]], run.details.options
+            right, wrong = (
+                ":".join(pair_from_text(row[name])) for name in ("right pair", "wrong pair")
+            )
+            params = {
+                **screens.ANALOGIES,
+                "analogy": "Score",
+                "query": ":".join(pair_from_text(row["query"])),
+                "pairs": f"{right}, {wrong}",
+            }
+            if run.details.method == "model":
+                params |= {
+                    "score_template": template_label(options.template),
+                    "normalise": options.normalise,
+                    "models": [run.info.model],
+                }
+            links.go(screens.ASK, params)
 
 
 def _mean_accuracy(run: ProbeRun) -> float:
@@ -454,27 +473,3 @@ def decision_rows(info: RunInfo, relation: str, which: str) -> pd.DataFrame:
         }
     )
     return rows.reset_index(drop=True)
-
-
-def _draw_open(rows: pd.DataFrame, picked: int | None, run: ProbeRun) -> None:
-    """Draw a button that opens the pairs of the chosen decision on Ask, to score them."""
-    if picked is None:
-        st.caption("Tick a row, or tap a card, to score its pairs token by token on Ask.")
-    elif st.button("Show the scores token by token", icon=":material/search:"):
-        row, options = rows.iloc[picked], run.details.options
-        right, wrong = (
-            ":".join(pair_from_text(row[name])) for name in ("right pair", "wrong pair")
-        )
-        params = {
-            **screens.ANALOGIES,
-            "analogy": "Score",
-            "query": ":".join(pair_from_text(row["query"])),
-            "pairs": f"{right}, {wrong}",
-        }
-        if run.details.method == "model":
-            params |= {
-                "score_template": template_label(options.template),
-                "normalise": options.normalise,
-                "models": [run.info.model],
-            }
-        links.go(screens.ASK, params)

@@ -102,7 +102,13 @@ def draw_mapping(file: ChosenFile, request: ImportRequest) -> ImportRequest | No
         show_note("Choose two different columns for the subjects and the objects.")
         return None
     templates = st.container()
-    request = replace(request, object_separator=_type_separator(file))
+    separator = st.text_input(
+        "Separator of several right answers (optional)",
+        key=f"separator {file.mark}",
+        placeholder="None: a cell is one answer",
+        help="For example `;`, or `json` if each cell is a JSON list. Each answer becomes a fact.",
+    )
+    request = replace(request, object_separator=(separator.strip() or None))
     if file.n_bytes > MAX_SCANNED:
         st.caption(
             f"The file is larger than {format_bytes(MAX_SCANNED)}, so its rows are checked only "
@@ -171,17 +177,6 @@ def _choose_columns(
     if preview.guessed:
         st.caption("Columns with other names are guessed: check them.")
     return replace(request, **chosen)
-
-
-def _type_separator(file: ChosenFile) -> str | None:
-    """Draw the field for the text between several answers in a cell; None for one answer."""
-    separator = st.text_input(
-        "Separator of several right answers (optional)",
-        key=f"separator {file.mark}",
-        placeholder="None: a cell is one answer",
-        help="For example `;`, or `json` if each cell is a JSON list. Each answer becomes a fact.",
-    )
-    return separator.strip() or None
 
 
 def shown_value(value: object) -> str:

@@ -36,7 +36,17 @@ def draw_runs() -> None:
     """Draw the running jobs, the table of runs and the chosen run."""
     if MESSAGE in st.session_state:
         st.toast(plain(st.session_state.pop(MESSAGE)), icon=":material/check:")
-    _draw_jobs()
+    for job in jobs.ended(RESUME):
+        jobs.forget(job.name)
+        if job.error:
+            show_error(job.error)
+        elif job.cancelled:
+            st.info("Cancelled. Finished parts are kept.", icon=":material/pause_circle:")
+        else:
+            st.success("Run finished.", icon=":material/check_circle:")
+            st.session_state["run"] = next(iter(job.names("run")), None)
+    for job in jobs.running():
+        jobs.draw_progress(job.name)
     runs = _grouped(sorted(list_kept(), key=_order))
     own = [run for run in runs if not run.bundled]
     st.markdown(_count(own, len(runs) - len(own)))
@@ -137,21 +147,6 @@ def _count(own: list[KeptRun], n_others: int) -> str:
     if unfinished:
         text += f" **{unfinished} unfinished**: choose it to resume or delete it."
     return text
-
-
-def _draw_jobs() -> None:
-    """Draw each running job with Cancel; show once how a resumed run ended."""
-    for job in jobs.ended(RESUME):
-        jobs.forget(job.name)
-        if job.error:
-            show_error(job.error)
-        elif job.cancelled:
-            st.info("Cancelled. Finished parts are kept.", icon=":material/pause_circle:")
-        else:
-            st.success("Run finished.", icon=":material/check_circle:")
-            st.session_state["run"] = next(iter(job.names("run")), None)
-    for job in jobs.running():
-        jobs.draw_progress(job.name)
 
 
 def _prompts(info: RunInfo) -> str:

@@ -215,7 +215,22 @@ def _draw_navigation(
                 help="Choose a prediction first." if waits else None,
             )
         else:
-            _draw_after(lesson, listing, progress)
+            at = listing.lessons.index(lesson) + 1
+            if at < len(listing.lessons):
+                after = listing.lessons[at]
+                label = f"Next lesson: {plain(after.title)}"
+                there = address_of(after)
+                links.draw_link(label, "arrow_forward", screens.LESSONS, there, type="primary")
+            draw_download(
+                "Handout",
+                lambda: handout(lesson, progress.predicted, progress.shown),
+                f"{lesson.id}.html",
+                icon=":material/print:",
+                help="An HTML file to print, with the answers and numbers that you saw.",
+            )
+            if st.button("Start again", icon=":material/replay:"):
+                reset_progress(lesson)
+                links.go(screens.LESSONS, address_of(lesson))
         _draw_way_to_all()
 
 
@@ -242,26 +257,6 @@ def _draw_summary(lesson: Lesson, progress: LessonProgress) -> None:
     if lesson.sources:
         st.subheader("Sources", anchor=False)
         st.markdown("\n".join(f"- {plain(source)}" for source in lesson.sources))
-
-
-def _draw_after(lesson: Lesson, listing: LessonListing, progress: LessonProgress) -> None:
-    """Draw the buttons of the next lesson, of the handout and for starting again."""
-    at = listing.lessons.index(lesson) + 1
-    if at < len(listing.lessons):
-        after = listing.lessons[at]
-        label = f"Next lesson: {plain(after.title)}"
-        there = address_of(after)
-        links.draw_link(label, "arrow_forward", screens.LESSONS, there, type="primary")
-    draw_download(
-        "Handout",
-        lambda: handout(lesson, progress.predicted, progress.shown),
-        f"{lesson.id}.html",
-        icon=":material/print:",
-        help="An HTML file to print, with the answers and numbers that you saw.",
-    )
-    if st.button("Start again", icon=":material/replay:"):
-        reset_progress(lesson)
-        links.go(screens.LESSONS, address_of(lesson))
 
 
 def _show_steps(lesson: Lesson) -> dict[int, StepResult]:

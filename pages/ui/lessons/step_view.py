@@ -40,7 +40,6 @@ from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.shared_fields import ClozeSettings
 from lama_core.texts import word_key
 from lama_core.views.colours import model_colours
-from lama_core.views.figure import Figure
 from lama_core.views.training import find_series, place_of
 from lama_core.views.ways import WAYS, runs_by_way
 from pages.ui.lessons.lesson_models import available_models, find_or_note
@@ -339,7 +338,27 @@ def draw_run(step: ShowRun, key: str) -> StepResult:
     said = f"Finished runs: {run_ids}."
     numbers = st.container()
     _draw_link("Open in Results", *_screen_of(step, titles))
-    shown = _numbers_of(step, figure, drawn)
+    lines: list[Any] = list(figure.frame.itertuples())
+    table_lines: list[Any] = list(drawn.itertuples())  # predictions mean the first line
+    baseline = bool(drawn["freq"].notna().any())
+    shown = StepResult(
+        heads=(kind.rows_of(step), "model", "%", "95 % interval", kind.counts)
+        + ("Freq baseline, %",) * baseline,
+        rows=tuple(
+            (
+                str(line.row),
+                figure.names.get(str(line.model), ""),
+                percent(line.value),
+                f"{percent(line.low)} to {percent(line.high)}" if line.low == line.low else "",
+                f"{int(line.n):,}",
+                *[percent(line.freq) if line.freq == line.freq else ""] * baseline,
+            )
+            for line in lines
+        ),
+        shares=tuple(float(line.value) for line in lines),
+        title=figure.title,
+        values={(str(one.row), str(one.model)): float(one.value) for one in table_lines},
+    )
     with numbers.expander("The numbers", icon=":material/table:"):
         st.html(f'<div class="lx-lesson">{grid(shown.heads, shown.rows, (2, 3, 4, 5))}</div>')
         st.caption(plain(said))
@@ -358,32 +377,6 @@ def _screen_of(step: ShowRun, titles: Mapping[str, str]) -> tuple[str, screens.P
     if step.figure == "ways":
         params["way_model"] = next(iter(titles.values()))
     return "results", params
-
-
-def _numbers_of(step: ShowRun, figure: Figure, table: pd.DataFrame) -> StepResult:
-    """Return the numbers of a step's chart; table: as of `chart_table`, with the models."""
-    kind = chart_of(step)
-    lines: list[Any] = list(figure.frame.itertuples())
-    table_lines: list[Any] = list(table.itertuples())  # predictions mean the first line
-    baseline = bool(table["freq"].notna().any())
-    return StepResult(
-        heads=(kind.rows_of(step), "model", "%", "95 % interval", kind.counts)
-        + ("Freq baseline, %",) * baseline,
-        rows=tuple(
-            (
-                str(line.row),
-                figure.names.get(str(line.model), ""),
-                percent(line.value),
-                f"{percent(line.low)} to {percent(line.high)}" if line.low == line.low else "",
-                f"{int(line.n):,}",
-                *[percent(line.freq) if line.freq == line.freq else ""] * baseline,
-            )
-            for line in lines
-        ),
-        shares=tuple(float(line.value) for line in lines),
-        title=figure.title,
-        values={(str(one.row), str(one.model)): float(one.value) for one in table_lines},
-    )
 
 
 def _sentence(note: str, models: Sequence[str]) -> str:

@@ -213,7 +213,9 @@ def _conclusion(
     shown = {row["title"]: f"{fixed(row['value'], 1)} %" for row in rows.to_dict("records")}
     ends = " to ".join(percent(end, signed=True) for end in (gain.interval.low, gain.interval.high))
     is_share = averaging == "micro" and n_relations == 1
-    of = f"of {best['facts']:,} test facts" if is_share else _mean_said(averaging, n_relations)
+    averaged = f"on average over {n_relations} relations" if n_relations > 1 else ""
+    kind = "(macro average over answers)" if averaging == "macro" else ""
+    of = f"of {best['facts']:,} test facts" if is_share else f"{averaged} {kind}".strip()
     manual = f"; the manual prompt {shown['Manual']}" if "Manual" in shown else ""
     if shown.get("Top1") == shown[best["title"]]:
         right = " are right" * is_share
@@ -227,13 +229,6 @@ def _conclusion(
     text = f"{best['title']}: {shown[best['title']]} {of}; the best prompt alone {shown['Top1']}"
     over = f" (difference over all {best['facts']:,} test facts: {ends} points)"
     return text + over * (averaging == "micro") + manual
-
-
-def _mean_said(averaging: Averaging, n_relations: int) -> str:
-    """Return what a value is a mean over, such as `on average over 8 relations`."""
-    over = f"on average over {n_relations} relations" if n_relations > 1 else ""
-    kind = "(macro average over answers)" if averaging == "macro" else ""
-    return f"{over} {kind}".strip()
 
 
 def _bars(

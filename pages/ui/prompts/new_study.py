@@ -98,7 +98,22 @@ def _choose() -> StudyRequest | None:
     below = st.container()
     options = _choose_options()
     with left:
-        relations = _choose_relations(dataset, options["prompts"])
+        offered = options["prompts"]
+        known = cache.relations_of(dataset)
+        if offered:
+            with_prompts = relations_in(prompts_dir(offered))
+            known = {name: title for name, title in known.items() if name in with_prompts}
+            if not known:
+                raise UserError(
+                    f"{offered} has no prompts for the relations of {dataset}. Choose another set."
+                )
+        relations = choose_relations(
+            known,
+            "study_relations",
+            help="Choose one relation to add your own prompts. Empty: all relations.",
+            bound=True,
+            default=[name for name in known if name == FIRST_RELATION] or list(known)[:1],
+        )
     with right:
         limit = choose_limit(
             100,
@@ -173,25 +188,6 @@ def _choose_options() -> dict[str, Any]:
                 "prompts in ensembles.",
             )
     return {"prompts": prompts, "training": training, "ranking": ranking, "blind": blind}
-
-
-def _choose_relations(dataset: str, prompts: Path | None) -> tuple[str, ...]:
-    """Draw the choice of relations, of those with prompts; initially one."""
-    known = cache.relations_of(dataset)
-    if prompts:
-        with_prompts = relations_in(prompts_dir(prompts))
-        known = {name: title for name, title in known.items() if name in with_prompts}
-        if not known:
-            raise UserError(
-                f"{prompts} has no prompts for the relations of {dataset}. Choose another set."
-            )
-    return choose_relations(
-        known,
-        "study_relations",
-        help="Choose one relation to add your own prompts. Empty: all relations.",
-        bound=True,
-        default=[name for name in known if name == FIRST_RELATION] or list(known)[:1],
-    )
 
 
 def _choose_set(

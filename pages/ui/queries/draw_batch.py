@@ -113,29 +113,24 @@ def draw_batch() -> None:
         },
         key=f"many {hash((heads, tuple(rows)))}",
     )
-    _draw_caption(answer)
-    draw_answer_export(BATCH.exported, answer, request, rows=lambda: _csv(answer, rows))
-
-
-def _draw_caption(answer: BatchAnswer) -> None:
-    """Describe what the numbers of models that rank words, and of those that generate, count."""
     sizes = {one.name: one.n_candidates for one in answer.models if not is_chat(one.name)}
-    texts = []
+    notes = []
     if sizes:
-        texts += [
+        notes += [
             predictions.describe_candidates(answer.asked.candidates, sizes),
             "Log-probabilities are natural logarithms. P@1: of the sentences whose right answer is "
             "among the model's candidates, the share that has it first. In brackets: the 95 % "
             "interval.",
         ]
     if len(sizes) < len(answer.models):
-        texts.append(
+        notes.append(
             "P@1 of a chat server: of the lines with a right answer, the share whose text gives it "
             "in whole words."
         )
     if any(one.begins for model in answer.models for one in model.answers):
-        texts.append(predictions.CONTINUES)
-    st.caption(" ".join(texts))
+        notes.append(predictions.CONTINUES)
+    st.caption(" ".join(notes))
+    draw_answer_export(BATCH.exported, answer, request, rows=lambda: _csv(answer, rows))
 
 
 def _draw_columns(asked: AskedLines) -> dict[str, ModelColumn[BatchModelAnswers]]:

@@ -281,7 +281,8 @@ def _type_for_query(
 
 
 def _draw_edit(text: str, asked: ClozeRequest) -> None:
-    example = _example_edit(text)
+    name, other = _known_name(text)
+    example = text.replace(name, other) if name else text
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     edited = _type_for_query(
         left,
@@ -351,15 +352,6 @@ def _draw_edit(text: str, asked: ClozeRequest) -> None:
             made,
             requests,
         )
-
-
-def _example_edit(text: str) -> str:
-    """The text with its longest name from the starter facts replaced by another such name.
-
-    A text without such a name is returned unchanged.
-    """
-    name, other = _known_name(text)
-    return text.replace(name, other) if name else text
 
 
 def _known_name(text: str) -> tuple[str, str]:

@@ -80,8 +80,11 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
             if n and st.button(label, icon=":material/list:", type="tertiary"):
                 open_behind(pair, Facts(wrong, right=(right,), wrong=(wrong,)))
     _draw_tests(found)
-    figure, inks = shown.figure, _inks(choice, pair)
-    rows, most = figure.frame, ""
+    defaults = run_colours(pair.runs)
+    ink_a, ink_b = (choice.colours.get(name, default) for name, default in defaults.items())
+    # As in the other charts, if the runs are in them.
+    inks = {"a": ink_a, "b": ink_b if ink_b != ink_a else defaults[b]}
+    figure, rows, most = shown.figure, shown.figure.frame, ""
     if len(rows) > 2 * MOST_LEADS and not st.toggle(
         f"All {len(rows)} relations",
         key="every_lead",
@@ -156,13 +159,6 @@ def _choose_run(
     chosen = place.selectbox(label, list(titles), key=widget, format_func=titles.__getitem__)
     links.set_param(key, [chosen])
     return chosen
-
-
-def _inks(choice: RunChoice, pair: RunChoice) -> dict[str, str]:
-    """Return `a` and `b` -> colour, as in the other charts if the runs are in them."""
-    defaults = run_colours(pair.runs)
-    a, b = (choice.colours.get(name, default) for name, default in defaults.items())
-    return {"a": a, "b": b if b != a else defaults[pair.exact[1]]}
 
 
 def _draw_slices(pair: RunChoice, inks: Mapping[str, str]) -> None:

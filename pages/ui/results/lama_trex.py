@@ -86,7 +86,17 @@ def draw_measured() -> None:
         "60 % and P@100 of around 80 % for BERT (section 5, Figure 2).",
         help=f"Interval: {METHOD_OF_MEANS}.",
     )
-    _draw_relations(ranking, titles)
+    st.markdown("### By relation")
+    grid = []
+    for relation, part in measured_table("relation", ranking).groupby("relation", sort=False):
+        head_line = part.iloc[0]
+        row: dict[str, Any] = {
+            "relation": f"{relation} {head_line['label']}",
+            "type": head_line["type"],
+        }
+        grid.append(row | _cells(part, with_n=True))
+    config = {"relation": st.column_config.TextColumn(pinned=True)} | _columns(titles, METHOD)
+    draw_table(pd.DataFrame(grid), column_config=config, height=460)
     made = {
         "ranking": ranking,
         "candidates": measured.candidates,
@@ -167,18 +177,6 @@ def _draw_totals(ranking: Ranking, titles: Mapping[str, str], published: Sequenc
         for name in published
     }
     draw_table(pd.DataFrame(grid), column_config=config, placeholder="–")
-
-
-def _draw_relations(ranking: Ranking, titles: Mapping[str, str]) -> None:
-    st.markdown("### By relation")
-    table = measured_table("relation", ranking)
-    grid = []
-    for relation, part in table.groupby("relation", sort=False):
-        first = part.iloc[0]
-        row: dict[str, Any] = {"relation": f"{relation} {first['label']}", "type": first["type"]}
-        grid.append(row | _cells(part, with_n=True))
-    config = {"relation": st.column_config.TextColumn(pinned=True)} | _columns(titles, METHOD)
-    draw_table(pd.DataFrame(grid), column_config=config, height=460)
 
 
 def _cells(lines: pd.DataFrame, *, with_n: bool = False) -> dict[str, Any]:

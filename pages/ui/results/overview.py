@@ -114,7 +114,21 @@ def draw_overview(choice: RunChoice) -> None:
     with top:
         counted = _draw_headline(choice, shown, measure)
     with chart:
-        _draw_chart(choice, shown, measure, opened, is_best_first, counted)
+        key = f"{shown.request!r} {measure.label} {opened} {is_best_first} {shown.names}"
+        mark = draw_dashboard(
+            choice, _bars(key, shown.infos, shown, measure, opened, is_best_first)
+        )
+        diamonds = f"diamonds: {measure.label} of a random order of the answers. "
+        st.caption(
+            f"{comparison_basis(choice)[0]} Click a row or a curve to select it, and once more to see its facts.",
+            help=f"{counted} **Bold**: means over relations; "
+            + "whiskers: 95 % intervals; " * measure.is_p_at_k
+            + diamonds * (measure.is_p_at_k and shown.guessable)
+            + "drag to zoom, double-click an empty place to reset. Interval for a relation, over "
+            f"its facts: {METHOD}. For a mean: {METHOD_OF_MEANS}.",
+        )
+        if mark is not None:
+            _open(choice, shown, mark, measure)
     _draw_totals(choice, shown, measure)
     if measure.is_p_at_k and choice.k == 1 and any(run.ranks_statements for run in choice.runs):
         from pages.ui.results.leaderboard import draw_leaderboard  # imports how such runs are made
@@ -169,31 +183,6 @@ def _draw_headline(choice: RunChoice, shown: ShownScores, measure: ScoreMeasure)
             for chart, icon in ((screens.CURVES, "show_chart"), (screens.RANKS, "bar_chart")):
                 links.draw_link(chart, icon, screens.RESULTS, {**here, "chart": chart})
     return plain(found.counted)
-
-
-def _draw_chart(
-    choice: RunChoice,
-    shown: ShownScores,
-    measure: ScoreMeasure,
-    opened: Sequence[str],
-    is_best_first: bool,
-    counted: str,
-) -> None:
-    """Draw the charts, and what they count. counted: the meaning of the score, as Markdown."""
-    basis = comparison_basis(choice)[0]
-    key = f"{shown.request!r} {measure.label} {opened} {is_best_first} {shown.names}"
-    mark = draw_dashboard(choice, _bars(key, shown.infos, shown, measure, opened, is_best_first))
-    diamonds = f"diamonds: {measure.label} of a random order of the answers. "
-    st.caption(
-        f"{basis} Click a row or a curve to select it, and once more to see its facts.",
-        help=f"{counted} **Bold**: means over relations; "
-        + "whiskers: 95 % intervals; " * measure.is_p_at_k
-        + diamonds * (measure.is_p_at_k and shown.guessable)
-        + "drag to zoom, double-click an empty place to reset. Interval for a relation, over its "
-        f"facts: {METHOD}. For a mean: {METHOD_OF_MEANS}.",
-    )
-    if mark is not None:
-        _open(choice, shown, mark, measure)
 
 
 @cached(60)

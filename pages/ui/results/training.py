@@ -108,21 +108,11 @@ def draw_training(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
         f"facts that count at all of them. {trained.n_forgotten:,} are forgotten: right at some "
         "step, and wrong at the last." + dropped * (trained.n_dropped > 0)
     )
-    _draw_curves(chosen, shown)
-    _draw_readings(chosen, shown)
-    _draw_relations(chosen, shown)
-    _draw_facts(chosen, shown)
-    return series.runs
-
-
-def _draw_curves(choice: RunChoice, shown: ShownTraining) -> None:
-    """Draw the measure over training; a click opens the facts of a line at a step."""
     figure = shown.figure
-    (found,) = shown.found
     title = figure.title.replace(series_title(found.series.name), _title(found.series.name))
     inks = shown.view.inks(shown, {})
     several = len(figure.names) > len(inks)
-    mark = draw_figure(choice, replace(figure, title=title), "training chart", inks)
+    mark = draw_figure(chosen, replace(figure, title=title), "training chart", inks)
     st.caption(
         ("A source's value is the mean over its relations. " if shown.request.by == SOURCE else "")
         + f"In colour: the {len(inks)} best at the last step; choose relations above to see "
@@ -135,8 +125,12 @@ def _draw_curves(choice: RunChoice, shown: ShownTraining) -> None:
         )
         + "Click a point to see the facts at this step."
     )
-    open_line(choice, shown, mark, alone=True)
-    draw_view_export(choice, shown, made=_made(found))
+    open_line(chosen, shown, mark, alone=True)
+    draw_view_export(chosen, shown, made=_made(found))
+    _draw_readings(chosen, shown)
+    _draw_relations(chosen, shown)
+    _draw_facts(chosen, shown)
+    return series.runs
 
 
 def _draw_readings(choice: RunChoice, shown: ShownTraining) -> None:

@@ -269,7 +269,12 @@ def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> PlotlyChart:
         if trace["type"] == "scatter":
             trace["cliponaxis"] = False  # points at 0 are whole
     if figure.hollow:
-        _explain_hollow(drawn, figure.hollow_name, table, ours)
+        mark: Style = {"size": 10, "line": {"width": 2}, "color": charts.GREY}
+        charts.add_key(drawn, figure.hollow_name, symbol="circle-open", **mark)
+        if table.duplicated(["label", "name"]).any():
+            drawn.update(scattermode="group", scattergap=0.4)
+            for drawn_trace in drawn.data:
+                drawn_trace.setdefault("offsetgroup", next(iter(ours)))
     _add_published(drawn, table, published)
     for baseline in figure.baselines:
         rows = _baseline_rows(figure, table, baseline).drop_duplicates(["at", "line"])
@@ -303,16 +308,6 @@ def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> PlotlyChart:
         height=120 + max(1, len(labels)) * row,
         **charts.BARS,
     )
-
-
-def _explain_hollow(drawn: PlotlyChart, name: str, table: pd.DataFrame, ours: Colours) -> None:
-    """Add hollow marks to the legend; separate two marks of each series in a row."""
-    key: Style = {"size": 10, "line": {"width": 2}, "color": charts.GREY}
-    charts.add_key(drawn, name, symbol="circle-open", **key)
-    if table.duplicated(["label", "name"]).any():
-        drawn.update(scattermode="group", scattergap=0.4)
-        for trace in drawn.data:
-            trace.setdefault("offsetgroup", next(iter(ours)))
 
 
 def _add_published(drawn: PlotlyChart, table: pd.DataFrame, names: Iterable[str]) -> None:

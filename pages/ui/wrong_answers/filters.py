@@ -160,7 +160,21 @@ def choose_filters(
             | _choose_facts(focus, slicing)
         )
     if not any_verdict:
-        _draw_quick(names, of, titles[of])
+        title = titles[of]
+        others = [other for other in names if other != of]
+        quick: dict[str, dict[str, str | list[str]]] = {
+            f"Wrong in {title}": {"wrong": [of]},
+            f"Confident and wrong in {title}": {"wrong": [of], "conf": [str(CONFIDENT), "1.0"]},
+        }
+        if others:
+            quick |= {
+                f"Only {title} is right": {"right": [of], "wrong": others},
+                "All are wrong": {"wrong": list(names)},
+            }
+        with st.container(horizontal=True, key="quick-filters"):
+            for text_of, params in quick.items():
+                if st.button(plain(text_of)):
+                    narrow(**{"right": [], "conf": [], "of": of, **params})
     chosen = AnswerFilter(
         of=names.index(of),
         k=choice.k,
@@ -171,24 +185,6 @@ def choose_filters(
         **more,
     )
     return FactsChoice(chosen, of)
-
-
-def _draw_quick(names: Sequence[str], of: str, title: str) -> None:
-    """Draw buttons for common filters. of, title: the selected run in URLs and on screen."""
-    others = [name for name in names if name != of]
-    quick: dict[str, dict[str, str | list[str]]] = {
-        f"Wrong in {title}": {"wrong": [of]},
-        f"Confident and wrong in {title}": {"wrong": [of], "conf": [str(CONFIDENT), "1.0"]},
-    }
-    if others:
-        quick |= {
-            f"Only {title} is right": {"right": [of], "wrong": others},
-            "All are wrong": {"wrong": list(names)},
-        }
-    with st.container(horizontal=True, key="quick-filters"):
-        for label, params in quick.items():
-            if st.button(plain(label)):
-                narrow(**{"right": [], "conf": [], "of": of, **params})
 
 
 def _choose_kinds(runs: Sequence[RunInfo], slicing: Mapping[str, Slicing]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.glossary import explain
-from lama_core.metrics.fact_answers import AnswerFilter, JoinedAnswers, RunAnswers, fallbacks
+from lama_core.metrics.fact_answers import AnswerFilter, JoinedAnswers, fallbacks
 from lama_core.models.protocols import KINDS
 from lama_core.queries.blank_answers import BlankAnswer, Gold, Over, Prediction
 from lama_core.rounding import fixed, percent
@@ -141,7 +141,17 @@ def make_table(
     for number, name in enumerate(choice.names):
         run = joined.runs[number]
         ticked = joined.right(number, 1)[rows] if choice.k == 1 else np.zeros(len(rows), bool)
-        columns[f"{name} answer"] = _shown_answers(run, rows, ticked, whole.get(number))
+        longer_words = whole.get(number)
+        answers = pd.Series(run.answer[rows]).astype(object)
+        if run.run.info.generates:
+            answers = answers.where(answers.notna() | np.isnan(run.rank[rows]), NO_TEXT)
+        marked = np.where(ticked, answers.astype(str) + " ✓", answers)
+        if longer_words is not None:
+            longer = pd.Series(list(longer_words), dtype=object)
+            marked = np.where(longer != "", answers.astype(str) + " → " + longer, marked)
+        reasons = pd.Series(run.excluded[rows]).astype(object)
+        excluded = ("excluded: " + reasons.astype(str)).where(reasons.notna(), None)
+        columns[f"{name} answer"] = np.where(answers.notna(), marked, excluded)
         columns[f"{name} prob"] = run.confidence[rows]
         if run.run.info.has_ranks:
             columns[f"{name} rank"] = run.shown_rank[rows]
@@ -149,25 +159,6 @@ def make_table(
         if run.run.info.ranks_statements:
             columns[f"{name} margin"] = run.margin[rows]
     return pd.DataFrame(columns)
-
-
-def _shown_answers(
-    run: RunAnswers, rows: Ints, ticked: NDArray[np.bool_], whole: Sequence[str] | None
-) -> NDArray[np.object_]:
-    """Return a run's first answers with their marks, or why a fact is excluded.
-
-    ticked: whether the row's answer has a tick. whole: the completed words of `whole_answers`.
-    """
-    answers = pd.Series(run.answer[rows]).astype(object)
-    if run.run.info.generates:
-        answers = answers.where(answers.notna() | np.isnan(run.rank[rows]), NO_TEXT)
-    marked = np.where(ticked, answers.astype(str) + " ✓", answers)
-    if whole is not None:
-        longer = pd.Series(list(whole), dtype=object)
-        marked = np.where(longer != "", answers.astype(str) + " → " + longer, marked)
-    reasons = pd.Series(run.excluded[rows]).astype(object)
-    excluded = ("excluded: " + reasons.astype(str)).where(reasons.notna(), None)
-    return np.where(answers.notna(), marked, excluded)
 
 
 def draw_rows(
