@@ -165,23 +165,6 @@ def _names(runs: Sequence[ProbeRun]) -> dict[str, str]:
     }
 
 
-def _options_of(runs: Sequence[ProbeRun]) -> str:
-    """Return the options that all runs share, then those of some models only."""
-    parts = {run: options_text(run.details).split(", ") for run in runs}
-    shared = [part for part in parts[runs[0]] if all(part in own for own in parts.values())]
-    others: dict[str, dict[str, None]] = {}  # options -> the models that have them
-    for run, own in parts.items():
-        special = ", ".join(part for part in own if part not in shared) or run.details.method
-        others.setdefault(special, {})[url_state.title_of(run.info.model)] = None
-    said = [", ".join(shared)]
-    if len(others) > 1 or list(others) != [""]:
-        said += [f"{' and '.join(models)}: {special}" for special, models in others.items()]
-    text = "; ".join(filter(None, said))
-    for name, sentence in TEMPLATES.items():
-        text = text.replace(f"template {name}", f"template “{sentence}”")
-    return text
-
-
 def _colours(runs: Sequence[ProbeRun]) -> dict[str, str]:
     """Run id -> colour of its model."""
     by_model = model_colours(list(dict.fromkeys(run.info.model for run in runs)))
@@ -251,7 +234,19 @@ def _draw_kinds(
     st.markdown("### Accuracy by kind of relation", help=PROBE_HELP)
     colours = _colours(runs)
     order = [kind for kind in (*RELATION_KINDS, ALL, UNMARKED) if (table["name"] == kind).any()]
-    options = _options_of(runs)
+    # What the runs' options have in common, then each model's others.
+    parts = {one: options_text(one.details).split(", ") for one in runs}
+    shared = [part for part in parts[runs[0]] if all(part in own for own in parts.values())]
+    others: dict[str, dict[str, None]] = {}  # options -> the models that have them
+    for one, own in parts.items():
+        special = ", ".join(part for part in own if part not in shared) or one.details.method
+        others.setdefault(special, {})[url_state.title_of(one.info.model)] = None
+    said = [", ".join(shared)]
+    if len(others) > 1 or list(others) != [""]:
+        said += [f"{' and '.join(models)}: {special}" for special, models in others.items()]
+    options = "; ".join(filter(None, said))
+    for key, sentence in TEMPLATES.items():
+        options = options.replace(f"template {key}", f"template “{sentence}”")
     done = [probe for probe in SHOWN_PROBES if (table["probe"] == probe).any()]
     drawn = {probe: accuracy_figure(shown, probe, setting, theirs) for probe in done}
     legend = dict.fromkeys(name for figure in drawn.values() for name in _legend(figure, colours))

@@ -71,11 +71,6 @@ def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
     draw_view_export(choice, shown)
     st.markdown("### Spread of the ranks by model")
     _draw_boxes(choice, choice.view(quartiles), f"{BOX} Click a diamond to see the facts.")
-    _draw_spread(choice, listing)
-
-
-def _draw_spread(choice: RunChoice, listing: RunListing) -> None:
-    """Draw the mean rank over ten sentences per fact (Petroni et al. 2019, Figure 4)."""
     models = {run.model for run in choice.runs}
     spread = {
         run.model: run

@@ -311,32 +311,6 @@ def _of_all(column: Column, lines: Iterable[Line]) -> Any:
     return " / ".join(filter(None, values)) or None
 
 
-def draw_long(
-    shown: Shown[Any, Any], frame: pd.DataFrame, key: str, columns: Sequence[Column]
-) -> Cell | None:
-    """Draw a table with a row for each row of a view's frame; return the chosen cell.
-
-    Args:
-        shown: The view.
-        frame: Its rows, or some of them.
-        key: The widget's key.
-        columns: The columns.
-    """
-    picked = draw_rows(
-        frame,
-        columns,
-        key,
-        pinned=shown.view.keys_of(shown),
-        picks="single-cell",
-        placeholder="–",
-        height="content" if len(frame) <= MOST_ROWS else 460,
-    ).cell
-    if picked is None:
-        return None
-    names = {column.head: column.name for column in columns}
-    return Cell(picked[0], frame.to_dict("records")[picked[0]], names[picked[1]])
-
-
 def draw_whole(
     choice: RunChoice,
     function: ViewFunction[..., Any, Any],
@@ -377,8 +351,19 @@ def draw_whole(
         places = {info.id: place for place, info in enumerate(shown.infos)}
         frame = frame.iloc[frame["run"].map(places).argsort(kind="stable")]
     texts = [column for column in columns if column.kind == "text"]
+    picked = draw_rows(
+        frame,
+        columns,
+        f"{name} table",
+        pinned=shown.view.keys_of(shown),
+        picks="single-cell",
+        placeholder="–",
+        height="content" if len(frame) <= MOST_ROWS else 460,
+    ).cell
+    heads = {column.head: column.name for column in columns}
+    lines = frame.to_dict("records")
     if clicked := draw_facts_button(
-        draw_long(shown, frame, f"{name} table", columns),
+        picked and Cell(picked[0], lines[picked[0]], heads[picked[1]]),
         lambda chosen: ", ".join(str(cell(column, chosen.line)) for column in texts),
         f"{name} facts",
     ):

@@ -60,7 +60,12 @@ def draw_measured() -> None:
         + (f", {one.note.partition(',')[0]}" if one.note else "")
         for one in measured.models
     }
-    draw_headline(_conclusion(ranking, titles))
+    p_at_1 = measured_table("source", ranking).set_index("model")["p_at_k"]
+    (published,) = published_cells(SOURCE, None, [COMPARED]).values()
+    draw_headline(
+        f"{listed(titles, p_at_1)} of first answers are right on LAMA's T-REx; published: "
+        f"{published:.1f} % ({COMPARED})"
+    )
     _draw_totals(ranking, titles, shown)
     first, more = _description(measured, ranking)
     st.caption(first)
@@ -113,16 +118,6 @@ def draw_measured() -> None:
         ),
         made,
         PYTHON.format(ranking=ranking),
-    )
-
-
-def _conclusion(ranking: Ranking, titles: Mapping[str, str]) -> str:
-    """Return P@1 of this project's models on T-REx, and of the published BERT-large."""
-    ours = measured_table("source", ranking).set_index("model")["p_at_k"]
-    (paper,) = published_cells(SOURCE, None, [COMPARED]).values()
-    return (
-        f"{listed(titles, ours)} of first answers are right on LAMA's T-REx; published: "
-        f"{paper:.1f} % ({COMPARED})"
     )
 
 

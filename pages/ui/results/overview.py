@@ -12,6 +12,7 @@ from lama_core.glossary import explain
 from lama_core.metrics import headline, standings
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
 from lama_core.metrics.score_tables import CONCEPTNET, relations_counted
+from lama_core.metrics.slices import ORIGIN
 from lama_core.published import LAMA, published_scores, published_table
 from lama_core.rounding import percentage
 from lama_core.runs.info import RunInfo
@@ -26,9 +27,11 @@ from lama_core.views.scores import (
     best_first,
     chart_sources,
     measures,
+    origins_notes,
     said_of_best,
     scores,
     undefined_metrics,
+    weakest,
 )
 from lama_core.views.view import Shown
 from pages.ui.results.dashboard import draw_dashboard
@@ -44,8 +47,6 @@ from pages.ui.results.draw_view import (
     open_facts,
     open_line,
 )
-from pages.ui.results.origins import draw_origins
-from pages.ui.results.weakest import draw_weakest
 from pages.ui.shared import links, screens
 from pages.ui.shared.cache import cached
 from pages.ui.shared.export import draw_export
@@ -64,6 +65,11 @@ HELP_ON_CONCEPTNET = (
     "released code treats ConceptNet as one relation and averages over facts, like the published "
     "values."
 )
+HELP_ON_WEAKEST = (
+    "The relations with the worst mean over the models. Click one to see the facts that are wrong, "
+    "the most confident answers first."
+)
+N_WEAKEST = 3
 MOST_LETTERS = 38  # of a relation in the table
 LOW = 0.5  # below this P@k, a click opens only the facts with a wrong answer
 # Column -> its width in both tables.
@@ -120,7 +126,8 @@ def draw_overview(choice: RunChoice) -> None:
         )
         diamonds = f"diamonds: {measure.label} of a random order of the answers. "
         st.caption(
-            f"{comparison_basis(choice)[0]} Click a row or a curve to select it, and once more to see its facts.",
+            f"{comparison_basis(choice)[0]} Click a row or a curve to select it, and once more to "
+            "see its facts.",
             help=f"{counted} **Bold**: means over relations; "
             + "whiskers: 95 % intervals; " * measure.is_p_at_k
             + diamonds * (measure.is_p_at_k and shown.guessable)
@@ -282,8 +289,12 @@ def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: ScoreMeas
         )
     for note in undefined_metrics(shown):
         st.caption(plain(note))
-    if measure.is_p_at_k:
-        draw_origins(choice, shown)
+    if measure.is_p_at_k and (origins := list(origins_notes(shown))):
+        with st.expander("Facts from the models' training sources", icon=":material/menu_book:"):
+            st.markdown("\n".join(f"- {plain(note)}" for note in origins))
+            st.caption("A fact of several sources counts for each of them.")
+            there = {**choice.params(), "tab": "More", "chart": "Slices", "slice_by": ORIGIN}
+            links.draw_link(f"P@{choice.k} by origin", "arrow_forward", screens.RESULTS, there)
     requests = [replace(shown.request, by="type"), shown.request]
     if over_facts:
         concepts = dict.fromkeys(
@@ -350,11 +361,19 @@ def _draw_relations(
     choice: RunChoice, shown: ShownScores, measure: ScoreMeasure, is_best_first: bool
 ) -> None:
     """Draw the table by relation; a cell opens the relation's scored or excluded facts."""
-    with st.container(horizontal=True, vertical_alignment="center", key="weakest"):
-        relation = draw_weakest(choice, shown, measure)
-    if relation is not None:
-        names = list(choice.names)
-        open_facts(choice, relations=[relation], wrong=names, sort=screens.CONFIDENT_FIRST)
+    if shown.frame["relation"].nunique() > N_WEAKEST:
+        with st.container(horizontal=True, vertical_alignment="center", key="weakest"):
+            head = "**Weakest relations** (mean over the models)"
+            st.markdown(head, width="content", help=HELP_ON_WEAKEST)
+            for name, value in weakest(shown, measure, N_WEAKEST).items():
+                said = measure.metric.shown(value) + " %" * measure.metric.is_share
+                if st.button(f"{plain(choice.labels[name])}: {said}", type="tertiary"):
+                    open_facts(
+                        choice,
+                        relations=[choice.labels[name]],
+                        wrong=list(choice.names),
+                        sort=screens.CONFIDENT_FIRST,
+                    )
     rows = best_first(shown.frame, "relation", measure) if is_best_first else shown.frame
     cell = _draw_scores(
         choice,

@@ -53,8 +53,8 @@ def draw_ways(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
     models = _models(choice, listing)
     with st.container(key="way-choice"):
         boxes = st.columns([1, 1, 1, 1], vertical_alignment="bottom")
-    shown = [run.model for run in choice.runs if run.model in models]
-    first = next((name for name in models if name in shown), next(iter(models)))
+    wanted = {run.model for run in choice.runs}
+    first = next((name for name in models if name in wanted), next(iter(models)))
     model = choose(
         "Model", list(models), key="way_model", first=first, show=title_of, place=boxes[0]
     )
