@@ -132,21 +132,6 @@ def _title_of_study(study: Study) -> str:
     return f"{title_of(info.model)} on {info.dataset}: {what}, {counted(info.n, 'fact')}"
 
 
-def _labels_of(studies: dict[str, Study]) -> dict[str, str]:
-    """Id -> the study's name in the field and in the URL.
-
-    In URLs from before another study of the same title was made, the title is replaced.
-    """
-    titles = {key: _title_of_study(study) for key, study in studies.items()}
-    n_same = Counter(titles.values())
-    labels = {
-        key: title if n_same[title] == 1 else f"{title}, {studies[key].info.made[:16]}"
-        for key, title in titles.items()
-    }
-    links.replace_values("study", {titles[key]: labels[key] for key in reversed(studies)})
-    return labels
-
-
 def choose_study() -> PromptsChoice | None:
     """Draw the widgets that choose a study, relation and prompts; None without studies."""
     studies = {study.info.id: study for study in list_studies(on_problem=show_error)}
@@ -155,7 +140,14 @@ def choose_study() -> PromptsChoice | None:
     st.toggle("Choose study, relation and prompts", key="choosing")  # on phones
     with st.container(key="run-choice"):
         left, middle, right = st.columns([4, 3, 5], vertical_alignment="bottom")
-    labels = _labels_of(studies)
+    named = {key: _title_of_study(study) for key, study in studies.items()}
+    n_same = Counter(named.values())
+    labels = {
+        key: title if n_same[title] == 1 else f"{title}, {studies[key].info.made[:16]}"
+        for key, title in named.items()
+    }
+    # In URLs from before another study of the same title was made, the title is replaced.
+    links.replace_values("study", {named[key]: labels[key] for key in reversed(studies)})
     made = [studies[name] for name in st.session_state.get(MADE_STUDY_KEY, ()) if name in studies]
     name = choose(
         "Model and facts",

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 import streamlit as st
 
@@ -33,7 +32,7 @@ from pages.ui.results.draw_view import (
 from pages.ui.shared import charts
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, draw_headline, plain, show_note
-from pages.ui.shared.run_choice import MAX_RUNS, RunChoice
+from pages.ui.shared.run_choice import MAX_RUNS, RunChoice, evenly_spaced
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import choose, pick, title_of
 
@@ -47,7 +46,6 @@ MEASURES: dict[str, Measure] = {
     "mean rank": "mean_rank",
     "log-probability": "log_prob",
 }
-Item = TypeVar("Item")
 FORGOTTEN = "forgotten"
 FATES = (FORGOTTEN, "learned")
 
@@ -141,7 +139,7 @@ def _draw_readings(choice: RunChoice, shown: ShownTraining) -> None:
         return
     table = every[every["n"] >= LEAST_FACTS]
     drawn = table.groupby("step").size()
-    steps = _spread([int(step) for step in drawn[drawn > 1].index], MOST_STEPS)
+    steps = evenly_spaced([int(step) for step in drawn[drawn > 1].index], MOST_STEPS)
     if not steps:
         return
     st.markdown("### How often must a model read a fact?")
@@ -226,15 +224,9 @@ def _draw_facts(choice: RunChoice, shown: ShownTraining) -> None:
     )
     if picked.rows:
         fact = facts.iloc[picked.rows[0]]
-        some = choice.with_runs(_spread(found.series.runs, MAX_RUNS))
+        some = choice.with_runs(evenly_spaced(found.series.runs, MAX_RUNS))
         open_facts(some, fact=f"{fact['fact_id']}#{fact['prompt']}")
     draw_export("facts over training", lambda: fates, choice.made() | _made(found), shown.request)
-
-
-def _spread(items: Sequence[Item], most: int) -> list[Item]:
-    """Return at most `most` items, evenly spaced from the first to the last."""
-    n = min(most, len(items))
-    return [items[round(at * (len(items) - 1) / max(1, n - 1))] for at in range(n)]
 
 
 def _made(found: TrainedSeries) -> dict[str, object]:

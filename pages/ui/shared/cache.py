@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial, wraps
+from functools import partial
 from hashlib import blake2b
 from itertools import product
 from pathlib import Path
@@ -141,18 +141,10 @@ def _found_candidates(settings: CandidateSettings) -> list[Candidates]:
     return []
 
 
-def queued(ask: Callable[P, T]) -> Callable[P, T]:
-    """A function that queries a model, with its calls queued and its answers cached."""
-
-    @wraps(ask)
-    def find(*args: P.args, **options: P.kwargs) -> T:
-        key = (ask.__name__, args, tuple(options.items()))
-        return cached_answer(key, partial(run_query, _asker(), ask, *args, **options))
-
-    return find
-
-
-complete_words = queued(queries.complete_words)
+def complete_words(*about: Any) -> list[str | None]:
+    """The answers of `queries.complete_words`, queued and cached."""
+    ask = partial(run_query, _asker(), queries.complete_words, *about)
+    return cached_answer(("complete_words", about), ask)
 
 
 def prepared(kind: QueryKind[R, S, Any], request: R) -> S:

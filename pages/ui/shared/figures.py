@@ -4,7 +4,7 @@ A mark's `customdata` is its row in the figure's frame, so that a click can open
 it.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from itertools import cycle
 from typing import Any
@@ -275,7 +275,14 @@ def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> PlotlyChart:
             drawn.update(scattermode="group", scattergap=0.4)
             for drawn_trace in drawn.data:
                 drawn_trace.setdefault("offsetgroup", next(iter(ours)))
-    _add_published(drawn, table, published)
+    edge, stroke = charts.line_inks()
+    for reference, symbol in zip(published, cycle(charts.SYMBOLS), strict=False):
+        marked_rows = table[table["name"] == reference]
+        look: Style = {"marker_size": 9, "marker_symbol": symbol, "mode": "markers"}
+        look |= {"marker_color": edge, "marker_line": {"width": 1.6, "color": stroke}}
+        charts.add(
+            drawn, "scatter", marked_rows, "value", "label", MARK, name=escape(reference), **look
+        )
     for baseline in figure.baselines:
         rows = _baseline_rows(figure, table, baseline).drop_duplicates(["at", "line"])
         if len(rows):
@@ -308,16 +315,6 @@ def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> PlotlyChart:
         height=120 + max(1, len(labels)) * row,
         **charts.BARS,
     )
-
-
-def _add_published(drawn: PlotlyChart, table: pd.DataFrame, names: Iterable[str]) -> None:
-    """Add the marks of published values, a symbol for each name."""
-    edge, line = charts.line_inks()
-    for name, symbol in zip(names, cycle(charts.SYMBOLS), strict=False):
-        rows = table[table["name"] == name]
-        look: Style = {"marker_size": 9, "marker_symbol": symbol, "mode": "markers"}
-        look |= {"marker_color": edge, "marker_line": {"width": 1.6, "color": line}}
-        charts.add(drawn, "scatter", rows, "value", "label", MARK, name=escape(name), **look)
 
 
 def _boxes(figure: Figure, table: pd.DataFrame, colours: Colours) -> PlotlyChart:

@@ -44,6 +44,7 @@ from pages.ui.shared.url_state import (
 
 V = TypeVar("V", bound=Request)
 Found = TypeVar("Found")
+Item = TypeVar("Item")
 MAX_RUNS = 8
 SAME, OWN = SCORED_ON = ("the same facts", "each model's own facts")
 
@@ -474,6 +475,12 @@ def _choose_relations(runs: Sequence[RunInfo], place: DeltaGenerator) -> tuple[s
     return tuple(dict.fromkeys(names))
 
 
+def evenly_spaced(items: Sequence[Item], most: int) -> list[Item]:
+    """Return at most `most` items, evenly spaced from the first to the last."""
+    n = min(most, len(items))
+    return [items[round(at * (len(items) - 1) / max(1, n - 1))] for at in range(n)]
+
+
 def _folded_checkpoints(
     every: Sequence[RunInfo], picked: Mapping[str, RunInfo]
 ) -> dict[str, tuple[str, ...]]:
@@ -481,13 +488,11 @@ def _folded_checkpoints(
     found, ids = {}, {run.id for run in picked.values()}
     for series in find_series(every):
         models = [run.model for run in series.runs if run.id in ids]
-        n_shown = min(len(models), MAX_RUNS)
-        if n_shown < 2:
+        if len(models) < 2:
             continue
-        shown = {round(at * (len(models) - 1) / (n_shown - 1)): None for at in range(n_shown)}
-        many = f"{n_shown} of {len(models)}" if n_shown < len(models) else str(n_shown)
-        label = f"{title_of(series.name)}: {many} checkpoints"
-        found[label] = tuple(models[at] for at in shown)
+        shown = evenly_spaced(models, MAX_RUNS)
+        many = f"{len(shown)} of {len(models)}" if len(shown) < len(models) else str(len(shown))
+        found[f"{title_of(series.name)}: {many} checkpoints"] = tuple(shown)
     return found
 
 

@@ -26,7 +26,7 @@ from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.tables import Picked, draw_table
 from pages.ui.shared.url_state import BOUND, DEFAULT_MODELS
 from pages.ui.wrong_answers.answer_scores import draw_scores_of_answers
-from pages.ui.wrong_answers.filters import FactsChoice, narrow
+from pages.ui.wrong_answers.filters import narrow
 from pages.ui.wrong_answers.tags import draw_fact_tags, draw_fact_verdict, draw_picked_tags
 
 PAGE_SIZE = 100
@@ -164,7 +164,7 @@ def make_table(
 def draw_rows(
     joined: JoinedAnswers,
     rows: Ints,
-    chosen: FactsChoice,
+    chosen: AnswerFilter,
     choice: RunChoice,
     sort_box: DeltaGenerator,
     more_box: DeltaGenerator,
@@ -187,9 +187,9 @@ def draw_rows(
         SORTS,
         key="sort",
         bind=BOUND,
-        help=f"Uses the ranks and probabilities of {choice.titles[chosen.filter.of]}.",
+        help=f"Uses the ranks and probabilities of {choice.titles[chosen.of]}.",
     )
-    rows = sort_rows(joined, rows, chosen.filter.of, sort)
+    rows = sort_rows(joined, rows, chosen.of, sort)
     key = st.query_params.get("fact", "")
     row = find_fact(joined, key) if key and not several else None
     # Columns without a panel, too, so that the list stays in its place while the panel is drawn.
@@ -207,7 +207,7 @@ def draw_rows(
     shown = rows[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
     with st.spinner("Completing the answers", show_time=True):
         whole = whole_answers(joined, shown, choice) if completes else {}
-    table = make_table(joined, shown, chosen.filter.of, choice, whole)
+    table = make_table(joined, shown, chosen.of, choice, whole)
     may_tag = visitors.may("manage")
 
     def open_row(picked: Picked) -> None:
@@ -217,8 +217,10 @@ def draw_rows(
     picked = draw_table(
         table,
         place=table_box,
-        column_config=_config(table, choice, choice.titles[chosen.filter.of]),
-        column_order=_columns(table, choice, sort, None if row is None else chosen.of),
+        column_config=_config(table, choice, choice.titles[chosen.of]),
+        column_order=_columns(
+            table, choice, sort, None if row is None else choice.names[chosen.of]
+        ),
         key=f"facts {hash(shown.tobytes())} {'|'.join(choice.names)}{' several' * several}",
         on_pick=open_row,
         picks="multi-row" if several else "rows-or-cell" if may_tag else "single-row",
@@ -241,7 +243,7 @@ def draw_rows(
     if row is not None:
         with panels[0]:
             draw_fact(joined, row, rows, chosen, choice)
-    made = choice.made() | describe_filter(chosen)
+    made = choice.made() | {"filter": asdict(chosen)}
     lines = python_of(chosen, choice)
     draw_export("facts", lambda: joined.table(rows, choice.names), made, lines)
 
@@ -302,7 +304,7 @@ def _columns(table: pd.DataFrame, choice: RunChoice, sort: str, opened: str | No
 
 
 def draw_fact(
-    joined: JoinedAnswers, row: int, rows: Ints, chosen: FactsChoice, choice: RunChoice
+    joined: JoinedAnswers, row: int, rows: Ints, chosen: AnswerFilter, choice: RunChoice
 ) -> None:
     """Draw one fact: the query, its tags, and each run's best answers.
 
@@ -468,7 +470,7 @@ def _over(info: RunInfo) -> Over:
 
 
 def draw_fallbacks(
-    joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: RunChoice
+    joined: JoinedAnswers, rows: Ints, chosen: AnswerFilter, choice: RunChoice
 ) -> None:
     """Draw each model's most frequent wrong first answers; a click shows their facts."""
     noun = "word" if any(run.ranks_words for run in choice.runs) else "answer"
@@ -484,7 +486,7 @@ def draw_fallbacks(
     known = table[table["whole"].astype(bool)]
     known = table if known.empty else known
     top = known.iloc[known["share"].astype(float).argmax()]
-    n_all = len(joined.select(AnswerFilter(of=chosen.filter.of)))
+    n_all = len(joined.select(AnswerFilter(of=chosen.of)))
     among = f" among these {len(rows):,} facts" * (len(rows) < n_all)
     draw_headline(
         f"The most frequent wrong {noun}: “{top['answer']}” by {choice.titles[top['number']]} on "
@@ -521,24 +523,19 @@ def draw_fallbacks(
     draw_export(
         "wrong-answers",
         lambda: named.drop(columns="number"),
-        choice.made() | describe_filter(chosen),
+        choice.made() | {"filter": asdict(chosen)},
         python_of(chosen, choice),
     )
 
 
-def describe_filter(chosen: FactsChoice) -> dict[str, Any]:
-    """Return the filter for an export."""
-    return {"filter": asdict(chosen.filter)}
-
-
-def python_of(chosen: FactsChoice, choice: RunChoice) -> str:
+def python_of(chosen: AnswerFilter, choice: RunChoice) -> str:
     """Return Python code that selects the same facts."""
     return (
         "from lama_core.metrics.fact_answers import AnswerFilter, fallbacks, join_answers\n"
         f"{choice.lines_of_runs()}"
         f'joined = join_answers(runs, ranking="{choice.ranking}")\n'
-        f"rows = joined.select({chosen.filter!r})\n"
+        f"rows = joined.select({chosen!r})\n"
         "facts = joined.facts.iloc[rows]\n"
-        f"tags = [joined.tags({chosen.filter.of})[row] for row in rows]\n"
+        f"tags = [joined.tags({chosen.of})[row] for row in rows]\n"
         f"wrong_words = fallbacks(joined, rows, n={N_WORDS})"
     )
