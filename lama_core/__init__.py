@@ -1,9 +1,10 @@
 """A library that measures what language models know: cloze queries, analogies, probing runs.
 
 For notebooks: `import lama_core as lama`, then for example `lama.fill("Dante was born in ___.")`.
-A function's module is imported when it is first used.
+A function's module is imported when it is first used; so is a plug-in's.
 """
 
+import os
 import sys
 from importlib import import_module
 from types import ModuleType
@@ -112,17 +113,29 @@ __all__ = ["__version__", *sorted(_MODULE_OF)]
 
 
 def __getattr__(name: str) -> Any:
-    """Return a function, or the subpackage `models`."""
+    """Return a function of the library or of a plug-in, or the subpackage `models`."""
     if name in _MODULE_OF:
         return getattr(import_module(f"lama_core.{_MODULE_OF[name]}"), name)
     if name == "models":
         return import_module("lama_core.models")
+    if not name.startswith("_") and not _is_module(name):
+        function = import_module("lama_core.plugins").find_function(name)
+        if function is not None:
+            return function
     raise AttributeError(f"module 'lama_core' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    """Return all names, including those that aren't imported yet."""
-    return sorted({*globals(), *__all__})
+    """Return all names, including those that aren't imported yet and those of plug-ins."""
+    plugins = import_module("lama_core.plugins")
+    added = (name for table in plugins.FUNCTIONS for name in plugins.names(table))
+    return sorted({*globals(), *__all__, *added})
+
+
+def _is_module(name: str) -> bool:
+    """Whether a module of the library has this name: Python asks for it before it imports it."""
+    place = os.path.join(__path__[0], name)
+    return os.path.isdir(place) or os.path.isfile(f"{place}.py")
 
 
 class _Package(ModuleType):

@@ -8,7 +8,7 @@ from lama_core.files import atomic_file, user_path
 from lama_core.views.compare import compare as comparison
 from lama_core.views.figure_files import FigureFile
 from lama_core.views.scores import ScoresRequest, scores
-from lama_core.views.table import VIEWS
+from lama_core.views.table import all_views
 from lama_core.views.view import Shown, show_runs
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def write_figure(shown: Shown[Any, Any], file: FigureFile) -> None:
 
 
 results = commands.make(api.results, print_view, "results --by source")
-for view in VIEWS:
+for view in all_views():
     if view.request.command[:-1] == ("results",):
         draw = write_figure if view.view.has_figure else None
         results.command(commands.make(view, print_view, view.view.example, write_figure=draw))

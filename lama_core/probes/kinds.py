@@ -1,12 +1,15 @@
 """The kinds of probe: their specifications and requests, and the plans that lead to them.
 
 To add a kind, add a folder here with a request, a subclass of `RunSpec` and a plan, and a row to
-`KINDS`. If its rows are facts, add its name to `runs.info.FACT_KINDS`, too.
+`KINDS`. If its rows are facts, add its name to `runs.info.FACT_KINDS`, too. A plug-in adds a kind
+by its tables `kinds` and `probes`.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from lama_core import plugins
 from lama_core.errors import UserError
 from lama_core.probes.analogy import plan as analogy
 from lama_core.probes.analogy.request import AnalogyRequest
@@ -29,7 +32,7 @@ from lama_core.probes.statements.spec import StatementSpec
 from lama_core.probes.tracing import plan as tracing
 from lama_core.probes.tracing.request import TraceRequest
 from lama_core.probes.tracing.spec import TraceSpec
-from lama_core.requests import Request, StoredRequest, from_record
+from lama_core.requests import Function, Request, StoredRequest, from_record
 from lama_core.runs.importers.importing import ImportRunRequest
 from lama_core.runs.importers.spec import ImportedSpec
 from lama_core.runs.info import RunInfo
@@ -57,6 +60,21 @@ class ProbeKind:
     def name(self) -> str:
         """The name of the kind in `run.json`."""
         return self.spec.kind
+
+
+@dataclass(frozen=True, slots=True)
+class AddedProbe:
+    """What makes the runs of a plug-in.
+
+    Attributes:
+        function: The Python function, whose command prints the scores of the runs.
+        plan: Its request and `load` -> the specifications of the runs.
+        example: A command, without the program's name.
+    """
+
+    function: Function[..., Any, Any, Any]
+    plan: Plan
+    example: str
 
 
 CLOZE: dict[type[Request], Plan] = {
@@ -95,7 +113,14 @@ def plan_runs(request: Request, load: Load = load_by_name) -> tuple[RunSpec, ...
         UserError: If the request is invalid, or its data or models can't be loaded.
     """
     request.check()
-    return PLANS[type(request)](request, load=load)
+    probe = None if type(request) in PLANS else plugins.find("probes", request.python)
+    return (probe.plan if probe else PLANS[type(request)])(request, load=load)
+
+
+def title_of(kind: str) -> str:
+    """Return the title of a kind of run, by its name in `run.json`."""
+    known = KINDS.get(kind) or plugins.find("kinds", kind)
+    return known.title if known else kind
 
 
 def request_of(info: RunInfo) -> Request | None:
@@ -115,9 +140,17 @@ def read_request(stored: StoredRequest) -> Request:
     Raises:
         UserError: If its function doesn't make runs in this version, or a field is invalid.
     """
-    if stored.function not in REQUESTS:
-        raise UserError(
-            f"This version can't make a run of {stored.function!r}. Start the run again."
-        )
-    fields = BEFORE.get(stored.function, {}) | stored.fields
-    return from_record(REQUESTS[stored.function], fields)
+    request = REQUESTS.get(stored.function)
+    if request is None:
+        probe = plugins.find("probes", stored.function)
+        if probe is None and stored.package:
+            raise UserError(
+                f"Runs of {stored.function!r} need the package {stored.package}: install it with "
+                f"`pip install {stored.package}`."
+            )
+        if probe is None:
+            raise UserError(
+                f"This version can't make a run of {stored.function!r}. Start the run again."
+            )
+        request = probe.function.request
+    return from_record(request, BEFORE.get(stored.function, {}) | stored.fields)
