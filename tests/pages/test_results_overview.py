@@ -13,9 +13,10 @@ from lama_core.rounding import percent
 from lama_core.runs.alignment import align
 from lama_core.runs.find import load_run
 from lama_core.runs.info import Run
+from lama_core.views.scores import ScoresRequest, scores
 from pages.ui.lessons import step_view
 from pages.ui.results.more import CHARTS, GROUPS
-from pages.ui.shared import screens
+from pages.ui.shared import cache, screens
 from pages.ui.shared.url_state import title_of
 from tools.bench.made_up import make_runs
 
@@ -212,6 +213,44 @@ def test_charts_that_other_pages_link_to_are_in_the_menu() -> None:
     linked = {*step_view.CHARTS.values(), screens.TRAINING, screens.ANALOGY_PROBES["chart"]}
     assert linked <= set(CHARTS)
     assert "Choose one" in open_page("results", tab="More", chart="Pie").info[0].value
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("tab", "Curves", "Overview"),
+        ("view", "Wrong answers", "Facts"),
+        ("scored_on", "each its own", "the same facts"),
+        ("picture", "bmp", "png"),
+    ],
+)
+def test_a_former_name_in_an_address_is_named_and_the_default_is_shown(
+    name: str, value: str, shown: str
+) -> None:
+    where = {"tab": "Wrong answers"} if name == "view" else {}
+    app = open_page("results", data="made-up", **where, **{name: value})
+    (note,) = [one.value for one in app.info if "is unknown" in one.value]
+    assert value in note and f"showing {shown}" in note
+
+
+def test_a_view_is_computed_once_for_the_same_runs_and_names(
+    runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    infos = tuple(runs[name].info for name in TWO)
+    request = ScoresRequest(tuple(info.id for info in infos), k=7)
+    names = {info.id: info.model for info in infos}
+    computed: list[Any] = []
+    compute = scores.view.compute
+
+    def counting(_: object, *given: Any) -> Any:
+        computed.append(given)
+        return compute(*given)
+
+    monkeypatch.setattr(type(scores.view), "compute", counting)
+    first = cache.shown(scores.view, request, infos, names)
+    assert cache.shown(scores.view, request, infos, names) is first and len(computed) == 1
+    assert cache.shown(scores.view, request, infos[::-1], names).infos == infos[::-1]
+    assert len(computed) == 2
 
 
 def test_a_headline_on_each_models_own_facts_says_that_they_differ() -> None:
