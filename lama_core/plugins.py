@@ -118,7 +118,7 @@ def find_plugins() -> tuple[tuple[InstalledPlugin, ...], tuple[str, ...]]:
             bad = [text for rows in plugin.rows().values() for text in rows.values()]
             if wrong := [text for text in bad if not _is_target(text)]:
                 raise ValueError(f"{wrong[0]!r} is not of the form module:object")
-        except Exception as error:  # noqa: BLE001 - somebody else's code
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's code
             problems.append(_fault(entry.name, package, error))
             continue
         if plugin.name in found:
@@ -146,7 +146,7 @@ def _is_target(text: object) -> bool:
     return bool(name) and all(part.isidentifier() for part in f"{module}.{name}".split("."))
 
 
-def _fault(name: str, package: str, error: Exception) -> str:
+def _fault(name: str, package: str, error: BaseException) -> str:
     lines = str(error).strip().splitlines()
     reason = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
     return f"The plug-in {name} of the package {package} can't be used ({reason.rstrip('.')})."
@@ -169,7 +169,7 @@ def find(table: str, name: str) -> Any:
             module, _, attribute = target.partition(":")
             try:
                 return getattr(import_module(module), attribute)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raise PluginError(_fault(one.plugin.name, one.package, error)) from error
     return None
 
