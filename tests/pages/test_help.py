@@ -124,7 +124,11 @@ def test_the_page_and_the_command_say_the_same_of_the_training_sources(run: Run)
 
 
 def test_a_slice_by_origin_leads_to_its_facts(run: Run) -> None:
-    table = open_page("results", data="made-up", tab="Slices", slice_by="origin").dataframe[0].value
+    table = (
+        open_page("results", data="made-up", tab="More", chart="Slices", slice_by="origin")
+        .dataframe[0]
+        .value
+    )
     line = table[table["slice"] == slice_label(ORIGIN, ORIGINS[2])].iloc[0]
     facts = open_page("facts", data="made-up", origins=ORIGINS[2])
     n = line["facts"]
@@ -134,7 +138,7 @@ def test_a_slice_by_origin_leads_to_its_facts(run: Run) -> None:
 
 
 def test_a_slice_by_wording_leads_to_its_facts(run: Run) -> None:
-    app = open_page("results", data="made-up", tab="Slices", slice_by=WORDING_SEEN)
+    app = open_page("results", data="made-up", tab="More", chart="Slices", slice_by=WORDING_SEEN)
     by_label = app.dataframe[0].value.set_index("slice")["facts"].dropna().drop("all facts")
     n_scored = int(run.facts["excluded"].isna().sum())
     assert sum(by_label) == n_scored

@@ -46,7 +46,9 @@ def draw_progress() -> None:
     elif job is not None:
         _end(job)
     if names := st.session_state.get(SAVED):
-        _draw_saved(names)
+        st.success(plain(f"Saved: {'; '.join(map(_said, names))}."), icon=":material/check_circle:")
+        there = {"data": load_run(names[0]).info.dataset, "runs": list(names)}
+        links.draw_link("Show the results", "visibility", screens.RESULTS, there, type="primary")
 
 
 def _end(job: jobs.Job) -> None:
@@ -64,13 +66,6 @@ def _end(job: jobs.Job) -> None:
         st.rerun()
     elif CHECKED in st.session_state:
         st.session_state[CHECKED] = (st.session_state[CHECKED][0], list(job.notes))
-
-
-def _draw_saved(names: tuple[str, ...]) -> None:
-    """Draw the names of the saved runs, and the way to their results."""
-    st.success(plain(f"Saved: {'; '.join(map(_said, names))}."), icon=":material/check_circle:")
-    there = {"data": load_run(names[0]).info.dataset, "runs": list(names)}
-    links.draw_link("Show the results", "visibility", screens.RESULTS, there, type="primary")
 
 
 def _said(name: str) -> str:
@@ -122,7 +117,25 @@ def draw_form(file: ChosenFile) -> None:
         "model's answer. The run then says between which bounds P@1 of all rows is.",
     )
     request = replace(request, model=model or None, name=title or None, partial=partial)
-    _draw_actions(file, request)
+    job = jobs.find(JOB)
+    running = job is not None and job.running
+    checked, report = st.session_state.get(CHECKED, (None, None))
+    asked = (file.mark, request)
+    if st.button(
+        "Check",
+        icon=":material/fact_check:",
+        type="secondary" if checked == asked and report else "primary",
+        disabled=running,
+        help="Reads all rows and says what is matched and what is left out. Saves nothing.",
+    ):
+        st.session_state.pop(SAVED, None)
+        st.session_state[CHECKED] = (asked, None)
+        _start(file, replace(request, dry_run=True))
+    if checked != asked or not report:
+        return
+    st.markdown("\n".join(f"- {plain(line)}" for line in report))
+    if st.button("Save as a run", icon=":material/save:", type="primary", disabled=running):
+        _start(file, request)
 
 
 def _choose_columns(file: ChosenFile, preview: TablePreview) -> dict[str, str]:
@@ -144,29 +157,6 @@ def _choose_columns(file: ChosenFile, preview: TablePreview) -> dict[str, str]:
     if preview.guessed:
         st.caption("Columns with other names are guessed: check them.")
     return {role: name for role, name in chosen.items() if name}
-
-
-def _draw_actions(file: ChosenFile, request: ImportRunRequest) -> None:
-    """Draw the check, and for checked choices the report and the button that saves them."""
-    job = jobs.find(JOB)
-    running = job is not None and job.running
-    checked, report = st.session_state.get(CHECKED, (None, None))
-    asked = (file.mark, request)
-    if st.button(
-        "Check",
-        icon=":material/fact_check:",
-        type="secondary" if checked == asked and report else "primary",
-        disabled=running,
-        help="Reads all rows and says what is matched and what is left out. Saves nothing.",
-    ):
-        st.session_state.pop(SAVED, None)
-        st.session_state[CHECKED] = (asked, None)
-        _start(file, replace(request, dry_run=True))
-    if checked != asked or not report:
-        return
-    st.markdown("\n".join(f"- {plain(line)}" for line in report))
-    if st.button("Save as a run", icon=":material/save:", type="primary", disabled=running):
-        _start(file, request)
 
 
 def _start(file: ChosenFile, request: ImportRunRequest) -> None:

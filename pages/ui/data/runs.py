@@ -12,7 +12,6 @@ from lama_core.files import format_bytes
 from lama_core.models.devices import settings_text
 from lama_core.probes.kinds import KINDS
 from lama_core.probes.prompts.spec import Study, StudySpec
-from lama_core.requests import Request
 from lama_core.rounding import percent, percentage
 from lama_core.runs.info import ENSEMBLE, FACT_KINDS, Run, RunInfo
 from lama_core.runs.manage import KeptRun, ListRunsRequest, delete_run, list_kept, rename_run
@@ -37,7 +36,17 @@ def draw_runs() -> None:
     """Draw the running jobs, the table of runs and the chosen run."""
     if MESSAGE in st.session_state:
         st.toast(plain(st.session_state.pop(MESSAGE)), icon=":material/check:")
-    _draw_jobs()
+    for job in jobs.ended(RESUME):
+        jobs.forget(job.name)
+        if job.error:
+            show_error(job.error)
+        elif job.cancelled:
+            st.info("Cancelled. Finished parts are kept.", icon=":material/pause_circle:")
+        else:
+            st.success("Run finished.", icon=":material/check_circle:")
+            st.session_state["run"] = next(iter(job.names("run")), None)
+    for job in jobs.running():
+        jobs.draw_progress(job.name)
     runs = _grouped(sorted(list_kept(), key=_order))
     own = [run for run in runs if not run.bundled]
     st.markdown(_count(own, len(runs) - len(own)))
@@ -45,7 +54,56 @@ def draw_runs() -> None:
         return
     left, right = st.columns([5, 2], gap="medium")
     with left:
-        name = _choose_run(runs)
+        names = {
+            run.name: f"{_title(run)}, {run.info.dataset}, {_prompts(run.info)}"
+            if run.info
+            else run.name
+            for run in runs
+        }
+        n_runs = Counter(names.values())
+        titles = {
+            name: title if n_runs[title] == 1 else f"{title}, {name.rpartition('-')[2]}"
+            for name, title in names.items()
+        }
+        table = pd.DataFrame(
+            {
+                "model": [f"{'↳ ' * _is_ensemble(run)}{_title(run)}" for run in runs],
+                "data": [run.info.dataset if run.info else None for run in runs],
+                "kind": [_kind(run) for run in runs],
+                "prompts": [_prompts(run.info) if run.info else None for run in runs],
+                "relations": [len(run.info.scored_relations) if run.info else None for run in runs],
+                "scored": [run.info.n if run.info else None for run in runs],
+                "P@1": [_precision(run.info) if run.info else None for run in runs],
+                "made": [run.changed[:10] for run in runs],
+            }
+        )
+        if any(run.state != "whole" for run in runs):
+            table["state"] = ["with the project" if run.bundled else _state(run) for run in runs]
+        name = choose_row(
+            "Run",
+            table,
+            [run.name for run in runs],
+            key="run",
+            show=titles.__getitem__,
+            column_config={
+                "data": st.column_config.TextColumn(width=80),
+                "kind": st.column_config.TextColumn(width=158),
+                "relations": st.column_config.NumberColumn(help="With a scored fact."),
+                "scored": st.column_config.NumberColumn(
+                    format="localized",
+                    help="Scored queries: a fact asked in ten wordings counts ten times. Of "
+                    "studies: test facts; of causal traces: facts; of analogy probes: decisions.",
+                ),
+                "P@1": st.column_config.NumberColumn(
+                    format="%.1f %%",
+                    help="Percent of the scored queries with a right first answer, averaged over "
+                    "relations.",
+                ),
+            },
+        )
+        draw_export(
+            "runs", lambda: [run.record() for run in runs], {"runs": len(runs)}, ListRunsRequest()
+        )
     with right, st.container(key="detail"):
         _draw_run(next(run for run in runs if run.name == name))
 
@@ -91,66 +149,6 @@ def _count(own: list[KeptRun], n_others: int) -> str:
     return text
 
 
-def _draw_jobs() -> None:
-    """Draw each running job with Cancel; show once how a resumed run ended."""
-    for job in jobs.ended(RESUME):
-        jobs.forget(job.name)
-        if job.error:
-            show_error(job.error)
-        elif job.cancelled:
-            st.info("Cancelled. Finished parts are kept.", icon=":material/pause_circle:")
-        else:
-            st.success("Run finished.", icon=":material/check_circle:")
-            st.session_state["run"] = next(iter(job.names("run")), None)
-    for job in jobs.running():
-        jobs.draw_progress(job.name)
-
-
-def _choose_run(runs: list[KeptRun]) -> str:
-    """Draw the table of runs; return the one that was clicked last, shown next to it."""
-    titles = _titles(runs)
-    table = pd.DataFrame(
-        {
-            "model": [f"{'↳ ' * _is_ensemble(run)}{_title(run)}" for run in runs],
-            "data": [run.info.dataset if run.info else None for run in runs],
-            "kind": [_kind(run) for run in runs],
-            "prompts": [_prompts(run.info) if run.info else None for run in runs],
-            "relations": [len(run.info.scored_relations) if run.info else None for run in runs],
-            "scored": [run.info.n if run.info else None for run in runs],
-            "P@1": [_precision(run.info) if run.info else None for run in runs],
-            "made": [run.changed[:10] for run in runs],
-        }
-    )
-    if any(run.state != "whole" for run in runs):
-        table["state"] = ["with the project" if run.bundled else _state(run) for run in runs]
-    chosen = choose_row(
-        "Run",
-        table,
-        [run.name for run in runs],
-        key="run",
-        show=titles.__getitem__,
-        column_config={
-            "data": st.column_config.TextColumn(width=80),
-            "kind": st.column_config.TextColumn(width=158),
-            "relations": st.column_config.NumberColumn(help="With a scored fact."),
-            "scored": st.column_config.NumberColumn(
-                format="localized",
-                help="Scored queries: a fact asked in ten wordings counts ten times. Of studies: "
-                "test facts; of causal traces: facts; of analogy probes: decisions.",
-            ),
-            "P@1": st.column_config.NumberColumn(
-                format="%.1f %%",
-                help="Percent of the scored queries with a right first answer, averaged over "
-                "relations.",
-            ),
-        },
-    )
-    draw_export(
-        "runs", lambda: [run.record() for run in runs], {"runs": len(runs)}, ListRunsRequest()
-    )
-    return chosen
-
-
 def _prompts(info: RunInfo) -> str:
     """A run's prompts for display; of an ensemble how it combines which prompts."""
     if info.kind != ENSEMBLE:
@@ -183,21 +181,6 @@ def _model_title(info: RunInfo) -> str:
     if info.kind not in FACT_KINDS or not (place := place_of(info)):
         return title_of(info.model)
     return f"{title_of(place.series)}, step {place.step:,}"
-
-
-def _titles(runs: list[KeptRun]) -> dict[str, str]:
-    """Name of a run -> its title in the field; runs with the same title end with their digest."""
-    titles = {
-        run.name: f"{_title(run)}, {run.info.dataset}, {_prompts(run.info)}"
-        if run.info
-        else run.name
-        for run in runs
-    }
-    n_runs = Counter(titles.values())
-    return {
-        name: title if n_runs[title] == 1 else f"{title}, {name.rpartition('-')[2]}"
-        for name, title in titles.items()
-    }
 
 
 def _state(run: KeptRun) -> str:
@@ -237,30 +220,34 @@ def _draw_run(run: KeptRun) -> None:
         if run.info and st.button("Show it", icon=":material/visibility:", key="show run"):
             show_runs([run.info])
         if run.info and (request := request_of(run.info)):
-            _draw_request(run.name, request, run.info.model)
+            if isinstance(request, RunSettings) and visitors.may("run"):
+                help = "Opens New run with these settings."
+                if st.button("Edit and run", icon=":material/tune:", key="edit run", help=help):
+                    open_form(request, run.info.model)
+            with st.popover("Command line", icon=":material/terminal:", key="command of the run"):
+                draw_command(request, key=f"command of {run.name}")
         if run.bundled:
             return
         if not visitors.may("manage"):
             st.caption(visitors.LOCAL_USER_ONLY)
             return
         if run.info:
-            _draw_rename(run, run.info.title)
+            with st.popover("Rename", icon=":material/edit:"), errors_shown():
+                title = st.text_input(
+                    "Display name",
+                    run.info.title,
+                    key=f"title of {run.name}",
+                    placeholder="None",
+                    help="Pages show this name; the run keeps its own name as its identity. Leave "
+                    "empty to show the run's own name.",
+                )
+                if st.button("Save the name", key=f"rename {run.name}"):
+                    info = rename_run(run.name, title)
+                    st.session_state[MESSAGE] = f"{run.name} is now called {info.label}."
+                    st.rerun()
         elif run.state == "unfinished":
             _draw_resume(run)
         _draw_delete(run)
-
-
-def _draw_request(name: str, request: Request, model: str) -> None:
-    """Draw the command that makes a run, and the button that opens its settings as a new run.
-
-    A request can make the runs of several models; the new run asks only this run's.
-    """
-    if isinstance(request, RunSettings) and visitors.may("run"):
-        help = "Opens New run with these settings."
-        if st.button("Edit and run", icon=":material/tune:", key="edit run", help=help):
-            open_form(request, model)
-    with st.popover("Command line", icon=":material/terminal:", key="command of the run"):
-        draw_command(request, key=f"command of {name}")
 
 
 def _measured(info: RunInfo) -> str:
@@ -298,22 +285,6 @@ def _draw_resume(run: KeptRun) -> None:
         jobs.start(f"{RESUME}{run.name}", request, folder=folder)
         st.rerun()
     draw_command(request, key=f"command of {run.name}")
-
-
-def _draw_rename(run: KeptRun, title: str) -> None:
-    with st.popover("Rename", icon=":material/edit:"), errors_shown():
-        title = st.text_input(
-            "Display name",
-            title,
-            key=f"title of {run.name}",
-            placeholder="None",
-            help="Pages show this name; the run keeps its own name as its identity. Leave empty to "
-            "show the run's own name.",
-        )
-        if st.button("Save the name", key=f"rename {run.name}"):
-            info = rename_run(run.name, title)
-            st.session_state[MESSAGE] = f"{run.name} is now called {info.label}."
-            st.rerun()
 
 
 def _draw_delete(run: KeptRun) -> None:

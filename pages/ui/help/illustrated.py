@@ -1,11 +1,10 @@
 """Illustrated introduction: how a query becomes P@1, in four pictures of a bundled run."""
 
-from collections.abc import Sequence
 from html import escape
 
 import streamlit as st
 
-from lama_core.api.results import Illustration, illustration
+from lama_core.api.results import illustration
 from lama_core.rounding import fixed
 from lama_core.views.colours import model_colours
 from pages.ui.shared.predictions import with_blank
@@ -19,17 +18,29 @@ def draw_illustrated() -> None:
     if found is None:
         return
     right, n_facts = found.ranks.count(1), len(found.ranks)
+    colour = model_colours([MODEL])[MODEL]
+    dots = "".join(
+        f'<span class="lx-fact" title="{escape(subject)}: rank {rank}" '
+        f'style="{f"background:{colour};color:#fff" if rank == 1 else ""}">{rank}</span>'
+        for subject, rank in zip(found.subjects, found.ranks, strict=True)
+    )
+    rows = "".join(
+        f'<tr><td class="rank">{rank}</td>'
+        f'<td class="word">{escape(word)}</td><td class="num">{fixed(prob, 3)}</td></tr>'
+        for rank, (word, prob) in enumerate(found.words, 1)
+    )
+    head = '<thead><tr><th>#</th><th>word</th><th class="num">probability</th></tr></thead>'
     pictures = (
         (
             "1. Blank",
             "A sentence states a fact, with a blank in place of the answer.",
-            _sentence(found.query),
+            f'<div class="lx-sentence">{with_blank(found.query.split("[MASK]"))}</div>',
         ),
         (
             "2. Candidates",
             f"The model gives a probability to each of {found.n_candidates:,} words, the "
             f"candidates. Its first {len(found.words)}:",
-            _table(found.words),
+            f'<table class="lx lx-small">{head}<tbody>{rows}</tbody></table>',
         ),
         (
             "3. Rank",
@@ -40,7 +51,7 @@ def draw_illustrated() -> None:
             "4. P@1",
             f"For {right} of {n_facts} such facts, the right answer is at rank 1: P@1 is "
             f"{fixed(100 * right / n_facts, 0)}\u00a0%.",
-            _dots(found, model_colours([MODEL])[MODEL]),
+            f'<div class="lx-facts">{dots}</div><div class="lx-muted">rank for each fact</div>',
         ),
     )
     for column, (title, text, picture) in zip(st.columns(4, gap="medium"), pictures, strict=True):
@@ -52,26 +63,3 @@ def draw_illustrated() -> None:
         f"{n_facts} facts that are scored. Its candidates are the words that are one token in "
         "MiniLM-MLM, its twin and SmolLM2; on Ask they depend on the models that you choose."
     )
-
-
-def _sentence(query: str) -> str:
-    return f'<div class="lx-sentence">{with_blank(query.split("[MASK]"))}</div>'
-
-
-def _table(words: Sequence[tuple[str, float]]) -> str:
-    rows = "".join(
-        f'<tr><td class="rank">{rank}</td>'
-        f'<td class="word">{escape(word)}</td><td class="num">{fixed(prob, 3)}</td></tr>'
-        for rank, (word, prob) in enumerate(words, 1)
-    )
-    head = '<thead><tr><th>#</th><th>word</th><th class="num">probability</th></tr></thead>'
-    return f'<table class="lx lx-small">{head}<tbody>{rows}</tbody></table>'
-
-
-def _dots(found: Illustration, colour: str) -> str:
-    dots = "".join(
-        f'<span class="lx-fact" title="{escape(subject)}: rank {rank}" '
-        f'style="{f"background:{colour};color:#fff" if rank == 1 else ""}">{rank}</span>'
-        for subject, rank in zip(found.subjects, found.ranks, strict=True)
-    )
-    return f'<div class="lx-facts">{dots}</div><div class="lx-muted">rank for each fact</div>'

@@ -37,7 +37,11 @@ def draw(room: Room) -> None:
         ):
             st.session_state[MINE] = room
             _go_back(room)
-        _draw_end(room)
+        with st.popover("End", icon=":material/stop_circle:"):
+            st.caption("Closes the room and deletes all answers.")
+            if st.button("End the poll", type="primary"):
+                ROOMS.end(room)
+                _go_back(room)
     draw_question(room)
     if room.models is not None:
         draw_results(room)
@@ -59,7 +63,23 @@ def draw(room: Room) -> None:
         if titles:
             st.caption(f":material/visibility_off: Hidden until you reveal them: {plain(titles)}.")
     with st.spinner("Querying the models"):
-        models = _ask_models(room)
+        kind, request = room.question.query
+        if hasattr(request, "top_k"):
+            request = replace(request, top_k=max(request.top_k, N_SHOWN))
+        found = []
+        for name in request.models:
+            with errors_shown():
+                one = cache.answer(kind, request, name)
+                asked = Asked(request, cache.prepared(kind, request), cache.candidates_for(request))
+                listed = kind.first_answers(asked, one, N_SHOWN)
+                rows = tuple(
+                    (word, 0.0 if value is None else math.exp(value)) for _, word, value in listed
+                )
+                number = name_of_values(kind.settings(asked, one))
+                is_ranked = listed[0][0] is not None
+                note = kind.gold(asked, one)
+                found.append(ModelAnswers(name, rows, note, number, is_ranked))
+        models = tuple(found)
     reveal.button(
         "Reveal",
         type="primary",
@@ -67,14 +87,6 @@ def draw(room: Room) -> None:
         on_click=room.reveal,
         args=(models,),
     )
-
-
-def _draw_end(room: Room) -> None:
-    with st.popover("End", icon=":material/stop_circle:"):
-        st.caption("Closes the room and deletes all answers.")
-        if st.button("End the poll", type="primary"):
-            ROOMS.end(room)
-            _go_back(room)
 
 
 def _go_back(room: Room) -> NoReturn:
@@ -89,24 +101,3 @@ def _draw_arriving(room: Room, *, early: bool) -> None:
     if room.has_ended or room.models is not None:
         st.rerun()
     draw_class(room, reveals=False, counts_only=not early)
-
-
-def _ask_models(room: Room) -> tuple[ModelAnswers, ...]:
-    """The models' first answers; models that fail show their error and are excluded."""
-    kind, request = room.question.query
-    if hasattr(request, "top_k"):
-        request = replace(request, top_k=max(request.top_k, N_SHOWN))
-    found = []
-    for name in request.models:
-        with errors_shown():
-            one = cache.answer(kind, request, name)
-            asked = Asked(request, cache.prepared(kind, request), cache.candidates_for(request))
-            listed = kind.first_answers(asked, one, N_SHOWN)
-            rows = tuple(
-                (word, 0.0 if value is None else math.exp(value)) for _, word, value in listed
-            )
-            number = name_of_values(kind.settings(asked, one))
-            is_ranked = listed[0][0] is not None
-            note = kind.gold(asked, one)
-            found.append(ModelAnswers(name, rows, note, number, is_ranked))
-    return tuple(found)
