@@ -40,6 +40,7 @@ def forget() -> None:
     """Look for plug-ins again."""
     for kept in (plugins.find_plugins, plugins.find, plugins.rows):
         kept.cache_clear()
+    sys.modules.pop("lama_core.cli.results", None)  # which has the commands of plug-ins' views
     importlib.invalidate_caches()
 
 

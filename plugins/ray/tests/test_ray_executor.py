@@ -29,8 +29,8 @@ ray: Any = pytest.importorskip("ray", reason="ray, an optional extra, is not ins
 import ray_fakes  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
 
-from lama_core.scoring.executors import ray as executors  # noqa: E402
-from lama_core.scoring.executors.ray import RayExecutor  # noqa: E402
+from lama_ray import cluster as executors  # noqa: E402
+from lama_ray.cluster import RayExecutor  # noqa: E402
 
 pytestmark = pytest.mark.slow
 # Nodes are missed after a second instead of a quarter of a minute.
