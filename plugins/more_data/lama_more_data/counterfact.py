@@ -18,6 +18,7 @@ from pathlib import Path
 
 from lama_core.datasets.dataset import BLANK, Dataset, make_dataset
 from lama_core.datasets.file_search import find_files, head_of
+from lama_core.datasets.formats import one_file
 from lama_core.datasets.json_items import json_items, named
 from lama_core.datasets.line_reader import (
     JsonObject,
@@ -159,3 +160,6 @@ def _subject_of(text: str, prompts: Iterable[tuple[str, str]]) -> str:
         if text.startswith(before) and text.endswith(after) and len(text) > len(before) + len(after)
     ]
     return max(fits, default=(0, ""))[1]
+
+
+COUNTERFACT = one_file("counterfact", "CounterFact's list", is_counterfact, load)

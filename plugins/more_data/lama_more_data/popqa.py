@@ -13,6 +13,7 @@ from pathlib import Path
 from lama_core.datasets.columns import read_list
 from lama_core.datasets.dataset import Dataset
 from lama_core.datasets.file_search import find_files
+from lama_core.datasets.formats import one_file
 from lama_core.datasets.line_reader import (
     JsonObject,
     Reading,
@@ -91,3 +92,6 @@ def _views(row: JsonObject) -> float | None:
     if cell and not (cell.isascii() and cell.isdigit() and len(cell) <= 15):
         raise Rejected(f"'s_pop' is {cell[:60]!r}, not a whole number")
     return float(cell) if cell else None
+
+
+POPQA = one_file("popqa", "PopQA's table", is_popqa, load)
