@@ -20,6 +20,7 @@ from written_formats import (
     check_rows,
     check_twice,
     line,
+    pair,
     pairs_of,
     put,
 )
