@@ -135,14 +135,12 @@ class Request:
     Attributes:
         command: The words of its command, such as ("analogy", "solve").
         python: The name of its function in `lama_core`.
-        exclusive: Names of fields of which only one may differ from its default.
         on_progress: Called with a `Progress` for each step.
         on_note: Called with each message for the user, such as a fallback.
     """
 
     command: ClassVar[tuple[str, ...]] = ()
     python: ClassVar[str] = ""
-    exclusive: ClassVar[tuple[str, ...]] = ()
 
     on_progress: OnProgress = dataclasses.field(default=ignore, compare=False, repr=False)
     on_note: OnNote = dataclasses.field(default=log_note, compare=False, repr=False)
@@ -166,15 +164,10 @@ class Request:
         """Check every value against its declaration.
 
         Raises:
-            UserError: For the first invalid value, which it names, or for fields that exclude each
-                other.
+            UserError: For the first invalid value, which it names.
         """
         for choice in request_fields(type(self)):
             _check(choice, getattr(self, choice.name))
-        changed = {choice.name: choice.option for choice, _ in _changed(self)}
-        given = [changed[name] for name in self.exclusive if name in changed]
-        if len(given) > 1:
-            raise UserError(f"{given[0]} and {given[1]} exclude each other: choose one.")
 
 
 # What an error calls the types of msgspec.

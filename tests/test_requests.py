@@ -13,8 +13,8 @@ import pytest
 from calling import invoke
 from hypothesis import given
 from hypothesis import strategies as st
-
 from lama_core.api import analogy_questions, data, models, papers, prompts, results, runs
+
 from lama_core.errors import UserError
 from lama_core.queries.batch import ManyRequest
 from lama_core.queries.batch_lines import read_file

@@ -156,7 +156,7 @@ def make_command(
         drawn = {name: options.pop(name, one[1]) for name, one in FIGURE_OPTIONS.items()}
         target = _figure_file(**drawn)
         if device is not None:
-            from lama_core.api.models import use_device  # slow to import
+            from lama_core.models.devices import use_device  # slow to import
 
             use_device(device)
         request = kind(**_by_field(fields, args), **options, on_note=output.print_note)

@@ -191,12 +191,12 @@ CACHE = ModelCache(int_from_env("LAMA_MODEL_BYTES", psutil.virtual_memory().tota
 
 
 def load_model(
-    reference: str, *, precision: Precision = "auto", on_progress: OnProgress = ignore
+    name: str, *, precision: Precision = "auto", on_progress: OnProgress = ignore
 ) -> "Model":
     """Load a model on the chosen device, downloading it first if necessary.
 
     Args:
-        reference: The model, as for `find_model`.
+        name: Name of a listed model, a folder, a GGUF file, a hub name or server:URL#MODEL.
         precision: `auto`: fp32 on a CPU; on a GPU, bf16 if the stored weights are bf16. `bf16` is
             `bf16-weights` on a CPU without instructions for bf16.
         on_progress: Called with the progress of the download and of loading.
@@ -205,7 +205,7 @@ def load_model(
         UserError: If the model is unknown, unavailable or damaged, or if the device doesn't exist
             or has too little memory.
     """
-    entry = find_model(reference)
+    entry = find_model(name)
     if entry.source.how == "server":
         return _connect(entry)
     CACHE.check_fork()

@@ -110,8 +110,8 @@ def _all_runs(request: RunsRequest, checkpoints: bool) -> list[Run]:
     hidden = frozenset() if checkpoints else earlier_checkpoints(listing)
     if hidden:
         request.on_note(
-            f"Not shown: {counted(len(hidden), 'run')} of training checkpoints. Pass --series "
-            "to see them."
+            f"Not shown: {counted(len(hidden), 'run')} of training checkpoints. `results "
+            "training` shows them."
         )
     return [Run(info) for info in listing if info.id not in hidden]
 

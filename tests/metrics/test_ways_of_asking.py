@@ -20,7 +20,6 @@ from calling import printed, told
 from statement_fakes import make_ways
 
 import lama_core as lama
-from lama_core.api.results import ResultsRequest, results
 from lama_core.errors import UserError
 from lama_core.metrics import score_table
 from lama_core.metrics.fact_answers import join_answers
@@ -29,6 +28,7 @@ from lama_core.metrics.verdicts import overridden, with_verdicts
 from lama_core.metrics.ways_of_asking import WaysOfAsking, compare_ways, runs_by_way
 from lama_core.runs.info import Run
 from lama_core.runs.tags import Row, change_tags
+from lama_core.views.scores import ResultsRequest, results
 
 BLANK, WHOLE, TEXT = "word at a blank", "whole answers", "generated answer"
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 import torch
+from lama_core.api import models as api
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from lama_core.api import models as api
 from lama_core.errors import UserError
 from lama_core.models.conversion import expand_gguf
 from lama_core.models.sources import locations

@@ -6,11 +6,11 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from lama_core.api import stored_answers as api
 from opening import html, open_page, said
 from slow import slow_but
 from streamlit.testing.v1 import AppTest
 
-from lama_core.api import stored_answers as api
 from lama_core.lessons.handout import sheet
 from lama_core.lessons.lesson import (
     Lesson,

@@ -17,7 +17,6 @@ import pyarrow as pa
 import pytest
 
 import lama_core as lama
-from lama_core.api.imported import import_run
 from lama_core.errors import UserError
 from lama_core.metrics.comparison import compare, what_differs
 from lama_core.metrics.fact_answers import margins_of
@@ -25,7 +24,7 @@ from lama_core.runs.alignment import align
 from lama_core.runs.facts_table import UNRANKED, read_columns
 from lama_core.runs.find import load_run, runs_dir
 from lama_core.runs.importers import importing, results, table
-from lama_core.runs.importers.importing import ImportRunRequest
+from lama_core.runs.importers.importing import ImportRunRequest, import_run
 from lama_core.runs.importers.matching import match
 from lama_core.runs.importers.results import ImportedResults
 from lama_core.runs.importers.rows import without_unusable_rows

@@ -19,7 +19,7 @@ from lama_core.runs.importers import (
 )
 from lama_core.runs.importers.results import ResultsFormat
 
-FORMATS: tuple[ResultsFormat, ...] = (
+RESULT_FORMATS: tuple[ResultsFormat, ...] = (
     ResultsFormat(
         "lm-pub-quiz",
         "lm-pub-quiz results folder",
@@ -52,10 +52,10 @@ FORMATS: tuple[ResultsFormat, ...] = (
 
 def find_format(name: str) -> ResultsFormat:
     """Return the format called `name`, or raise UserError with the most similar name."""
-    for form in FORMATS:
+    for form in RESULT_FORMATS:
         if form.name == name:
             return form
-    known = [form.name for form in FORMATS]
+    known = [form.name for form in RESULT_FORMATS]
     raise UserError(
         f"No format of results is called {name!r}{did_you_mean(name, known)}; "
         f"known: {', '.join(known)}."
@@ -64,7 +64,7 @@ def find_format(name: str) -> ResultsFormat:
 
 def recognize(path: Path) -> ResultsFormat | None:
     """Return the format of the results at a path, None if there are none or they can't be read."""
-    for form in FORMATS:
+    for form in RESULT_FORMATS:
         with suppress(UserError):
             if form.recognizes(path):
                 return form

@@ -10,7 +10,7 @@ from lama_core.datasets.prompt_sets import TITLES
 from lama_core.errors import UserError
 from lama_core.files import format_bytes
 from lama_core.models.devices import settings_text
-from lama_core.probes.kinds import KINDS
+from lama_core.probes.kinds import kind_title, saved_request
 from lama_core.probes.prompts.spec import Study, StudySpec
 from lama_core.requests import Request
 from lama_core.rounding import percent, percentage
@@ -207,9 +207,7 @@ def _state(run: KeptRun) -> str:
 
 def _kind(run: KeptRun) -> str | None:
     """The kind of probe for display; None if it isn't known."""
-    if run.info is None:
-        return None
-    return KINDS[run.info.kind].title if run.info.kind in KINDS else run.info.kind
+    return kind_title(run.info) if run.info else None
 
 
 def _draw_run(run: KeptRun) -> None:
@@ -284,8 +282,6 @@ def _measured(info: RunInfo) -> str:
 
 def _draw_resume(run: KeptRun) -> None:
     """Draw the button that resumes a run: it repeats the request without the finished parts."""
-    from lama_core.api.runs import saved_request  # slow: it imports all views
-
     job = jobs.find(f"{RESUME}{run.name}")
     if job is not None and job.running:
         return

@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 import pandas as pd
 import streamlit as st
 
-from lama_core.api.generation import GenerateRequest
-from lama_core.api.stored_answers import Stored
 from lama_core.candidates.lists import COMMON
 from lama_core.errors import did_you_mean
 from lama_core.lessons.charts import (
@@ -26,8 +24,10 @@ from lama_core.lessons.charts import (
 )
 from lama_core.lessons.lesson import N_BEST, Analogy, Ask, Compare, ShowRun, Step, Try
 from lama_core.lessons.step_results import StepResult
+from lama_core.lessons.stored_answers import Stored
 from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.cloze.request import ProbeRequest
+from lama_core.probes.generation.request import GenerateRequest
 from lama_core.queries.analogy import SolveRequest, analogy
 from lama_core.queries.blank_answers import BlankAnswer
 from lama_core.queries.cloze import ClozeRequest, fill
