@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from every_kind import plan_runs
 from killing import kill_often
 from probe_fakes import CITIES, HashFiller, hash_model, write_dataset
 
@@ -18,7 +19,7 @@ from lama_core.models.devices import PassSettings
 from lama_core.models.protocols import Encoded, Scores
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.cloze.spec import ClozeSpec
-from lama_core.probes.kinds import plan_runs, request_of, saved_request
+from lama_core.probes.kinds import request_of, saved_request
 from lama_core.probes.plan import plan
 from lama_core.progress import Pace, Progress
 from lama_core.runs.execute import RunStopped, execute
