@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from lama_core.errors import UserError
-from lama_core.metrics.verdicts import overridden as overridden
-from lama_core.metrics.verdicts import with_verdicts as with_verdicts
+from lama_core.metrics.verdicts import with_verdicts
 from lama_core.models.devices import settings_text
 from lama_core.requests import Request, argument, option
 from lama_core.rounding import counted
 from lama_core.runs.alignment import align, differing_candidates, small_runs
 from lama_core.runs.find import list_runs, load_run
 from lama_core.runs.info import FACT_KINDS, Run, RunInfo
-from lama_core.runs.series import earlier_checkpoints as earlier_checkpoints
-from lama_core.runs.series import find_series as find_series
+from lama_core.runs.series import earlier_checkpoints
 from lama_core.scoring import shared_fields
 from lama_core.scoring.ranking import Ranking
 

@@ -12,14 +12,11 @@ from lama_core.errors import UserError
 from lama_core.metrics.intervals import METHOD_OF_MEANS
 from lama_core.metrics.readings import precision_by_readings, readings_of
 from lama_core.metrics.score_tables import stacked
-from lama_core.metrics.training import ALL, Grouping, Training, training_of
-from lama_core.metrics.training import Measure as Measure
+from lama_core.metrics.training import ALL, Grouping, Measure, Training, training_of
 from lama_core.requests import option
 from lama_core.rounding import counted, fixed, percent
 from lama_core.runs.info import Run
-from lama_core.runs.series import CheckpointSeries as CheckpointSeries
-from lama_core.runs.series import find_series as find_series
-from lama_core.runs.series import place_of as place_of
+from lama_core.runs.series import CheckpointSeries, find_series
 from lama_core.tables import (
     Column,
     Line,

@@ -16,9 +16,9 @@ from lama_core.requests import Request
 from lama_core.rounding import percent, percentage
 from lama_core.runs.info import ENSEMBLE, FACT_KINDS, Run, RunInfo
 from lama_core.runs.manage import KeptRun, ListRunsRequest, delete_run, list_kept, rename_run
+from lama_core.runs.series import place_of
 from lama_core.scoring.shared_fields import RunSettings
 from lama_core.views.figure import relation_label
-from lama_core.views.training import place_of
 from pages.ui.prompts.ensembles import METHODS_IN_WORDS
 from pages.ui.results.new_run import open_form
 from pages.ui.shared import cache, jobs, visitors

@@ -33,6 +33,7 @@ from lama_core.datasets.library.installed import (
 from lama_core.datasets.passages import load_corpus
 from lama_core.errors import TimeOverError, Unavailable, UserError
 from lama_core.lessons.stored_answers import Stored, find_stored, stored_runs
+from lama_core.metrics.verdicts import overridden, with_verdicts
 from lama_core.models.sources.catalog import known_models
 from lama_core.models.sources.locations import locate
 from lama_core.progress import Pace, Progress, describe, ignore
@@ -48,7 +49,6 @@ from lama_core.scoring.retrieval import is_indexed
 from lama_core.scoring.shared_fields import CandidateSettings, ClozeSettings, ModelSettings
 from lama_core.service import queries
 from lama_core.service.process import run_query
-from lama_core.views.choice import overridden, with_verdicts
 from lama_core.views.figure import Figure, relation_label
 from lama_core.views.view import Shown, View
 from pages.ui.shared import visitors
