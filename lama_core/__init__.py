@@ -4,16 +4,14 @@ For notebooks: `import lama_core as lama`, then for example `lama.fill("Dante wa
 A function's module is imported when it is first used.
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lama_core.datasets.library.download import import_data as import_data
     from lama_core.datasets.library.installed import list_datasets as list_datasets
     from lama_core.datasets.library.installed import load_dataset as load_dataset
-    from lama_core.models.cache import load_model as open_model
+    from lama_core.models.cache import load_model as open_model  # noqa: F401
     from lama_core.models.devices import use_device as use_device
     from lama_core.models.listing import get_model as get_model
     from lama_core.models.listing import list_models as list_models
@@ -74,40 +72,17 @@ with open(__file__, encoding="utf-8") as _file:
     for _words in map(str.split, _file):
         if _words[:1] == ["from"] and _words[4:5] == ["as"]:
             _NAMES[_words[5]] = _words[1], _words[3]
-__all__ = ["__version__", *sorted(_NAMES), "open_model"]
+__all__ = ["__version__", *sorted(_NAMES)]
 
 
 def __getattr__(name: str) -> Any:
-    """Return a function, or the subpackage `models`."""
+    """Return a function of the library."""
     if name in _NAMES:
         module, there = _NAMES[name]
         return getattr(import_module(module), there)
-    if name == "models":
-        return import_module("lama_core.models")
     raise AttributeError(f"module 'lama_core' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     """Return all names, including those that aren't imported yet."""
     return sorted({*globals(), *__all__})
-
-
-class _Package(ModuleType):
-    """This package; it makes its subpackage `models` callable, so that `lama.models()` works."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Make the subpackage `models` callable when it is imported."""
-        if name == "models" and isinstance(value, ModuleType):
-            value.__class__ = _CallablePackage
-        super().__setattr__(name, value)
-
-
-class _CallablePackage(ModuleType):
-    """The subpackage `lama_core.models`; calling it calls `list_models`."""
-
-    def __call__(self) -> Any:
-        """Return the models as a DataFrame."""
-        return import_module("lama_core.models.listing").list_models()
-
-
-sys.modules[__name__].__class__ = _Package

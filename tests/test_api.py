@@ -61,7 +61,6 @@ def test_the_package_is_light_until_something_is_asked() -> None:
     assert {"fill", "rank", "analogy", "inspect", "load_run"} <= {*dir(lama)}
     with pytest.raises(AttributeError, match="no attribute 'fil'"):
         lama.fil  # type: ignore[attr-defined]  # noqa: B018
-    assert lama.models().equals(lama.list_models()), "the room of models is called, too"
 
 
 @pytest.mark.parametrize("name", WITH_EXAMPLES)

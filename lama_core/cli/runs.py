@@ -1,6 +1,6 @@
 """Commands that make runs (`probe`, `statements`, `generate`, `extract`, ...); `runs`."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -73,7 +73,7 @@ trace = commands.make(
 )
 
 
-def print_list(run_list: manage.RunList) -> None:
+def print_list(rows: tuple[manage.KeptRun, ...]) -> None:
     """Print a row for each run on this machine."""
     output.print_table(
         ("run", "title", "kind", "rows", "state", "made", "size", "place"),
@@ -88,7 +88,7 @@ def print_list(run_list: manage.RunList) -> None:
                 output.size(row.n_bytes),
                 "bundled" if row.bundled else "own",
             )
-            for row in run_list.rows
+            for row in rows
         ],
     )
 
@@ -112,20 +112,20 @@ def delete(run: Name, /, *, yes: commands.Yes = False) -> None:
 
 
 runs = commands.make_group(
-    "runs", commands.make_command(manage.list_runs, print_list, manage.RunList.to_json)
+    "runs", commands.make_command(manage.list_runs, print_list, manage.records)
 )
-runs.command(commands.make(manage.list_runs, print_list, "runs list --json"))
+runs.command(commands.make(manage.list_runs, print_list, "runs list --json", manage.records))
 runs.command(rename, help_epilogue='Example: lama-explorer runs rename RUN "Longer training"')
 runs.command(delete, help_epilogue="Example: lama-explorer runs delete RUN --yes")
 
 
-def print_imported(imported: importing.ImportedRuns) -> None:
+def print_imported(rows: list[dict[str, Any]]) -> None:
     """Print the name and P@1 of each imported run."""
-    for row in imported.to_json():
+    for row in rows:
         p_at_1 = importing.said_precision(row)
         if row["n_unusable"] != 0:
             p_at_1 += f", without the unusable rows (n = {row['n']:,})"
-        done = "Saved" if imported.saved else "Not saved (--dry-run)"
+        done = "Saved" if row["saved"] else "Not saved (--dry-run)"
         output.print_line(f"{done}: {row['run']}{p_at_1}")
 
 
@@ -134,6 +134,7 @@ runs.command(
         importing.import_run,
         print_imported,
         "runs import results.csv --model bert-base-cased",
+        list,
         has_device=False,  # the model is only named
     )
 )

@@ -4,6 +4,7 @@ A run's title is stored in `title.txt` next to `run.json`; it isn't part of the 
 """
 
 import datetime
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -169,29 +170,23 @@ def _date(path: Path) -> str:
     return changed.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-@dataclass(frozen=True)
-class RunList:
-    """All finished and unfinished runs on this machine."""
-
-    rows: tuple[KeptRun, ...]
-
-    def to_json(self) -> list[dict[str, Any]]:
-        """Return what `runs list --json` prints."""
-        return [row.record() for row in self.rows]
+def records(runs: Iterable[KeptRun]) -> list[dict[str, Any]]:
+    """Return what `runs list --json` prints."""
+    return [run.record() for run in runs]
 
 
-def _list_runs(request: ListRunsRequest) -> RunList:
-    rows = list_kept(verify=request.verify)
-    for row in rows:
-        if row.problem:
-            request.on_note(row.problem)
-    return RunList(rows)
+def _list_runs(request: ListRunsRequest) -> tuple[KeptRun, ...]:
+    runs = list_kept(verify=request.verify)
+    for run in runs:
+        if run.problem:
+            request.on_note(run.problem)
+    return runs
 
 
 list_runs = Function(
     ListRunsRequest,
     _list_runs,
-    frame_of,
+    lambda runs: frame_of(records(runs)),
     """List every run on this machine with its kind, state and size on disk.
 
     Returns:

@@ -34,7 +34,7 @@ TEMPLATES = (
 def imported(path: Path, **more: Any) -> Run:
     """Import a file of one model; return the saved run."""
     done = import_run.answer(ImportRunRequest(str(path), **{"model": path.stem, **more}))
-    (one,) = done.to_json()
+    (one,) = done
     return load_run(one["run"])
 
 

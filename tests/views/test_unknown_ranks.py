@@ -46,7 +46,7 @@ LARGEST = {"rank": math.inf, "verdict": 1, "three": 3, "mixed": 1, "scored": 3}
 
 def imported(path: Path, **fields: str) -> Run:
     request = ImportRunRequest(str(path), **{"model": path.stem} | fields)
-    (one,) = import_run.answer(request).to_json()
+    (one,) = import_run.answer(request)
     return load_run(one["run"])
 
 

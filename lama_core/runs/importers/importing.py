@@ -543,19 +543,7 @@ def report(opened: OpenedResults) -> Iterator[str]:
         yield f"{rows} dropped: {one.reason} ({one.where})"
 
 
-@dataclass(frozen=True)
-class ImportedRuns:
-    """Imported results, a run for each model. saved: whether they are saved, or only described."""
-
-    opened: tuple[OpenedResults, ...]
-    saved: bool
-
-    def to_json(self) -> list[dict[str, Any]]:
-        """Return what `runs import --json` prints."""
-        return [one.to_json() | {"saved": self.saved} for one in self.opened]
-
-
-def _import_run(request: ImportRunRequest) -> ImportedRuns:
+def _import_run(request: ImportRunRequest) -> list[dict[str, Any]]:
     opened = open_results(request)
     for line in (line for one in opened for line in report(one)):
         request.on_note(f"{line}.")
@@ -563,7 +551,7 @@ def _import_run(request: ImportRunRequest) -> ImportedRuns:
         for run in save_opened(opened, request.name or ""):
             name = run.info.id
             request.on_progress(Progress(f"{name} is saved", 1, 1, result=Result("run", name)))
-    return ImportedRuns(tuple(opened), not request.dry_run)
+    return [one.to_json() | {"saved": not request.dry_run} for one in opened]
 
 
 import_run = Function(
