@@ -466,7 +466,18 @@ class Function(Generic[P, SomeRequest, Answer, Returned]):
         self._shown = shown
         self.__name__ = self.__qualname__ = self.request.python
         self.__doc__ = _documented(doc, self.request)
-        self.__signature__ = _signature(self.request)
+        by_name = {choice.name: choice for choice in request_fields(self.request)}
+        parameters = []
+        for name, parameter in inspect.signature(self.request).parameters.items():
+            if choice := by_name.get(name):
+                parameter = parameter.replace(annotation=choice.kind)
+                if choice.always:
+                    parameter = parameter.replace(default=choice.default)
+            elif name not in CALLBACKS:
+                continue  # set by the app only
+            parameters.append(parameter)
+        parameters.sort(key=lambda one: (one.kind, one.name in CALLBACKS))
+        self.__signature__ = inspect.Signature(parameters)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Returned:
         """Return the result for a notebook; the arguments are the fields of the request.
@@ -515,25 +526,6 @@ class Function(Generic[P, SomeRequest, Answer, Returned]):
         request.check()
         with reporting(request.on_progress):
             return self._answer(request)
-
-
-def _signature(kind: type[Request]) -> inspect.Signature:
-    """Return the request's constructor signature with plain types and resolved defaults.
-
-    The callbacks, which few calls give, come last.
-    """
-    by_name = {choice.name: choice for choice in request_fields(kind)}
-    parameters = []
-    for name, parameter in inspect.signature(kind).parameters.items():
-        if choice := by_name.get(name):
-            parameter = parameter.replace(annotation=choice.kind)
-            if choice.always:
-                parameter = parameter.replace(default=choice.default)
-        elif name not in CALLBACKS:
-            continue  # set by the app only
-        parameters.append(parameter)
-    parameters.sort(key=lambda one: (one.kind, one.name in CALLBACKS))
-    return inspect.Signature(parameters)
 
 
 def _for_python(help_text: str, names: Mapping[str, str]) -> str:

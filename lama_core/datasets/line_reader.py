@@ -112,7 +112,12 @@ class Reading:
         for number, line in self._bytes(path):
             if kept := line.strip():
                 try:  # `dropping` would take as long as reading the line
-                    found = _object(kept)
+                    try:
+                        value = parse_json(kept)
+                    except ValueError as error:
+                        _text(kept)  # raises for invalid UTF-8, naming the byte
+                        raise Rejected(f"not valid JSON ({error})") from error
+                    found = as_object(value)
                 except Rejected as reason:
                     self.drop(path, number, str(reason), reason.text)
                 else:
@@ -319,15 +324,6 @@ def _text(line: bytes) -> str:
         raise Rejected(
             f"not valid UTF-8 (byte {error.start + 1}): save the file as UTF-8"
         ) from error
-
-
-def _object(line: bytes) -> JsonObject:
-    try:
-        value = parse_json(line)
-    except ValueError as error:
-        _text(line)  # raises for invalid UTF-8, naming the byte
-        raise Rejected(f"not valid JSON ({error})") from error
-    return as_object(value)
 
 
 def parse_json(data: bytes) -> Any:

@@ -47,28 +47,24 @@ def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
     for number, values in read_records(reading).rows:
         with reading.dropping(reading.root, number):
             row = lowered(values)
-            fact = _read_fact(row)
+            relation = required_text(row, "prop")
+            subject, obj = required_text(row, "subj"), required_text(row, "obj")
+            question = required_text(row, "question")
+            answers = _names(row, "possible_answers") or _names(row, "o_aliases")
+            fact = Fact(
+                f"{relation}:{optional_text(row, 'id') or f'{subject}|{obj}'}",
+                subject,
+                relation,
+                obj,
+                SOURCE,
+                subject_id=_entity(row, "s_uri"),
+                object_id=_entity(row, "o_uri"),
+                aliases=tuple(answer for answer in answers if answer != obj),
+                question=question,
+                popularity=_views(row),
+            )
             reading.fact(fact, number, lines, f"the id {row.get('id')!r}" if "id" in row else "")
     return reading.dataset_of_questions(path, name, SOURCE, "row", **about)
-
-
-def _read_fact(row: JsonObject) -> Fact:
-    relation = required_text(row, "prop")
-    subject, obj = required_text(row, "subj"), required_text(row, "obj")
-    question = required_text(row, "question")
-    answers = _names(row, "possible_answers") or _names(row, "o_aliases")
-    return Fact(
-        f"{relation}:{optional_text(row, 'id') or f'{subject}|{obj}'}",
-        subject,
-        relation,
-        obj,
-        SOURCE,
-        subject_id=_entity(row, "s_uri"),
-        object_id=_entity(row, "o_uri"),
-        aliases=tuple(answer for answer in answers if answer != obj),
-        question=question,
-        popularity=_views(row),
-    )
 
 
 def _names(row: JsonObject, column: str) -> tuple[str, ...]:

@@ -221,7 +221,9 @@ def load_model(
         return model
     located = located or fetch(entry, on_progress)
     on_progress(Progress(f"Loading {entry.title}"))
-    needed = _weights_bytes(located.folder, used)
+    width = 2 if used == "bf16" else 4
+    tensors = stored_tensors(located.folder).values()
+    needed = sum(one.n_elements * (1 if one.dtype == "I8" else width) for one in tensors)
 
     def load() -> "Model":
         kind = entry.kind or find_kind(located.folder)
@@ -291,10 +293,3 @@ def _is_bf16(folder: Path) -> bool:
     """Whether most of a folder's weights are stored as bf16."""
     tensors = stored_tensors(folder).values()
     return sum(one.n_elements if one.dtype == "BF16" else -one.n_elements for one in tensors) > 0
-
-
-def _weights_bytes(folder: Path, precision: str) -> int:
-    """Bytes that a folder's weights will take in memory, according to the files' headers."""
-    width = 2 if precision == "bf16" else 4
-    tensors = stored_tensors(folder).values()
-    return sum(one.n_elements * (1 if one.dtype == "I8" else width) for one in tensors)

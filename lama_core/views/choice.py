@@ -84,7 +84,16 @@ def choose_runs(request: RunsRequest, *, aligned: bool, checkpoints: bool) -> li
     if request.runs:
         chosen = [load_run(name, kinds=FACT_KINDS) for name in request.runs]
     else:
-        chosen = _all_runs(request, checkpoints)
+        listing = list_runs(kinds=FACT_KINDS).intact()
+        for problem in listing.problems:
+            request.on_note(problem)
+        hidden = frozenset() if checkpoints else earlier_checkpoints(listing)
+        if hidden:
+            request.on_note(
+                f"Not shown: {counted(len(hidden), 'run')} of training checkpoints. `results "
+                "training` shows them."
+            )
+        chosen = [Run(info) for info in listing if info.id not in hidden]
     if not chosen:
         raise UserError("No finished runs. Make one first: see `probe --help`.")
     for name in request.relations:
@@ -99,19 +108,6 @@ def choose_runs(request: RunsRequest, *, aligned: bool, checkpoints: bool) -> li
         if note := _alignment_note(chosen):
             request.on_note(note)
     return chosen
-
-
-def _all_runs(request: RunsRequest, checkpoints: bool) -> list[Run]:
-    listing = list_runs(kinds=FACT_KINDS).intact()
-    for problem in listing.problems:
-        request.on_note(problem)
-    hidden = frozenset() if checkpoints else earlier_checkpoints(listing)
-    if hidden:
-        request.on_note(
-            f"Not shown: {counted(len(hidden), 'run')} of training checkpoints. `results "
-            "training` shows them."
-        )
-    return [Run(info) for info in listing if info.id not in hidden]
 
 
 def _without_partial_runs(request: RunsRequest, runs: Sequence[Run]) -> list[Run]:

@@ -225,7 +225,8 @@ class TrainingView(View[TrainingRequest, Found]):
         names = _line_names(shown.frame, several=len(shown.found) > 1)
         table = shown.frame.assign(line=names)
         steps = sorted(set(table["step"]))
-        places = _places(steps)
+        first = next((step for step in steps if step > 0), 1)
+        places = {step: step if step > 0 else first / 2 for step in steps}
         # Whiskers of several lines would hide each other; those of the last step are enough.
         whiskers = table.where((table["step"] == steps[-1]) | (table["line"].nunique() == 1))
         n = sum(len(one.training.facts) for one in shown.found)
@@ -421,12 +422,6 @@ def _axis_of_steps(steps: Sequence[int], places: dict[int, float]) -> Axis:
         ticks={places[step]: f"{step:,}" for step in _spaced(steps, places)},
         ends=(10 ** (low - room), 10 ** (high + room)),
     )
-
-
-def _places(steps: Sequence[int]) -> dict[int, float]:
-    """Return step -> place on a log axis: step 0 is at half the first positive step."""
-    first = next((step for step in steps if step > 0), 1)
-    return {step: step if step > 0 else first / 2 for step in steps}
 
 
 def _spaced(steps: Sequence[int], places: dict[int, float]) -> list[int]:

@@ -32,7 +32,38 @@ def draw_content(listed: Listed) -> None:
         if listed.kind == "facts":
             counts = [(one.source, len(data.facts_of(one.name))) for one in data.relations]
             draw_partial(listed.name, counts)
-        _draw_relations(data)
+        relations = data.relations
+        optional = pd.DataFrame(
+            {
+                "answers": [len(relation.answers) or None for relation in relations],
+                "domains": [", ".join(relation.domains) or None for relation in relations],
+            }
+        )
+        table = pd.DataFrame(
+            {
+                "relation": [relation.name for relation in relations],
+                "label": [relation.label for relation in relations],
+                "source": [relation.source for relation in relations],
+                "type": [relation.type for relation in relations],
+                "facts": [len(data.facts_of(relation.name)) for relation in relations],
+                "templates": [len(relation.templates) for relation in relations],
+                "template": [
+                    next(iter(relation.templates), "each fact's own sentence")
+                    for relation in relations
+                ],
+            }
+        ).join(optional.dropna(axis="columns", how="all"))
+        st.markdown("### Relations")
+        names, wide = list(table["relation"]), st.column_config.TextColumn(width="large")
+        name = choose_row(
+            "Relation",
+            table,
+            names,
+            key="relation",
+            height=420,
+            column_config={"template": wide},
+        )
+        _draw_relation(data, data.relation(name))
     _draw_report(data.report)
 
 
@@ -50,41 +81,6 @@ def counts_by_source(listed: Listed) -> dict[str, str]:
         for name, n_facts in dataset.n_facts_by_source().items()
     }
     return counts if len(counts) > 1 else {}
-
-
-def _draw_relations(dataset: Dataset) -> None:
-    """Draw the table of relations, and the chosen relation."""
-    relations = dataset.relations
-    optional = pd.DataFrame(
-        {
-            "answers": [len(relation.answers) or None for relation in relations],
-            "domains": [", ".join(relation.domains) or None for relation in relations],
-        }
-    )
-    table = pd.DataFrame(
-        {
-            "relation": [relation.name for relation in relations],
-            "label": [relation.label for relation in relations],
-            "source": [relation.source for relation in relations],
-            "type": [relation.type for relation in relations],
-            "facts": [len(dataset.facts_of(relation.name)) for relation in relations],
-            "templates": [len(relation.templates) for relation in relations],
-            "template": [
-                next(iter(relation.templates), "each fact's own sentence") for relation in relations
-            ],
-        }
-    ).join(optional.dropna(axis="columns", how="all"))
-    st.markdown("### Relations")
-    names, wide = list(table["relation"]), st.column_config.TextColumn(width="large")
-    name = choose_row(
-        "Relation",
-        table,
-        names,
-        key="relation",
-        height=420,
-        column_config={"template": wide},
-    )
-    _draw_relation(dataset, dataset.relation(name))
 
 
 def _draw_relation(dataset: Dataset, relation: Relation) -> None:

@@ -157,7 +157,15 @@ def draw_import() -> None:
     imported = st.container()
     results_import.draw_progress()
     form = st.session_state.get("import forms", 0)
-    _draw_pattern()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            "**Facts to ask models**: a table with one fact per row, or a data set as published."
+            "  \n**Results that you have**: a table, or the output of lm-evaluation-harness, "
+            "HELM, OpenCompass, lm-pub-quiz, LAMA or OptiPrompt."
+        )
+        icon = ":material/download:"
+        draw_download("Example facts", PATTERN, "example-facts.csv", icon=icon, help=TABLE_HELP)
+        draw_download("Example results", RESULTS_PATTERN, "example-results.csv", icon=icon)
     file = _choose_file(form)
     if file is None:
         if (name := st.session_state.get(IMPORTED)) in installed.installed_names():
@@ -198,7 +206,12 @@ def _draw_import_of_data(file: ChosenFile, form: int, *, running: bool) -> None:
     request, given, is_readable = None, "", False
     with errors_shown():
         request = draw_mapping(file, ImportRequest(file.name))
-        given = _type_name(form, file)
+        given = st.text_input(
+            "Name of the data set",
+            key=f"import name {form}",
+            placeholder=import_name(Path(file.name), None),
+            help="If a data set already has this name, the app asks before replacing it.",
+        ).strip()
         is_readable = True
     # Enabled while the template is missing: the click that ends its typing starts the import.
     wanted = _draw_import_button(disabled=running or not is_readable)
@@ -235,19 +248,6 @@ def _choose_content(file: ChosenFile) -> Content:
     return chosen or "unclear"
 
 
-def _draw_pattern() -> None:
-    """Draw what a table needs, and a table to download and fill in."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(
-            "**Facts to ask models**: a table with one fact per row, or a data set as published."
-            "  \n**Results that you have**: a table, or the output of lm-evaluation-harness, "
-            "HELM, OpenCompass, lm-pub-quiz, LAMA or OptiPrompt."
-        )
-        icon = ":material/download:"
-        draw_download("Example facts", PATTERN, "example-facts.csv", icon=icon, help=TABLE_HELP)
-        draw_download("Example results", RESULTS_PATTERN, "example-results.csv", icon=icon)
-
-
 def _choose_file(form: int) -> ChosenFile | None:
     """Draw the fields for an upload and for a path on this machine; return the file.
 
@@ -281,16 +281,6 @@ def _opened_path(path: str) -> ChosenFile:
     stat = given.stat() if given.is_file() else None
     mark = f"{given} {stat.st_mtime_ns} {stat.st_size}" if stat else path
     return ChosenFile(path, mark, stat.st_size if stat else 0, lambda: given, False)
-
-
-def _type_name(form: int, file: ChosenFile) -> str:
-    """Draw the field for the dataset's name; empty for the file's name."""
-    return st.text_input(
-        "Name of the data set",
-        key=f"import name {form}",
-        placeholder=import_name(Path(file.name), None),
-        help="If a data set already has this name, the app asks before replacing it.",
-    ).strip()
 
 
 def _agree_to_replace(name: str) -> bool:

@@ -42,7 +42,9 @@ def draw_progress() -> None:
     elif job is not None:
         _end(job)
     if names := st.session_state.get(SAVED):
-        _draw_saved(names)
+        st.success(plain(f"Saved: {'; '.join(map(_said, names))}."), icon=":material/check_circle:")
+        there = {"data": load_run(names[0]).info.dataset, "runs": list(names)}
+        links.draw_link("Show the results", "visibility", screens.RESULTS, there, type="primary")
 
 
 def _end(job: jobs.Job) -> None:
@@ -60,13 +62,6 @@ def _end(job: jobs.Job) -> None:
         st.rerun()
     elif CHECKED in st.session_state:
         st.session_state[CHECKED] = (st.session_state[CHECKED][0], list(job.notes))
-
-
-def _draw_saved(names: tuple[str, ...]) -> None:
-    """Draw the names of the saved runs, and the way to their results."""
-    st.success(plain(f"Saved: {'; '.join(map(_said, names))}."), icon=":material/check_circle:")
-    there = {"data": load_run(names[0]).info.dataset, "runs": list(names)}
-    links.draw_link("Show the results", "visibility", screens.RESULTS, there, type="primary")
 
 
 def _said(name: str) -> str:

@@ -12,7 +12,6 @@ from lama_core.files import format_bytes
 from lama_core.models.devices import settings_text
 from lama_core.probes.kinds import kind_title, saved_request
 from lama_core.probes.prompts.spec import Study, StudySpec
-from lama_core.requests import Request
 from lama_core.rounding import percent, percentage
 from lama_core.runs.info import ENSEMBLE, FACT_KINDS, Run, RunInfo
 from lama_core.runs.manage import KeptRun, ListRunsRequest, delete_run, list_kept, rename_run
@@ -37,7 +36,17 @@ def draw_runs() -> None:
     """Draw the running jobs, the table of runs and the chosen run."""
     if MESSAGE in st.session_state:
         st.toast(plain(st.session_state.pop(MESSAGE)), icon=":material/check:")
-    _draw_jobs()
+    for job in jobs.ended(RESUME):
+        jobs.forget(job.name)
+        if job.error:
+            show_error(job.error)
+        elif job.cancelled:
+            st.info("Cancelled. Finished parts are kept.", icon=":material/pause_circle:")
+        else:
+            st.success("Run finished.", icon=":material/check_circle:")
+            st.session_state["run"] = next(iter(job.names("run")), None)
+    for job in jobs.running():
+        jobs.draw_progress(job.name)
     runs = _grouped(sorted(list_kept(), key=_order))
     own = [run for run in runs if not run.bundled]
     st.markdown(_count(own, len(runs) - len(own)))
@@ -89,21 +98,6 @@ def _count(own: list[KeptRun], n_others: int) -> str:
     if unfinished:
         text += f" **{unfinished} unfinished**: choose it to resume or delete it."
     return text
-
-
-def _draw_jobs() -> None:
-    """Draw each running job with Cancel; show once how a resumed run ended."""
-    for job in jobs.ended(RESUME):
-        jobs.forget(job.name)
-        if job.error:
-            show_error(job.error)
-        elif job.cancelled:
-            st.info("Cancelled. Finished parts are kept.", icon=":material/pause_circle:")
-        else:
-            st.success("Run finished.", icon=":material/check_circle:")
-            st.session_state["run"] = next(iter(job.names("run")), None)
-    for job in jobs.running():
-        jobs.draw_progress(job.name)
 
 
 def _choose_run(runs: list[KeptRun]) -> str:
@@ -235,7 +229,12 @@ def _draw_run(run: KeptRun) -> None:
         if run.info and st.button("Show it", icon=":material/visibility:", key="show run"):
             show_runs([run.info])
         if run.info and (request := request_of(run.info)):
-            _draw_request(run.name, request, run.info.model)
+            if isinstance(request, RunSettings) and visitors.may("run"):
+                help = "Opens New run with these settings."
+                if st.button("Edit and run", icon=":material/tune:", key="edit run", help=help):
+                    open_form(request, run.info.model)
+            with st.popover("Command line", icon=":material/terminal:", key="command of the run"):
+                draw_command(request, key=f"command of {run.name}")
         if run.bundled:
             return
         if not visitors.may("manage"):
@@ -246,19 +245,6 @@ def _draw_run(run: KeptRun) -> None:
         elif run.state == "unfinished":
             _draw_resume(run)
         _draw_delete(run)
-
-
-def _draw_request(name: str, request: Request, model: str) -> None:
-    """Draw the command that makes a run, and the button that opens its settings as a new run.
-
-    A request can make the runs of several models; the new run asks only this run's.
-    """
-    if isinstance(request, RunSettings) and visitors.may("run"):
-        help = "Opens New run with these settings."
-        if st.button("Edit and run", icon=":material/tune:", key="edit run", help=help):
-            open_form(request, model)
-    with st.popover("Command line", icon=":material/terminal:", key="command of the run"):
-        draw_command(request, key=f"command of {name}")
 
 
 def _measured(info: RunInfo) -> str:

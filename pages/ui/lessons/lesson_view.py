@@ -129,7 +129,12 @@ def _draw_question(lesson: Lesson, number: int, step: Predict, progress: LessonP
         return
     prediction, sent, revealed = _draw_form(lesson, number, step)
     if is_teaching():
-        _draw_poll_entry(lesson, number, step)
+        after = lesson.steps[number] if number < len(lesson.steps) else None
+        if isinstance(after, Ask):
+            here = visitors.models_here()
+            models = tuple(name for name in after.models if name in here)
+            request = replace(after.request, models=models)
+            draw_entry(fill.kind, request, options=step.choices, key=f"poll {lesson.id} {number}")
     if revealed and step.answer:
         st.info(f"The answer is **{plain(step.answer)}**.", icon=":material/compare:")
     elif revealed:
@@ -166,16 +171,6 @@ def _draw_form(lesson: Lesson, number: int, step: Predict) -> tuple[str, bool, b
                 help="Shows the answer without a prediction.",
             )
     return str(given or "").strip(), sent, revealed
-
-
-def _draw_poll_entry(lesson: Lesson, number: int, step: Predict) -> None:
-    """Draw the offer to poll a class, if the next step queries models about the question."""
-    after = lesson.steps[number] if number < len(lesson.steps) else None
-    if isinstance(after, Ask):
-        here = visitors.models_here()
-        models = tuple(name for name in after.models if name in here)
-        request = replace(after.request, models=models)
-        draw_entry(fill.kind, request, options=step.choices, key=f"poll {lesson.id} {number}")
 
 
 def _draw_judged(step: Predict, number: int, progress: LessonProgress) -> None:
@@ -225,7 +220,22 @@ def _draw_navigation(
                 help="Choose a prediction first." if waits else None,
             )
         else:
-            _draw_after(lesson, listing, progress)
+            at = listing.lessons.index(lesson) + 1
+            if at < len(listing.lessons):
+                after = listing.lessons[at]
+                label = f"Next lesson: {plain(after.title)}"
+                there = address_of(after)
+                links.draw_link(label, "arrow_forward", screens.LESSONS, there, type="primary")
+            draw_download(
+                "Handout",
+                lambda: handout(lesson, progress.predicted, progress.shown),
+                f"{lesson.id}.html",
+                icon=":material/print:",
+                help="An HTML file to print, with the answers and numbers that you saw.",
+            )
+            if st.button("Start again", icon=":material/replay:"):
+                reset_progress(lesson)
+                links.go(screens.LESSONS, address_of(lesson))
         _draw_way_to_all()
 
 
@@ -252,26 +262,6 @@ def _draw_summary(lesson: Lesson, progress: LessonProgress) -> None:
     if lesson.sources:
         st.subheader("Sources", anchor=False)
         st.markdown("\n".join(f"- {plain(source)}" for source in lesson.sources))
-
-
-def _draw_after(lesson: Lesson, listing: LessonListing, progress: LessonProgress) -> None:
-    """Draw the buttons of the next lesson, of the handout and for starting again."""
-    at = listing.lessons.index(lesson) + 1
-    if at < len(listing.lessons):
-        after = listing.lessons[at]
-        label = f"Next lesson: {plain(after.title)}"
-        there = address_of(after)
-        links.draw_link(label, "arrow_forward", screens.LESSONS, there, type="primary")
-    draw_download(
-        "Handout",
-        lambda: handout(lesson, progress.predicted, progress.shown),
-        f"{lesson.id}.html",
-        icon=":material/print:",
-        help="An HTML file to print, with the answers and numbers that you saw.",
-    )
-    if st.button("Start again", icon=":material/replay:"):
-        reset_progress(lesson)
-        links.go(screens.LESSONS, address_of(lesson))
 
 
 def _show_steps(lesson: Lesson) -> dict[int, StepResult]:

@@ -37,7 +37,11 @@ def draw(room: Room) -> None:
         ):
             st.session_state[MINE] = room
             _go_back(room)
-        _draw_end(room)
+        with st.popover("End", icon=":material/stop_circle:"):
+            st.caption("Closes the room and deletes all answers.")
+            if st.button("End the poll", type="primary"):
+                ROOMS.end(room)
+                _go_back(room)
     draw_question(room)
     if room.models is not None:
         draw_results(room)
@@ -67,14 +71,6 @@ def draw(room: Room) -> None:
         on_click=room.reveal,
         args=(models,),
     )
-
-
-def _draw_end(room: Room) -> None:
-    with st.popover("End", icon=":material/stop_circle:"):
-        st.caption("Closes the room and deletes all answers.")
-        if st.button("End the poll", type="primary"):
-            ROOMS.end(room)
-            _go_back(room)
 
 
 def _go_back(room: Room) -> NoReturn:

@@ -132,23 +132,6 @@ def _title_of_study(study: Study) -> str:
     return f"{title_of(info.model)} on {info.dataset}: {what}, {counted(info.n, 'fact')}"
 
 
-def _labels_of(studies: dict[str, Study]) -> dict[str, str]:
-    """Id -> the study's name in the field and in the URL, where older names are replaced."""
-    old = {
-        key: f"{title_of(study.info.model)} on {study.info.dataset} ({key.rsplit('-')[-1][:4]})"
-        for key, study in studies.items()
-    }
-    titles = {key: _title_of_study(study) for key, study in studies.items()}
-    n_same = Counter(titles.values())
-    labels = {
-        key: title if n_same[title] == 1 else f"{title}, {studies[key].info.made[:16]}"
-        for key, title in titles.items()
-    }
-    for earlier in (old, titles):  # in URLs, the latter from before another study was made
-        links.replace_values("study", {earlier[key]: labels[key] for key in reversed(studies)})
-    return labels
-
-
 def choose_study() -> PromptsChoice | None:
     """Draw the widgets that choose a study, relation and prompts; None without studies."""
     studies = {study.info.id: study for study in list_studies(on_problem=show_error)}
@@ -181,7 +164,18 @@ def choose_study() -> PromptsChoice | None:
 
 def _choose_whole(studies: dict[str, Study], place: DeltaGenerator) -> Study:
     """Draw the choice of the study; one that the user just made is the default."""
-    labels = _labels_of(studies)
+    old = {
+        key: f"{title_of(study.info.model)} on {study.info.dataset} ({key.rsplit('-')[-1][:4]})"
+        for key, study in studies.items()
+    }
+    titles = {key: _title_of_study(study) for key, study in studies.items()}
+    n_same = Counter(titles.values())
+    labels = {
+        key: title if n_same[title] == 1 else f"{title}, {studies[key].info.made[:16]}"
+        for key, title in titles.items()
+    }
+    for earlier in (old, titles):  # in URLs, the latter from before another study was made
+        links.replace_values("study", {earlier[key]: labels[key] for key in reversed(studies)})
     made = [studies[name] for name in st.session_state.get(MADE_STUDY_KEY, ()) if name in studies]
     name = choose(
         "Model and facts",

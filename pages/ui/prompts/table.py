@@ -165,7 +165,8 @@ def draw_prompts(choice: PromptsChoice) -> None:
     if not shown["tells"].any():
         shown = shown.drop(columns="tells")
     key = f"prompts of {choice.study.relation.name}"
-    first = _default_row(table)
+    has_subject = table["tells"] == ""
+    first = int(table["only it"].where(has_subject, -1).fillna(-1).to_numpy().argmax())
     marked = {"selection": {"rows": [first], "columns": [], "cells": []}}
     selected = _draw_table(shown, key=key, picks="single-row", selection_default=marked).rows
     st.caption("Tick a row, or tap a card, to see the facts that only its prompt gets right.")
@@ -236,12 +237,6 @@ def _draw_table(table: pd.DataFrame, **options: Any) -> Picked:
     }
     shown = {name: one for name, one in config.items() if name in table}
     return draw_table(table, column_config=shown, placeholder="–", **options)
-
-
-def _default_row(table: pd.DataFrame) -> int:
-    """Return the row with the largest `only it` among prompts that show the subject."""
-    has_subject = table["tells"] == ""
-    return int(table["only it"].where(has_subject, -1).fillna(-1).to_numpy().argmax())
 
 
 def draw_only_right(choice: PromptsChoice, prompt: int) -> None:

@@ -34,19 +34,15 @@ def draw_view(name: str, choice: PromptsChoice) -> None:
 
         draw_fact(choice)
     else:
-        _draw_folded(choice)
+        left, right = st.columns(2)
+        if pick("Show", ("Analyses", IN_PAPER), key="prompts_part", place=left) == "Analyses":
+            from pages.ui.prompts.analyses import draw_analyses
 
+            draw_analyses(choice, right)
+        else:
+            from pages.ui.prompts.published import draw_published
 
-def _draw_folded(choice: PromptsChoice) -> None:
-    left, right = st.columns(2)
-    if pick("Show", ("Analyses", IN_PAPER), key="prompts_part", place=left) == "Analyses":
-        from pages.ui.prompts.analyses import draw_analyses
-
-        draw_analyses(choice, right)
-    else:
-        from pages.ui.prompts.published import draw_published
-
-        draw_published(choice)
+            draw_published(choice)
 
 
 def draw_prompts_tab() -> None:

@@ -113,7 +113,23 @@ def _draw_grid(asked: GridAsked, column: ModelColumn[ModelGrid]) -> None:
     if found.note:
         st.caption(plain(found.note))
     with st.expander("As a table"):
-        _draw_table(found, names)
+        rows = list(found.cells.values())
+        columns: dict[str, list[object]] = {"word": [row[0].word for row in rows]}
+        if any(row[0].group for row in rows):
+            columns["group"] = [row[0].group for row in rows]
+        for number, name in enumerate(names):
+            cells = [row[number] for row in rows]
+            columns[name] = [
+                f"{predictions.probability(cell.prob)} ({cell.rank})"
+                if cell.prob is not None
+                else f"not among {N_KNOWN}"
+                for cell in cells
+            ]
+        picked = draw_table(
+            pd.DataFrame(columns), key=f"grid table {found.name}", picks="single-cell", height=400
+        )
+        if picked.cell and picked.cell[1] in names:
+            _open(rows[picked.cell[0]][names.index(picked.cell[1])])
 
 
 def _shared_words(found: ModelGrid, names: list[str], top_k: int) -> str:
@@ -144,27 +160,6 @@ def _first_words(found: ModelGrid, names: list[str], *, by_rank: bool) -> str:
 def scale() -> tuple[str, str]:
     """The colours of unlikely and likely words in the page's theme."""
     return SCALES[theme()]
-
-
-def _draw_table(found: ModelGrid, names: list[str]) -> None:
-    """Draw a row for each word with its probability and rank in each sentence."""
-    rows = list(found.cells.values())
-    columns: dict[str, list[object]] = {"word": [row[0].word for row in rows]}
-    if any(row[0].group for row in rows):
-        columns["group"] = [row[0].group for row in rows]
-    for number, name in enumerate(names):
-        cells = [row[number] for row in rows]
-        columns[name] = [
-            f"{predictions.probability(cell.prob)} ({cell.rank})"
-            if cell.prob is not None
-            else f"not among {N_KNOWN}"
-            for cell in cells
-        ]
-    picked = draw_table(
-        pd.DataFrame(columns), key=f"grid table {found.name}", picks="single-cell", height=400
-    )
-    if picked.cell and picked.cell[1] in names:
-        _open(rows[picked.cell[0]][names.index(picked.cell[1])])
 
 
 def names_of(texts: list[str]) -> list[str]:

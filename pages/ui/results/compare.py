@@ -91,7 +91,12 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
     if all(run.exact_to is None for run in aligned):  # else the basis below says so
         for note in shown.notes:
             st.warning(note, icon=":material/balance:")
-    _draw_flips(pair, found)
+    with st.container(horizontal=True, key="ways"):
+        for ahead, n in enumerate((found.mcnemar.only_a, found.mcnemar.only_b)):
+            label = f"{counted(n, found.unit)} that only {plain(pair.titles[ahead])} gets right"
+            if n and st.button(label, icon=":material/list:", type="tertiary"):
+                right, wrong = pair.runs[ahead].id, pair.runs[1 - ahead].id
+                open_behind(pair.choice, Facts(wrong, right=(right,), wrong=(wrong,)))
     _draw_tests(found)
     figure = shown.figure
     rows = _largest(figure.frame)
@@ -245,16 +250,6 @@ def run_colours(choice: RunChoice, pair: tuple[RunInfo, RunInfo]) -> tuple[str, 
     known = dict(zip([run.id for run in choice.runs], choice.colours.values(), strict=True))
     a, b = (known.get(run.id, default) for run, default in zip(pair, defaults, strict=True))
     return a, b if b != a else defaults[1]
-
-
-def _draw_flips(pair: RunPair, found: Comparison) -> None:
-    """Draw links to the facts that only A, or only B, gets right."""
-    with st.container(horizontal=True, key="ways"):
-        for ahead, n in enumerate((found.mcnemar.only_a, found.mcnemar.only_b)):
-            label = f"{counted(n, found.unit)} that only {plain(pair.titles[ahead])} gets right"
-            if n and st.button(label, icon=":material/list:", type="tertiary"):
-                right, wrong = pair.runs[ahead].id, pair.runs[1 - ahead].id
-                open_behind(pair.choice, Facts(wrong, right=(right,), wrong=(wrong,)))
 
 
 def _draw_tests(found: Comparison) -> None:

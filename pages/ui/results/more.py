@@ -210,7 +210,10 @@ def draw_more(with_runs: Callable[[Draw], None]) -> None:
 def _draw(name: str, choice: RunChoice, listing: RunListing) -> Sequence[RunInfo] | None:
     chart = CHARTS.get(name)
     if chart is None:
-        _draw_menu(choice, listing)
+        place = st.container(key="charts")
+        for heading, names in GROUPS.items():
+            place.markdown(f"### {heading}")
+            _draw_cards(place, names, choice, listing)
         return None
     _draw_head(name)
     own = None
@@ -243,13 +246,6 @@ def _draw_head(name: str) -> None:
     links.draw_link("All charts", "arrow_back", screens.RESULTS, kept)
     st.subheader(name, anchor=False)
     st.caption(CHARTS[name].question)
-
-
-def _draw_menu(choice: RunChoice, listing: RunListing) -> None:
-    place = st.container(key="charts")
-    for heading, names in GROUPS.items():
-        place.markdown(f"### {heading}")
-        _draw_cards(place, names, choice, listing)
 
 
 def _draw_cards(

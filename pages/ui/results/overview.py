@@ -98,7 +98,18 @@ def draw_overview(choice: RunChoice) -> None:
             help="\n\n".join(_measure_help(label, one) for label, one in known.items()),
         )
         order = pick("Order", ORDERS, key="order")
-        opened = _choose_open(shown)
+        names, few = chart_sources(shown)
+        opened = st.pills(
+            "Show the relations of",
+            names,
+            selection_mode="multi",
+            default=names if few else [],
+            # Two keys, because the URL omits the default, and there are two defaults.
+            key="open_few" if few else "open",
+            bind=BOUND,
+            help="In the chart, the mean of each chosen source is followed by a row per relation. "
+            "The table shows all relations.",
+        )
     measure, is_best_first = known[name], order == "best first"
     with top:
         counted = _draw_headline(choice, shown, measure)
@@ -161,25 +172,6 @@ def _draw_headline(choice: RunChoice, shown: ShownScores, measure: ScoreMeasure)
     return plain(found.counted)
 
 
-def _choose_open(shown: ShownScores) -> list[str]:
-    """Draw the choice of sources whose relations the chart shows.
-
-    By default all sources if there are few relations, else none.
-    """
-    names, few = chart_sources(shown)
-    return st.pills(
-        "Show the relations of",
-        names,
-        selection_mode="multi",
-        default=names if few else [],
-        # Two keys, because the URL omits the default, and there are two defaults.
-        key="open_few" if few else "open",
-        bind=BOUND,
-        help="In the chart, the mean of each chosen source is followed by a row per relation. The "
-        "table shows all relations.",
-    )
-
-
 def _draw_chart(
     choice: RunChoice,
     shown: ShownScores,
@@ -233,16 +225,6 @@ def _open(
     open_behind(choice, found)
 
 
-def _draw_partial(choice: RunChoice) -> None:
-    """Draw a badge for each dataset that is only a part of LAMA, unlike the published numbers."""
-    datasets = dict.fromkeys(
-        (run.dataset, tuple((part.source, part.n + part.n_excluded) for part in run.relations))
-        for run in choice.runs
-    )
-    for data, counts in datasets:
-        draw_partial(data, counts, note="The published numbers cover all of LAMA's facts.")
-
-
 def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: ScoreMeasure) -> None:
     """Draw the rows of LAMA's Table 2, by relation type and source, with published scores."""
     head, box = st.columns([5, 4], vertical_alignment="bottom")
@@ -255,7 +237,12 @@ def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: ScoreMeas
     )
     published = _choose_published(choice, by_relation, box) if _is_table_2(choice, measure) else []
     if published:
-        _draw_partial(choice)
+        datasets = dict.fromkeys(
+            (run.dataset, tuple((part.source, part.n + part.n_excluded) for part in run.relations))
+            for run in choice.runs
+        )
+        for data, counts in datasets:
+            draw_partial(data, counts, note="The published numbers cover all of LAMA's facts.")
     groups = rows.drop_duplicates(["source", "kind"])
     cell = _draw_scores(
         choice,
@@ -390,7 +377,11 @@ def _draw_relations(
     choice: RunChoice, shown: ShownScores, measure: ScoreMeasure, is_best_first: bool
 ) -> None:
     """Draw the table by relation; a cell opens the relation's scored or excluded facts."""
-    _draw_weakest(choice, shown, measure)
+    with st.container(horizontal=True, vertical_alignment="center", key="weakest"):
+        relation = draw_weakest(choice, shown, measure)
+    if relation is not None:
+        names = list(choice.names)
+        open_facts(choice, relations=[relation], wrong=names, sort=screens.CONFIDENT_FIRST)
     rows = best_first(shown.frame, "relation", measure) if is_best_first else shown.frame
     cell = _draw_scores(
         choice,
@@ -417,15 +408,6 @@ def _draw_relations(
         )
     made = {"intervals": f"95 %, {METHOD}"}
     draw_view_export(choice, shown, name="relations", made=made)
-
-
-def _draw_weakest(choice: RunChoice, shown: ShownScores, measure: ScoreMeasure) -> None:
-    """Draw the relations with the worst scores; a click opens the facts that no model knows."""
-    with st.container(horizontal=True, vertical_alignment="center", key="weakest"):
-        relation = draw_weakest(choice, shown, measure)
-    if relation is not None:
-        names = list(choice.names)
-        open_facts(choice, relations=[relation], wrong=names, sort=screens.CONFIDENT_FIRST)
 
 
 def _draw_scores(

@@ -74,7 +74,13 @@ def draw_ways(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
     shown = judged if counts else as_matched
     _draw_totals(shown, title_of(model))
     if verdicts:
-        _draw_verdicts(as_matched, judged)
+        first, second = (
+            _over_all(one.frame).set_index("way")["p_at_1"].iloc[-1] for one in (as_matched, judged)
+        )
+        st.caption(
+            f"P@1 of generated answers: {percent(first)} % as matched, {percent(second)} % with "
+            "your verdicts."
+        )
     _draw_by_relation(chosen, shown, title_of(model))
     _draw_known_in_one(chosen, shown)
     return runs
@@ -138,17 +144,6 @@ def _differences(shown: ShownWays) -> list[Column]:
     pair = text("pair", "difference", cell=lambda line: f"{line['b']} minus {line['a']}")
     difference, ends = shown.chosen("difference ends")
     return [pair, replace(difference, label="points", help="Percentage points."), ends]
-
-
-def _draw_verdicts(as_matched: ShownWays, judged: ShownWays) -> None:
-    """Draw P@1 of the generated answers with and without the user's verdicts."""
-    first, second = (
-        _over_all(one.frame).set_index("way")["p_at_1"].iloc[-1] for one in (as_matched, judged)
-    )
-    st.caption(
-        f"P@1 of generated answers: {percent(first)} % as matched, {percent(second)} % with your "
-        "verdicts."
-    )
 
 
 def _draw_by_relation(choice: RunChoice, shown: ShownWays, title: str) -> None:

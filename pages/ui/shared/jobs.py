@@ -97,7 +97,11 @@ class Job:
         """End the command and everything it started."""
         self.ending = True
         if self.running and self.process and self.process.poll() is None:
-            _end_tree(self.process.pid)
+            with suppress(psutil.NoSuchProcess):  # it has just ended
+                first = psutil.Process(self.process.pid)
+                for process in (first, *first.children(recursive=True)):
+                    with suppress(psutil.NoSuchProcess):
+                        process.terminate()
 
     def follow(self) -> None:
         """Wait in the queue, then read the command's output until it ends; runs in a thread."""
@@ -148,15 +152,6 @@ class Job:
                 self.other_lines.append(line.strip())
         except (ValueError, TypeError, AttributeError):
             self.other_lines.append(line.strip())
-
-
-def _end_tree(pid: int) -> None:
-    """End a process and those that it started; not by a process group, which Windows lacks."""
-    with suppress(psutil.NoSuchProcess):  # it has just ended
-        first = psutil.Process(pid)
-        for process in (first, *first.children(recursive=True)):
-            with suppress(psutil.NoSuchProcess):
-                process.terminate()
 
 
 # Not in Streamlit's caches, because any browser could clear them.

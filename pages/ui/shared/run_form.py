@@ -69,7 +69,29 @@ def draw_run_form(form: RunForm) -> None:
         request = form.choose()
         if request is not None:
             about = run_time.about(request) if isinstance(request, Startable) else ""
-            _draw_start(request, form, about)
+            measured = request if isinstance(request, Startable) else None
+            if measured is not None:
+                run_time.draw_size(measured)
+            with st.container(horizontal=True, vertical_alignment="center"):
+                if st.button(
+                    "Start",
+                    type="primary",
+                    icon=":material/play_arrow:",
+                    key=f"start {form.name}",
+                    help=f"{ABOUT_START} {form.note}".strip(),
+                ):
+                    if measured is not None:
+                        run_time.stop_measuring(measured)
+                    jobs.start(form.name, request, about=about)
+                    st.rerun()
+                if measured is not None:
+                    run_time.draw_measure(measured)
+                with st.popover(
+                    "Command line", icon=":material/terminal:", key=f"command of {form.name}"
+                ):
+                    draw_command(request, key=f"command line of {form.name}")
+            if measured is not None:
+                run_time.draw_measuring(measured)
     # A success is shown until the form has other choices.
     if job is not None and (job.error or job.cancelled or about == job.about):
         with ended, errors_shown():
@@ -77,31 +99,6 @@ def draw_run_form(form: RunForm) -> None:
         if job.notes:
             with st.expander(f"Messages ({len(job.notes)})"):
                 st.markdown("\n".join(f"- {plain(note)}" for note in job.notes))
-
-
-def _draw_start(request: Request, form: RunForm, about: str) -> None:
-    """Draw the size of the run, and the buttons that start it, measure it and show its command."""
-    measured = request if isinstance(request, Startable) else None
-    if measured is not None:
-        run_time.draw_size(measured)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button(
-            "Start",
-            type="primary",
-            icon=":material/play_arrow:",
-            key=f"start {form.name}",
-            help=f"{ABOUT_START} {form.note}".strip(),
-        ):
-            if measured is not None:
-                run_time.stop_measuring(measured)
-            jobs.start(form.name, request, about=about)
-            st.rerun()
-        if measured is not None:
-            run_time.draw_measure(measured)
-        with st.popover("Command line", icon=":material/terminal:", key=f"command of {form.name}"):
-            draw_command(request, key=f"command line of {form.name}")
-    if measured is not None:
-        run_time.draw_measuring(measured)
 
 
 def _draw_ended(job: jobs.Job, form: RunForm) -> None:

@@ -331,26 +331,6 @@ def _columns(table: pd.DataFrame, choice: RunChoice, sort: str, opened: str | No
     return [name for name in map(str, table) if name not in hidden]
 
 
-def _draw_neighbours(joined: JoinedAnswers, row: int, rows: Ints) -> None:
-    """Draw buttons to the previous and next fact of the list, and to close the fact."""
-    at = np.flatnonzero(rows == row)
-    position = int(at[0]) if len(at) else None
-    with st.container(horizontal=True, vertical_alignment="center"):
-        for label, icon, step in (("Previous", "arrow_back", -1), ("Next", "arrow_forward", 1)):
-            target = -1 if position is None else position + step
-            inside = 0 <= target < len(rows)
-            if st.button(
-                f"{label} fact", icon=f":material/{icon}:", type="tertiary", disabled=not inside
-            ):
-                st.query_params["fact"] = fact_key(joined, int(rows[target]))
-                st.rerun()
-        if position is not None:
-            st.caption(f"{position + 1:,} of {len(rows):,}", width="content")
-        if st.button("Close", icon=":material/close:", type="tertiary"):
-            del st.query_params["fact"]
-            st.rerun()
-
-
 def draw_fact(
     joined: JoinedAnswers, row: int, rows: Ints, chosen: FactsChoice, choice: RunChoice
 ) -> None:
@@ -361,7 +341,22 @@ def draw_fact(
     fact = joined.facts.iloc[row]
     gold = str(fact["object"])
     with st.container(border=True):
-        _draw_neighbours(joined, row, rows)
+        at = np.flatnonzero(rows == row)
+        position = int(at[0]) if len(at) else None
+        with st.container(horizontal=True, vertical_alignment="center"):
+            for label, icon, step in (("Previous", "arrow_back", -1), ("Next", "arrow_forward", 1)):
+                target = -1 if position is None else position + step
+                inside = 0 <= target < len(rows)
+                if st.button(
+                    f"{label} fact", icon=f":material/{icon}:", type="tertiary", disabled=not inside
+                ):
+                    st.query_params["fact"] = fact_key(joined, int(rows[target]))
+                    st.rerun()
+            if position is not None:
+                st.caption(f"{position + 1:,} of {len(rows):,}", width="content")
+            if st.button("Close", icon=":material/close:", type="tertiary"):
+                del st.query_params["fact"]
+                st.rerun()
         with st.container(horizontal=True, vertical_alignment="center"):
             relation = choice.labels.get(str(fact["relation"]), str(fact["relation"]))
             about = f"{fact['subject']} · " * (fact["subject"] != fact["source"])
