@@ -153,7 +153,9 @@ class Reading:
         shown = self.shown(path)
         number = n_bytes = 0
         with self._open(path) as file, _reading(path):
-            if _has_only_returns(file):
+            head = file.read(Reading.HEAD_BYTES) or b""  # None: a special file without data
+            file.seek(0)
+            if b"\r" in head and b"\n" not in head:
                 file = io.BytesIO(self.content(path, MAX_LINE_BYTES).replace(b"\r", b"\n"))
             while line := file.readline(MAX_LINE_BYTES + 1):
                 number += 1
@@ -247,13 +249,6 @@ def _reading(path: Path) -> Iterator[None]:
         raise UserError(f"{path} is a damaged gzip file: {error}.") from error
     except OSError as error:
         raise read_error(path, error) from error
-
-
-def _has_only_returns(file: BinaryIO) -> bool:
-    """Whether the lines of a file end with a carriage return alone, as on old Macs."""
-    head = file.read(Reading.HEAD_BYTES) or b""  # None: a special file without data
-    file.seek(0)
-    return b"\r" in head and b"\n" not in head
 
 
 def usable(template: str) -> str:

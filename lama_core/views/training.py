@@ -367,13 +367,6 @@ def readings_conclusion(shown: Shown[TrainingRequest, Found]) -> str:
     )
 
 
-def _powers(values: "pd.Series[float]") -> dict[float, str]:
-    """Return the powers of ten among the values as ticks; none if there are fewer than two."""
-    powers = [10**power for power in range(7)]
-    ticks = {power: f"{power:,}" for power in powers if values.min() <= power <= values.max()}
-    return ticks if len(ticks) > 1 else {}
-
-
 def _short_count(readings: str) -> str:
     """Return the name of a group of readings in figures: `0`, `1`, `2-3`, `64+`."""
     number = {"never": "0", "once": "1"}.get(readings, readings)
@@ -402,12 +395,16 @@ def _axis_of_values(measure: Measure, k: int, mean_ranks: "pd.Series[float]") ->
         return Axis(column="p_at_k", title=right_title(k), share=True)
     if measure == "log_prob":
         return Axis(column="log_prob", title="mean log-probability of the right answer")
+    powers = [10**power for power in range(7)]
+    ticks = {
+        power: f"{power:,}" for power in powers if mean_ranks.min() <= power <= mean_ranks.max()
+    }
     return Axis(
         column="mean_rank",
         title="mean rank (log axis, 1 at the top)",
         log=True,
         reversed=True,
-        ticks=_powers(mean_ranks),
+        ticks=ticks if len(ticks) > 1 else {},
     )
 
 

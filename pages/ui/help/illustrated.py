@@ -1,6 +1,5 @@
 """Illustrated introduction: how a query becomes P@1, in four pictures of a bundled run."""
 
-from collections.abc import Sequence
 from html import escape
 
 import streamlit as st
@@ -19,17 +18,23 @@ def draw_illustrated() -> None:
     if found is None:
         return
     right, n_facts = found.ranks.count(1), len(found.ranks)
+    rows = "".join(
+        f'<tr><td class="rank">{rank}</td>'
+        f'<td class="word">{escape(word)}</td><td class="num">{fixed(prob, 3)}</td></tr>'
+        for rank, (word, prob) in enumerate(found.words, 1)
+    )
+    head = '<thead><tr><th>#</th><th>word</th><th class="num">probability</th></tr></thead>'
     pictures = (
         (
             "1. Blank",
             "A sentence states a fact, with a blank in place of the answer.",
-            _sentence(found.query),
+            f'<div class="lx-sentence">{with_blank(found.query.split("[MASK]"))}</div>',
         ),
         (
             "2. Candidates",
             f"The model gives a probability to each of {found.n_candidates:,} words, the "
             f"candidates. Its first {len(found.words)}:",
-            _table(found.words),
+            f'<table class="lx lx-small">{head}<tbody>{rows}</tbody></table>',
         ),
         (
             "3. Rank",
@@ -52,20 +57,6 @@ def draw_illustrated() -> None:
         f"{n_facts} facts that are scored. Its candidates are the words that are one token in "
         "MiniLM-MLM, its twin and SmolLM2; on Ask they depend on the models that you choose."
     )
-
-
-def _sentence(query: str) -> str:
-    return f'<div class="lx-sentence">{with_blank(query.split("[MASK]"))}</div>'
-
-
-def _table(words: Sequence[tuple[str, float]]) -> str:
-    rows = "".join(
-        f'<tr><td class="rank">{rank}</td>'
-        f'<td class="word">{escape(word)}</td><td class="num">{fixed(prob, 3)}</td></tr>'
-        for rank, (word, prob) in enumerate(words, 1)
-    )
-    head = '<thead><tr><th>#</th><th>word</th><th class="num">probability</th></tr></thead>'
-    return f'<table class="lx lx-small">{head}<tbody>{rows}</tbody></table>'
 
 
 def _dots(found: Illustration, colour: str) -> str:

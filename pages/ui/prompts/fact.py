@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from lama_core.probes.prompts.study import RelationStudy
 from lama_core.rounding import fixed
 from lama_core.scoring.blanks import fill
 from pages.ui.prompts.ensembles import METHODS_IN_WORDS
@@ -25,21 +24,16 @@ RANK = st.column_config.NumberColumn(format="localized")
 BLIND = '<div class="lx-muted">the model doesn’t see the subject, which comes after the blank</div>'
 
 
-def _most_divided_fact(study: RelationStudy, members: tuple[int, ...]) -> int:
-    """Return the index of the fact for which the share of right prompts is closest to a half."""
-    share = (study.ranks[list(members)] == 1).mean(axis=0)
-    return int(np.abs(share - 0.5).argmin())
-
-
 def draw_fact(choice: PromptsChoice) -> None:
     """Draw the choice of a fact and, for each prompt, a box with its five best answers."""
     study = choice.study
     names = [f"{fact.subject} – {fact.object}" for fact in study.test]
     right = (study.ranks[list(choice.members)] == 1).sum(axis=0)
+    share = (study.ranks[list(choice.members)] == 1).mean(axis=0)
     fact = st.selectbox(
         "Fact",
         range(len(names)),
-        index=_most_divided_fact(study, choice.members),
+        index=int(np.abs(share - 0.5).argmin()),
         key="fact",
         bind=BOUND if len(names) > 1 else None,
         format_func=lambda number: (

@@ -90,11 +90,6 @@ def read_words(line: str) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _write_line(words: Sequence[str]) -> str:
-    a, b, c, d = (MISSING if word == BLANK else word for word in words)
-    return f"{a} : {b} :: {c} : {d}"
-
-
 def _examples_of(kind: str) -> list[tuple[str, str]]:
     """The analogies of a kind with their last words missing, and these words."""
     split = (line.rpartition(" ") for line in EXAMPLES[kind])
@@ -120,7 +115,8 @@ def _line_params(request: SolveRequest) -> dict[str, Any]:
     """The URL parameters of the line."""
     if len(request.text) != len(SLOTS) or request.text.count(BLANK) != 1:
         raise UserError(f"an analogy has four words; write one of them as {BLANK}.")
-    return {FIELD.texts: _write_line(request.text)}
+    a, b, c, d = (MISSING if word == BLANK else word for word in request.text)
+    return {FIELD.texts: f"{a} : {b} :: {c} : {d}"}
 
 
 def _layout(draw: DrawField) -> None:

@@ -177,7 +177,10 @@ def _add_footnote(chart: PlotlyChart, lines: Sequence[str], enlarged: float) -> 
     """Add the footnote to pictures; the page hides it (`style.css`) and has it as a text."""
     size = enlarged * FOOT_SIZE
     note = f'<span style="font-size:{size}px">{"<br>".join(map(escape, lines))}</span>'
-    if _has_named_rows(chart):  # at the right edge, because the names leave little room
+    axis = chart.layout["yaxis"]
+    named = axis.get("type") == "category" or "categoryarray" in axis
+    # At the right edge, because the names leave little room.
+    if named or any(trace.get("orientation") == "h" for trace in chart.data):
         annotation: Style = {
             "text": note,
             "font": {"color": muted_ink()},
@@ -210,13 +213,6 @@ def _settings(title: str, picture: str, zooms: bool) -> dict[str, Any]:
             "format": picture,
         },
     }
-
-
-def _has_named_rows(chart: PlotlyChart) -> bool:
-    """Whether the vertical axis has names instead of numbers."""
-    axis = chart.layout["yaxis"]
-    named = axis.get("type") == "category" or "categoryarray" in axis
-    return named or any(trace.get("orientation") == "h" for trace in chart.data)
 
 
 def _wrapped(text: str, letters: int) -> list[str]:
