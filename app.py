@@ -5,9 +5,11 @@ start.
 """
 
 import sys
+from collections.abc import Callable
 
 import streamlit as st
 
+from lama_core import plugins
 from lama_core.paths import ASSETS
 from pages.ui.shared import screens, style
 
@@ -19,6 +21,18 @@ PAGES = {
     screens.MODELS: ("Models", ":material/memory:"),
     screens.HELP: ("Help", ":material/help:"),
 }
+
+
+def _page_of_plugin(path: str) -> Callable[[], None]:
+    """Return the function that draws a plug-in's page."""
+
+    def draw() -> None:
+        from pages.ui.shared.messages import errors_shown
+
+        with errors_shown():
+            plugins.find("pages", path)()
+
+    return draw
 
 
 def main() -> None:
@@ -35,6 +49,12 @@ def main() -> None:
         )
         for file, (title, icon) in PAGES.items()
     }
+    for path in plugins.names("pages"):
+        if f"pages/{path}.py" not in PAGES:
+            title = path.replace("-", " ").capitalize()
+            shown[f"pages/{path}.py"] = st.Page(
+                _page_of_plugin(path), title=title, icon=":material/extension:", url_path=path
+            )
     # /ask and URLs of earlier versions; `routing` redirects them.
     redirects = [
         st.Page(file, title="LAMA Explorer", url_path=path, visibility="hidden")

@@ -4,6 +4,7 @@ For notebooks: `import lama_core as lama`, then for example `lama.fill("Dante wa
 A function's module is imported when it is first used.
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -76,13 +77,25 @@ __all__ = ["__version__", *sorted(_NAMES)]
 
 
 def __getattr__(name: str) -> Any:
-    """Return a function of the library."""
+    """Return a function of the library or of a plug-in."""
     if name in _NAMES:
         module, there = _NAMES[name]
         return getattr(import_module(module), there)
+    if not name.startswith("_") and not _is_module(name):
+        function = import_module("lama_core.plugins").find_function(name)
+        if function is not None:
+            return function
     raise AttributeError(f"module 'lama_core' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    """Return all names, including those that aren't imported yet."""
-    return sorted({*globals(), *__all__})
+    """Return all names, including those that aren't imported yet and those of plug-ins."""
+    plugins = import_module("lama_core.plugins")
+    added = (name for table in plugins.FUNCTIONS for name in plugins.names(table))
+    return sorted({*globals(), *__all__, *added})
+
+
+def _is_module(name: str) -> bool:
+    """Whether a module of the library has this name: Python asks for it before it imports it."""
+    place = os.path.join(__path__[0], name)
+    return os.path.isdir(place) or os.path.isfile(f"{place}.py")

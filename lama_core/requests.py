@@ -410,11 +410,13 @@ class StoredRequest:
         function: Name of its function in `lama_core`, such as `probe`.
         fields: Its fields, as `record` returns them.
         folder: The working folder from which relative paths in `fields` start.
+        package: The package of the plug-in with this function; empty if it comes with the project.
     """
 
     function: str
     fields: dict[str, Any]
     folder: str = ""
+    package: str = ""
 
 
 def from_record(kind: type[SomeRequest], given: object) -> SomeRequest:

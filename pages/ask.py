@@ -16,6 +16,7 @@ from pages.ui.queries.grid import GRID
 from pages.ui.queries.pairs import PAIRS
 from pages.ui.queries.question import QUESTION
 from pages.ui.queries.sentences import SENTENCES
+from pages.ui.queries.table import added_tabs
 from pages.ui.queries.wordings import WORDINGS
 from pages.ui.router import is_routed, open_tab
 from pages.ui.shared import links, screens, url_state
@@ -61,6 +62,7 @@ def main() -> None:
         "Batch": draw_batch,
         "Examples": draw_published_examples,
     }
+    tabs |= {name: partial(draw_query, tab) for name, tab in added_tabs().items()} | tabs
 
     with open_tab(list(tabs)) as name:
         if name == SENTENCE.name:

@@ -1,6 +1,7 @@
 """The command line: `COMMANDS` lists the commands and the modules that define them.
 
-A module is imported when its command is called, so that `--help` is fast.
+A module is imported when its command is called, so that `--help` is fast. Commands of plug-ins are
+added only for a word that isn't in `COMMANDS`, and to the list of all.
 """
 
 import contextlib
@@ -51,12 +52,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "runs": ("runs:runs", "List finished and unfinished runs; rename or delete one."),
     "prompts": ("prompts:prompts", "Mine, paraphrase, select, weight and analyse prompts."),
     "app": ("app:app", "Open the web app."),
+    "plugins": ("plugins:plugins", "List the installed plug-ins; write a new one."),
     "bench": ("bench:bench", "Say where the benchmarks of speed and memory are."),
 }
 
 
-def make_app() -> App:
-    """Return the whole command line."""
+def make_app(*words: str) -> App:
+    """Return the whole command line. words: of the command, to leave out plug-ins if possible."""
     app = App(
         name=PROGRAM,
         help="Find out what language models know: cloze queries, analogies and probing runs.",
@@ -67,6 +69,10 @@ def make_app() -> App:
     app.default(commands.make_help(app))
     for name, (target, help_text) in COMMANDS.items():
         app.command(f"lama_core.cli.{target}", name=name, help=help_text)
+    if not words or words[0] not in COMMANDS:
+        from lama_core.cli.plugins import add_commands
+
+        add_commands(app, known=COMMANDS)
     return app
 
 
@@ -79,7 +85,7 @@ def call(*words: str) -> None:
     Raises:
         UserError: If a command, option or value is invalid.
     """
-    app = make_app()
+    app = make_app(*words)
     try:
         app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:

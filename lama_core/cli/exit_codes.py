@@ -12,7 +12,7 @@ import traceback
 from importlib import metadata
 from pathlib import Path
 
-from lama_core import __version__, paths
+from lama_core import __version__, paths, plugins
 from lama_core.errors import UserError, reason_of
 from lama_core.files import write_text_atomically
 
@@ -149,12 +149,14 @@ def write_log(error: Exception) -> Path:
 
 
 def bug_message(error: Exception) -> str:
-    """Write a log for a bug, and return the message that names it."""
+    """Write a log for a bug; return the message that names it, and the plug-in if it is one's."""
     summary = f"{type(error).__name__}: {error}"[:300]
     try:
         details = f"the details are in {write_log(error)}"
     except OSError as write_error:
         details = f"the details can't be saved ({reason_of(write_error)})"
+    if whose := plugins.blame(error):
+        return f"{whose} Report it to its authors; {details}."
     return f"A bug in lama-explorer, please report it: {summary}; {details}."
 
 

@@ -190,10 +190,10 @@ for command in (
     commands.make(
         select_prompts,
         print_selected,
-        "prompts select --dataset starter --relation P36",
+        select_prompts.example,
         StudyResult.prompts,
     ),
-    commands.make(study, print_study, "prompts fit --dataset starter --relation P36"),
+    commands.make(study, print_study, study.example),
     commands.make(
         both_ways,
         print_both_ways,

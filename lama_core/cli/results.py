@@ -11,7 +11,7 @@ from lama_core.views.compare import compare as comparison
 from lama_core.views.figure_files import FigureFile
 from lama_core.views.scores import ScoresRequest, scores
 from lama_core.views.scores import results as results_of
-from lama_core.views.table import VIEWS
+from lama_core.views.table import all_views
 from lama_core.views.view import Shown, show_runs
 
 
@@ -59,7 +59,7 @@ def write_figure(shown: Shown[Any, Any], file: FigureFile) -> None:
 
 
 results = commands.make(results_of, print_view, "results --by source")
-for view in VIEWS:
+for view in all_views():
     if view.request.command[:-1] == ("results",):
         draw = write_figure if view.view.has_figure else None
         results.command(commands.make(view, print_view, view.view.example, write_figure=draw))
@@ -74,7 +74,7 @@ def print_scores_or_hint(*names: str, **options: Any) -> None:
     try:
         print_scores(*names, **options)
     except UserError as error:
-        views = [view.view.name for view in VIEWS if view.request.command[0] == "results"]
+        views = [view.view.name for view in all_views() if view.request.command[0] == "results"]
         hint = did_you_mean(names[0], views) if len(names) == 1 else ""
         raise UserError(f"{error}{hint}") from error
 

@@ -12,7 +12,7 @@ from lama_core.probes import plan as cloze
 from lama_core.probes.analogy import plan as analogy
 from lama_core.probes.extraction import plan as extraction
 from lama_core.probes.generation import plan as generation
-from lama_core.probes.kinds import kind_title
+from lama_core.probes.kinds import title_of
 from lama_core.probes.making_runs import Runs
 from lama_core.probes.statements import plan as whole_answers
 from lama_core.probes.tracing import traces
@@ -26,13 +26,13 @@ from lama_core.views.view import Shown, show_runs
 Name = Annotated[str, Parameter(help="Full name of the run, as `runs list` prints it.")]
 
 probe, statements, generate, extract, read = (
-    commands.make(function, print_runs, f"{function.__name__} --dataset starter {more}", runs_json)
-    for function, more in (
-        (cloze.probe, "--relation P36 --model minilm-mlm"),
-        (whole_answers.statements, "--relation P36 --model minilm-mlm --limit 20"),
-        (generation.generate, "--relation P36 --model smollm2-135m --limit 20"),
-        (extraction.extract, "--relation P36 --limit 20"),
-        (extraction.read, "--relation P36 --reader FOLDER"),
+    commands.make(function, print_runs, function.example, runs_json)
+    for function in (
+        cloze.probe,
+        whole_answers.statements,
+        generation.generate,
+        extraction.extract,
+        extraction.read,
     )
 )
 
@@ -66,11 +66,7 @@ def _effect(one: RoleEffect | None) -> str:
     return f"{value} ({fixed(one.low, 3)} to {fixed(one.high, 3)})"
 
 
-trace = commands.make(
-    traces.trace,
-    print_effects,
-    "trace --dataset starter --relation P36 --model minilm-mlm --limit 20",
-)
+trace = commands.make(traces.trace, print_effects, traces.trace.example)
 
 
 def print_list(rows: tuple[manage.KeptRun, ...]) -> None:
@@ -81,7 +77,7 @@ def print_list(rows: tuple[manage.KeptRun, ...]) -> None:
             (
                 row.name,
                 row.info.title if row.info else "",
-                kind_title(row.info) if row.info else "",
+                title_of(row.info.kind) if row.info else "",
                 f"{row.info.n:,}" if row.info else "",
                 row.state,
                 row.changed[:10],
@@ -162,6 +158,6 @@ def accuracies(made: Runs) -> Shown[AnalogiesRequest, Accuracies]:
 analogy_probe = commands.make(
     analogy.analogy_probe,
     lambda made: output.print_parts(analogies.view.tables(accuracies(made))),
-    "analogy probe --dataset starter-analogies --model minilm-mlm --limit 50",
+    analogy.analogy_probe.example,
     lambda made: accuracies(made).to_json(),
 )

@@ -1,13 +1,15 @@
 """The known dataset formats, and functions that detect the format and read the data.
 
-To add a format, write a reader in this folder and add a row to `FORMATS`.
+To add a format, write a reader in this folder and add a row to `FORMATS`, or to the table `formats`
+of a plug-in.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from lama_core import plugins
 from lama_core.datasets import (
     analogy_questions,
     bats,
@@ -124,16 +126,27 @@ FORMATS: tuple[Format, ...] = (
 )
 
 
+def all_formats() -> Iterator[Format]:
+    """Yield the formats in the order of detection: plug-ins' before tables, which match most files.
+
+    Plug-ins are looked up only when the library's own formats don't match.
+    """
+    *first, table = FORMATS
+    yield from first
+    yield from plugins.rows("formats").values()
+    yield table
+
+
 def detect(path: Path) -> Format:
     """Return the format of the data at `path`. Raises UserError if it is unknown."""
     if not path.exists():
         raise UserError(f"No such file or folder: {path}.")
-    for form in FORMATS:
+    for form in all_formats():
         if form.reads_file(path) if path.is_file() else form.find_root(path):
             return form
     tables = _tables(path) if path.is_dir() else []
     raise UserError(
-        f"{path}: unknown format; expected {', '.join(form.title for form in FORMATS)}"
+        f"{path}: unknown format; expected {', '.join(form.title for form in all_formats())}"
         + (f". It has {len(tables)} tables: give one of them" if tables else "")
     )
 

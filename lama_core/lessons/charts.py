@@ -34,7 +34,7 @@ from lama_core.views.mentions import mentions
 from lama_core.views.ranks import ranks
 from lama_core.views.scores import scores
 from lama_core.views.slices import slice_label, slices
-from lama_core.views.table import VIEWS
+from lama_core.views.table import all_views
 from lama_core.views.totals import totals
 from lama_core.views.training import training
 from lama_core.views.view import Shown, ViewFunction, narrowed, show_runs
@@ -281,7 +281,7 @@ def chart_of(step: ShowRun) -> LessonChart:
     """Return the chart that a step names: a row of `CHARTS`, or any view."""
     if step.figure in CHARTS:
         return CHARTS[step.figure]
-    function = next(one for one in VIEWS if one.view.name == step.figure)
+    function = next(one for one in all_views() if one.view.name == step.figure)
     return LessonChart(function.view.title, "row", partial(_view, function), intervals="")
 
 

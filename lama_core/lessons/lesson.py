@@ -23,9 +23,9 @@ from lama_core.paths import ASSETS, data_dir
 from lama_core.queries.analogy import SolveRequest
 from lama_core.queries.analogy_templates import DEFAULT_TEMPLATE, TEMPLATES
 from lama_core.queries.cloze import ClozeRequest
-from lama_core.requests import request_fields
+from lama_core.requests import RequestField, request_fields
 from lama_core.scoring.blanks import parse_query
-from lama_core.views.table import VIEWS
+from lama_core.views.table import all_views
 
 ENDING = ".toml"
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
@@ -303,9 +303,11 @@ class ShowRun(ModelStep, frozen=True, kw_only=True, tag="run"):
 
     def check(self) -> None:
         """Raise ValueError for an unknown figure, option or slicing."""
-        views = {one.view.name: one for one in VIEWS if one.view.has_figure}
-        _require_known("figure", self.figure, tuple(dict.fromkeys((*FIGURES, *views))))
-        known = request_fields(views[self.figure].request) if self.figure not in FIGURES else ()
+        known: Sequence[RequestField] = ()
+        if self.figure not in FIGURES:
+            views = {one.view.name: one for one in all_views() if one.view.has_figure}
+            _require_known("figure", self.figure, tuple(dict.fromkeys((*FIGURES, *views))))
+            known = request_fields(views[self.figure].request)
         for name in self.options:
             _require_known("options", name, tuple(one.name for one in known))
         _require_known("by", self.by, (*SLICINGS, ORIGIN, DOMAIN, PAIR_SEEN, WORDING_SEEN))

@@ -1,7 +1,8 @@
 """The model backends, one row each, and loading a model folder with one of them.
 
-To add a backend, write its module and add a row to `BACKENDS`; for a new kind of model, also add a
-name to `protocols.Kind` and a row to `protocols.KINDS`.
+To add a backend, write its module and add a row to `BACKENDS`, or to the table `backends` of a
+plug-in; for a new kind of model, also add a name to `protocols.Kind` and a row to
+`protocols.KINDS`.
 """
 
 import re
@@ -14,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
+from lama_core import plugins
 from lama_core.errors import UserError
 from lama_core.models.classic.converted import ELMO, FCONV, TRANSFORMER_XL
 from lama_core.models.cpu import NO_BF16, ROUNDED, has_bf16
@@ -187,7 +189,7 @@ def open_model(
     option, _, value = reading.partition("=")
     family = read_json(located.folder / CONFIG).get("model_type")
     is_known = located.identity in (known_digests() if known is None else known)
-    for backend in BACKENDS:
+    for backend in backends_of(family, is_known=is_known):
         if backend.kind != kind or (backend.family and backend.family != family):
             continue
         if backend.known and not is_known:
@@ -205,13 +207,24 @@ def open_model(
     raise UserError(f"{name}: no backend reads {kind} models.")
 
 
+def backends_of(family: object, *, is_known: bool = False) -> tuple[Backend, ...]:
+    """Return the backends in the order in which they are tried for a `model_type`.
+
+    A plug-in's backend for just this family comes first. is_known: the model is one that this
+    project's own networks read; then no plug-in is looked up.
+    """
+    own = any(backend.family == family for backend in BACKENDS if backend.family)
+    added = None if is_known or own else plugins.find("backends", str(family))
+    return BACKENDS if added is None else (added, *BACKENDS)
+
+
 def find_kind(folder: Path) -> Kind:
     """Return the kind of model in a folder, by its architecture or else by its family.
 
     Raises UserError if no backend reads it.
     """
     family = read_json(folder / CONFIG).get("model_type")
-    for backend in BACKENDS:
+    for backend in backends_of(family):
         if backend.family and backend.family == family:
             return backend.kind
     if family in OLD:

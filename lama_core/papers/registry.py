@@ -1,7 +1,11 @@
-"""The papers that can be reproduced, by name; to add one, add a file here and register it below."""
+"""The papers that can be reproduced, by name.
+
+To add one, add a file here and a row below, or a row to the table `papers` of a plug-in.
+"""
 
 from typing import Any
 
+from lama_core import plugins
 from lama_core.errors import UserError, choose
 from lama_core.papers.framework import Paper
 from lama_core.papers.jiang2020 import LPAQA_PAPER
@@ -19,4 +23,12 @@ def find_paper(name: str) -> Paper[Any]:
     if not name.strip():
         *first, last = REPRODUCTIONS
         raise UserError(f"No paper given: choose {', '.join(first)} or {last}.")
-    return REPRODUCTIONS[choose(name, REPRODUCTIONS, "paper")]
+    if name in REPRODUCTIONS:
+        return REPRODUCTIONS[name]
+    papers = all_papers()
+    return papers[choose(name, papers, "paper")]
+
+
+def all_papers() -> dict[str, Paper[Any]]:
+    """Return the papers by name, those of plug-ins last."""
+    return {**plugins.rows("papers"), **REPRODUCTIONS}

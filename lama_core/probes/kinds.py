@@ -2,7 +2,7 @@
 
 To add a kind, add a folder here with a request, a subclass of `RunSpec`, a plan and its
 `RunFunction`, and a row to `KINDS`. If its rows are facts, add its name to `runs.info.FACT_KINDS`,
-too.
+too. A plug-in adds a kind by its tables `kinds` and `probes`.
 """
 
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from lama_core import plugins
 from lama_core.errors import UserError
 from lama_core.probes.analogy.plan import analogy_probe
 from lama_core.probes.analogy.spec import AnalogySpec
@@ -83,6 +84,12 @@ REQUESTS: dict[str, type[Request]] = {
 BEFORE = {"statements": {"start_token": "always"}}
 
 
+def title_of(kind: str) -> str:
+    """Return the title of a kind of run, by its name in `run.json`."""
+    known = KINDS.get(kind) or plugins.find("kinds", kind)
+    return known.title if known else kind
+
+
 def request_of(info: RunInfo) -> Request | None:
     """Return the request that made a run and perhaps others; None if it isn't stored.
 
@@ -100,12 +107,20 @@ def read_request(stored: StoredRequest) -> Request:
     Raises:
         UserError: If its function doesn't make runs in this version, or a field is invalid.
     """
-    if stored.function not in REQUESTS:
-        raise UserError(
-            f"This version can't make a run of {stored.function!r}. Start the run again."
-        )
-    fields = BEFORE.get(stored.function, {}) | stored.fields
-    return from_record(REQUESTS[stored.function], fields)
+    request = REQUESTS.get(stored.function)
+    if request is None:
+        probe = plugins.find("probes", stored.function)
+        if probe is None and stored.package:
+            raise UserError(
+                f"Runs of {stored.function!r} need the package {stored.package}: install it with "
+                f"`pip install {stored.package}`."
+            )
+        if probe is None:
+            raise UserError(
+                f"This version can't make a run of {stored.function!r}. Start the run again."
+            )
+        request = probe.request
+    return from_record(request, BEFORE.get(stored.function, {}) | stored.fields)
 
 
 def saved_request(name: str) -> tuple[Request, Path]:
@@ -122,8 +137,3 @@ def saved_request(name: str) -> tuple[Request, Path]:
     """
     stored = parts.read_request(own_folder(name))
     return read_request(stored), Path(stored.folder)
-
-
-def kind_title(info: RunInfo) -> str:
-    """Return the title of a run's kind of probe."""
-    return KINDS[info.kind].title if info.kind in KINDS else info.kind

@@ -118,6 +118,7 @@ class RunFunction(Function[P, Any, Answer, Returned]):
 
     Attributes:
         plan: Returns the specifications of a request's runs.
+        example: A command, without the program's name.
     """
 
     def __init__(
@@ -127,6 +128,8 @@ class RunFunction(Function[P, Any, Answer, Returned]):
         finish: Callable[[Runs], Answer],
         shown: Callable[[Answer], Returned],
         doc: str,
+        *,
+        example: str,
     ) -> None:
         super().__init__(request, lambda given: finish(make_runs(given, plan)), shown, doc)
-        self.plan = plan
+        self.plan, self.example = plan, example

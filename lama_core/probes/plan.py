@@ -340,4 +340,5 @@ probe = RunFunction(
     1      Norway   Oslo              1
     2  Bangladesh  Dhaka              1
     """,
+    example="probe --dataset starter --relation P36 --model minilm-mlm",
 )

@@ -412,6 +412,8 @@ def _opened(path: Path, names: Sequence[str] | None) -> Iterator[tuple[pq.Parque
         schema = stored.schema.to_arrow_schema()
         if names is None:
             names = [field.name for field in schema if not pa.types.is_nested(field.type)]
+        if unknown := [name for name in names if name not in {*SCHEMA.names, *schema.names}]:
+            raise LookupError(f"no run has a column {unknown[0]!r}")  # the caller's mistake
         present = [name for name in names if name != "origin" or name in schema.names]
         for name in present:
             at = schema.get_field_index(name)

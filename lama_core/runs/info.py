@@ -636,6 +636,8 @@ def write_info(info: RunInfo, folder: Path) -> None:
     for name in ("checkpoint", "imported", "request"):  # earlier versions don't know these fields
         if content[name] is None:
             del content[name]
+    if info.request and not info.request.package:
+        del content["request"]["package"]
     content["files"] = [
         (name, file_digest(folder / name)) for name in DIGESTED if (folder / name).is_file()
     ]

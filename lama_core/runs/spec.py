@@ -20,13 +20,14 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from lama_core import plugins
 from lama_core.candidates.columns import Candidates
 from lama_core.datasets import load_dataset
 from lama_core.errors import UserError
 from lama_core.models import cache
 from lama_core.models.cache import Precision
 from lama_core.models.protocols import Context
-from lama_core.models.server.addresses import is_server
+from lama_core.models.sources.catalog import is_served
 from lama_core.progress import OnProgress, ignore
 from lama_core.requests import StoredRequest, record
 from lama_core.runs.info import Imported, RelationInfo
@@ -113,7 +114,8 @@ class RunSpec(ABC):
     @property
     def stored_request(self) -> StoredRequest:
         """The request, for the files of the run."""
-        return StoredRequest(self.request.python, record(self.request), self.folder)
+        package = plugins.package_of(type(self.request).__module__)
+        return StoredRequest(self.request.python, record(self.request), self.folder, package)
 
     @property
     def ranking(self) -> Ranking:
@@ -237,6 +239,6 @@ class RunSpec(ABC):
 
 
 def _slug(name: str) -> str:
-    if is_server(name):  # keep the server's address private
+    if is_served(name):  # keep the server's address private
         name = f"server {name.partition('#')[2]}"
     return re.sub(r"[^a-z0-9]+", "_", Path(name).name.lower()).strip("_") or "run"

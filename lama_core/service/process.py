@@ -29,6 +29,7 @@ from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
+from lama_core import plugins
 from lama_core.errors import UserError
 from lama_core.paths import IMPORT_ROOT
 from lama_core.queue import LOOK_SECONDS, nothing
@@ -250,6 +251,8 @@ def _answer(
         if isinstance(error, UserError):
             return "error", error
         traceback.print_exc()
+        if whose := plugins.blame(error):
+            return "error", UserError(whose)
         return "error", error if type(error).__module__ == "builtins" else _as_text(error)
 
 

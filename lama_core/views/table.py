@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from lama_core import plugins
 from lama_core.views.analogies import analogies
 from lama_core.views.calibration import calibration
 from lama_core.views.compare import compare
@@ -21,7 +22,8 @@ from lama_core.views.view import ViewFunction
 from lama_core.views.ways import ways
 from lama_core.views.wording import wording
 
-# To add a view, add a row. Its command and the test of all views follow from this table.
+# To add a view, add a row, here or to the table `views` of a plug-in. Its command and the test of
+# all views follow.
 VIEWS: tuple[ViewFunction[..., Any, Any], ...] = (
     scores,
     curves,
@@ -41,3 +43,8 @@ VIEWS: tuple[ViewFunction[..., Any, Any], ...] = (
     training,
     compare,
 )
+
+
+def all_views() -> tuple[ViewFunction[..., Any, Any], ...]:
+    """Return the views, those of plug-ins last."""
+    return (*VIEWS, *plugins.rows("views").values())

@@ -39,6 +39,8 @@ rank 'The capital of Brazil is ___.' --answer 'Rio de Janeiro' --answer Brasilia
 batch sentences.csv --model minilm-mlm
 sentences 'The keys are here.' 'The keys is here.' --model minilm-mlm
 data list --json
+plugins list --json
+plugins new mine
 data get lama
 data import facts.csv --name mine
 data import toy --replace --name toy

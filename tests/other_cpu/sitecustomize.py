@@ -5,7 +5,7 @@ last digits. Here each fp32 product of `torch.nn.functional.linear` on the CPU i
 1 + 1e-6 z, where z is standard normal, one for each column. z depends on the seed and the number of
 columns alone: as on one CPU, a query has the same answer each time, alone and in a batch.
 
-`tests/conftest.py` runs this file and puts its folder into PYTHONPATH, where every Python process
+`conftest.py` runs this file and puts its folder into PYTHONPATH, where every Python process
 that a test starts imports it, because of its name, before anything else. It must not import torch,
 which most of these processes don't need; it waits until somebody else does.
 """

@@ -4,7 +4,7 @@ Only for this project's code: libraries decide by the name of the system, and th
 and processes that they fork. A file or pipe that the project's code opens without an encoding is an
 error, because it would be read as cp1252 there; the standard streams have that encoding.
 
-`tests/conftest.py` runs this file and puts its folder into PYTHONPATH, so that every Python process
+`conftest.py` runs this file and puts its folder into PYTHONPATH, so that every Python process
 that a test starts imports it, because of its name, before anything else.
 """
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from lama_core import plugins
 from lama_core.errors import UserError, reason_of
 from lama_core.files import work_folder
 from lama_core.models.conversion import elmo, ernie, fconv, transformer_xl
@@ -26,7 +27,7 @@ class Release:
     convert: Callable[[Path, Path], None]
 
 
-# To support another old format, add a module here and a row below.
+# To support another old format, add a module here and a row below, or a plug-in.
 RELEASES = (
     Release("ELMo", elmo.FILES, elmo.is_elmo, elmo.convert_elmo),
     Release(
@@ -73,9 +74,10 @@ def convert_into(folder: Path, out: Path, on_progress: OnProgress = ignore) -> R
     if not folder.is_dir():
         raise UserError(f"Folder not found: {str(folder)!r}.")
     check_files(folder)
-    release = next((release for release in RELEASES if release.is_one(folder)), None)
+    releases = (*RELEASES, *plugins.rows("releases").values())
+    release = next((release for release in releases if release.is_one(folder)), None)
     if release is None:
-        known = "; ".join(f"{release.title} ({release.files})" for release in RELEASES)
+        known = "; ".join(f"{release.title} ({release.files})" for release in releases)
         raise UserError(f"{folder} has no release in a supported format. Supported: {known}.")
     on_progress(Progress(f"Converting {release.title}"))
     out.mkdir()

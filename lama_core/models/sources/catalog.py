@@ -6,13 +6,14 @@ The shipped list is `assets/models/catalog.json`; the user's is `models.json` in
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from lama_core import plugins
 from lama_core.downloads import SourceFile
 from lama_core.errors import UserError, did_you_mean, reason_of
 from lama_core.files import lock_for_changes, read_file, write_text_atomically
@@ -28,6 +29,7 @@ READINGS = {
     "passes": re.compile(r"[2-9]|1\d|20"),  # of ELMo: how often each text is read
     "memory": re.compile(r"none"),  # of Transformer-XL: no zero vectors before a text
 }
+PREFIX = re.compile(r"[a-z][a-z0-9-]+")  # of a plug-in's models; a letter is a disk's on Windows
 USUAL = ("passes=1", "memory=zero")
 MAX_LIST = 1 << 20
 BYTES_EACH = {"fp32": 4, "bf16": 2}
@@ -173,7 +175,7 @@ def _added(name: str) -> Entry:
             return _with_reading(_added(base), reading)
     if os.path.isabs(name):
         return Entry(name, Path(name).name, None, ModelSource("folder", name), added=True)
-    if is_server(name):
+    if is_served(name):
         with suppress(UserError):
             return _served(name)
     if _is_hub_name(name):
@@ -183,7 +185,40 @@ def _added(name: str) -> Entry:
     return Entry(name, name, None, ModelSource("none", why=why), added=True)
 
 
+@dataclass(frozen=True, slots=True)
+class AddedSource:
+    """Models that a plug-in opens by a name with its prefix, such as `ollama:NAME`.
+
+    Attributes:
+        title: What the models are behind or in, such as `Ollama`.
+        open: The name behind the prefix -> the model, which has the attributes of
+            `protocols.BlankFiller` at least. Raises UserError if there is none of this name.
+        kind: The kind of the models; None if it differs.
+    """
+
+    title: str
+    open: Callable[[str], Any]
+    kind: Kind | None = "causal"
+
+
+def source_of(reference: str) -> AddedSource | None:
+    """Return the plug-in's source that a model's name has the prefix of; None if it has none."""
+    prefix, colon, name = reference.partition(":")
+    known = colon and name and PREFIX.fullmatch(prefix) and not is_server(reference)
+    source: AddedSource | None = plugins.find("sources", prefix) if known else None
+    return source
+
+
+def is_served(reference: str) -> bool:
+    """Whether a model is behind a server, or opened by a plug-in's source."""
+    return is_server(reference) or source_of(reference) is not None
+
+
 def _served(reference: str) -> Entry:
+    if source := source_of(reference):
+        title = f"{reference.partition(':')[2]} ({source.title})"
+        place = ModelSource("server", reference)
+        return Entry(reference, title, source.kind, place, added=True)
     address = read_address(reference)
     source = ModelSource("server", address.url)
     what = "chat server" if is_chat(reference) else "server"
@@ -265,7 +300,7 @@ def find_model(reference: str) -> Entry:
             return entry
         if revision and name == entry.name and entry.source.how == "hub":
             return find_model(f"{entry.source.place}@{revision}")
-    return _served(reference) if is_server(reference) else _find_outside_catalogue(reference)
+    return _served(reference) if is_served(reference) else _find_outside_catalogue(reference)
 
 
 def split_reading(reference: str) -> tuple[str, str | None]:

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from lama_core.errors import UserError
 from lama_core.models.model_folder import CONFIG, is_gguf
-from lama_core.models.server.addresses import is_server
-from lama_core.models.sources.catalog import find_model, split_reading
+from lama_core.models.sources.catalog import find_model, is_served, split_reading
 
 STEP = re.compile(
     r"(?:^|[-_.])(?:global_?)?(?:steps?|checkpoint|ckpt|iter|iteration)[-_]?(\d{1,12})([kKmM]?)"
@@ -51,7 +50,7 @@ def checkpoint_of(name: str) -> Checkpoint | None:
     Args:
         name: A run's model: a catalogue or hub name, or the absolute path of a folder.
     """
-    if is_server(name):
+    if is_served(name):
         return None
     base, reading = split_reading(name)
     if os.path.isabs(base):

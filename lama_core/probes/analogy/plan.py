@@ -92,4 +92,5 @@ analogy_probe = RunFunction(
     Raises:
         UserError: If the dataset, a relation or a model is unknown, or settings contradict.
     """,
+    example="analogy probe --dataset starter-analogies --model minilm-mlm --limit 50",
 )

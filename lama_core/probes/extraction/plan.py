@@ -133,6 +133,7 @@ extract = RunFunction(
     Raises:
         UserError: If the dataset or corpus is unknown, or settings contradict.
     """,
+    example="extract --dataset starter --relation P36 --limit 20",
 )
 read = RunFunction(
     ReadRequest,
@@ -147,4 +148,5 @@ read = RunFunction(
     Raises:
         UserError: If the dataset, the corpus or a reader is unknown, or settings contradict.
     """,
+    example="read --dataset starter --relation P36 --reader FOLDER",
 )

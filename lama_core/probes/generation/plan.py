@@ -61,4 +61,5 @@ generate = RunFunction(
     Raises:
         UserError: If a model can't generate text, or a relation has too few facts for the examples.
     """,
+    example="generate --dataset starter --relation P36 --model smollm2-135m --limit 20",
 )

@@ -124,6 +124,7 @@ select_prompts = RunFunction(
     Raises:
         UserError: If the dataset, a relation or the model is unknown, or no prompt can be scored.
     """,
+    example="prompts select --dataset starter --relation P36",
 )
 study = RunFunction(
     StudyRequest,
@@ -138,4 +139,5 @@ study = RunFunction(
     Raises:
         UserError: If the dataset, a relation or the model is unknown, or no prompt can be scored.
     """,
+    example="prompts fit --dataset starter --relation P36",
 )

@@ -88,4 +88,5 @@ statements = RunFunction(
     Raises:
         UserError: If the dataset, a relation or a model is unknown, or settings contradict.
     """,
+    example="statements --dataset starter --relation P36 --model minilm-mlm --limit 20",
 )

@@ -66,6 +66,7 @@ trace = RunFunction(
     Raises:
         UserError: If the dataset, a relation or a model is unknown, or a model can't be traced.
     """,
+    example="trace --dataset starter --relation P36 --model minilm-mlm --limit 20",
 )
 
 

@@ -1,12 +1,14 @@
 """The known formats of results, in the order in which they are recognised.
 
-To add one, write a reader in this folder and add a row. "table" is last: the lines of other tools
-are tables, too.
+To add one, write a reader in this folder and add a row, here or to the table `result_formats` of a
+plug-in. "table" is last: the lines of other tools are tables, too.
 """
 
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from lama_core import plugins
 from lama_core.errors import UserError, did_you_mean
 from lama_core.runs.importers import (
     helm,
@@ -50,12 +52,20 @@ RESULT_FORMATS: tuple[ResultsFormat, ...] = (
 )
 
 
+def all_formats() -> Iterator[ResultsFormat]:
+    """Yield the formats in the order of recognition: plug-ins' before tables."""
+    *first, last = RESULT_FORMATS
+    yield from first
+    yield from plugins.rows("result_formats").values()
+    yield last
+
+
 def find_format(name: str) -> ResultsFormat:
     """Return the format called `name`, or raise UserError with the most similar name."""
-    for form in RESULT_FORMATS:
+    for form in all_formats():
         if form.name == name:
             return form
-    known = [form.name for form in RESULT_FORMATS]
+    known = [form.name for form in all_formats()]
     raise UserError(
         f"No format of results is called {name!r}{did_you_mean(name, known)}; "
         f"known: {', '.join(known)}."
@@ -64,7 +74,7 @@ def find_format(name: str) -> ResultsFormat:
 
 def recognize(path: Path) -> ResultsFormat | None:
     """Return the format of the results at a path, None if there are none or they can't be read."""
-    for form in RESULT_FORMATS:
+    for form in all_formats():
         with suppress(UserError):
             if form.recognizes(path):
                 return form

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from lama_core import plugins
 from lama_core.errors import UserError, choose
 from lama_core.progress import Unit
 
@@ -192,4 +193,8 @@ EXECUTORS: dict[str, Callable[[], Executor]] = {"local": LocalExecutor, "ray": _
 
 def make_executor(name: str) -> Executor:
     """Return an executor. Raises UserError for an unknown name, or one that isn't installed."""
-    return EXECUTORS[choose(name, EXECUTORS, "executor")]()
+    make = EXECUTORS.get(name) or plugins.find("executors", name)
+    if make is None:
+        choose(name, [*EXECUTORS, *plugins.names("executors")], "executor")
+    executor: Executor = make()
+    return executor

@@ -10,7 +10,7 @@ from lama_core.datasets.prompt_sets import TITLES
 from lama_core.errors import UserError
 from lama_core.files import format_bytes
 from lama_core.models.devices import settings_text
-from lama_core.probes.kinds import kind_title, saved_request
+from lama_core.probes.kinds import saved_request, title_of
 from lama_core.probes.prompts.spec import Study, StudySpec
 from lama_core.rounding import percent, percentage
 from lama_core.runs.info import ENSEMBLE, FACT_KINDS, Run, RunInfo
@@ -201,7 +201,7 @@ def _state(run: KeptRun) -> str:
 
 def _kind(run: KeptRun) -> str | None:
     """The kind of probe for display; None if it isn't known."""
-    return kind_title(run.info) if run.info else None
+    return title_of(run.info.kind) if run.info else None
 
 
 def _draw_run(run: KeptRun) -> None:

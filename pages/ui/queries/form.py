@@ -48,6 +48,8 @@ class Form(Generic[R]):
         """Draw the form; return the request. values: fields that have no widget."""
 
         def draw_field(name: str) -> Any:
+            if name not in self.widgets:
+                raise LookupError(f"the form of {self.request.python} has no widget for {name}")
             values[name] = self.widgets[name].draw(values)
             return values[name]
 

@@ -12,7 +12,7 @@ import streamlit as st
 from lama_core.requests import Request
 from pages.ui.queries.batch import OPENED
 from pages.ui.queries.tab import Tab
-from pages.ui.queries.table import TABS
+from pages.ui.queries.table import tab_of
 from pages.ui.shared import links, screens, url_state
 from pages.ui.shared.messages import counted, errors_shown, plain
 
@@ -34,7 +34,7 @@ class HistoryEntry:
     @property
     def tab(self) -> Tab[Any, Any, Any]:
         """The tab of the query."""
-        return TABS[type(self.request)]
+        return tab_of(self.request)
 
     @property
     def title(self) -> str:

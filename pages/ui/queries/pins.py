@@ -33,7 +33,7 @@ from lama_core.scoring.shared_fields import ModelSettings
 from lama_core.texts import word_key
 from lama_core.views.colours import model_colours
 from pages.ui.queries import history
-from pages.ui.queries.table import TABS
+from pages.ui.queries.table import all_tabs, tab_of
 from pages.ui.shared import cache, links, predictions, url_state, visitors
 from pages.ui.shared.export import draw_export, made_with
 from pages.ui.shared.messages import errors_shown, plain, show_error
@@ -55,9 +55,6 @@ ASKED, ALLOWED = "pins asked", "pins allowed"
 HEAD = '<thead><tr><th>#</th><th>answer</th>{}<th class="num">{}</th></tr></thead>'
 PROB_HEAD = '<th class="num" colspan="2">{}</th>'
 
-KINDS: dict[str, type[ModelSettings]] = {
-    tab.kind.name: tab.form.request for tab in TABS.values() if tab.kind.answer_field
-}
 FORMER_KINDS = {"sentence": "cloze"}  # as pins of earlier versions name them
 
 
@@ -113,9 +110,14 @@ class DrawnPin:
     note: DeltaGenerator
 
 
+def _kinds() -> dict[str, type[ModelSettings]]:
+    """The kinds of query that can be pinned: name in a record -> request."""
+    return {tab.kind.name: tab.form.request for tab in all_tabs().values() if tab.kind.answer_field}
+
+
 def kind_of(request: object) -> str:
     """The name of a request's kind in a record; empty if such requests can't be pinned."""
-    return next((name for name, kind in KINDS.items() if type(request) is kind), "")
+    return next((name for name, kind in _kinds().items() if type(request) is kind), "")
 
 
 def pinned() -> tuple[Request, ...]:
@@ -144,15 +146,16 @@ def read_pin(given: object) -> Request:
     """
     fields = dict(given) if isinstance(given, dict) else {}
     name = str(fields.pop("kind", ""))
-    kind = KINDS.get(FORMER_KINDS.get(name, name))
+    kinds = _kinds()
+    kind = kinds.get(FORMER_KINDS.get(name, name))
     if kind is None:
-        raise UserError(f"it has no known kind of query. Set `kind` to one of {', '.join(KINDS)}.")
+        raise UserError(f"it has no known kind of query. Set `kind` to one of {', '.join(kinds)}.")
     request = cast(Any, from_record(cast(Any, kind), fields))
     request.check()
     url_state.check_named(request, getattr(request, "open_book", None))
-    if kind in TABS:
-        cache.prepared(TABS[kind].kind, request)
-        TABS[kind].form.params(request)  # it can be opened on its tab
+    tab = tab_of(request)
+    cache.prepared(tab.kind, request)
+    tab.form.params(request)  # it can be opened on its tab
     return cast(Request, request)
 
 
@@ -366,7 +369,7 @@ def _draw_unasked(n: int) -> None:
 
 def _ask(request: Request, name: str, here: tuple[str, ...]) -> PinnedAnswers:
     """A model's first answers, scored as on the tab of the request."""
-    kind = TABS[type(request)].kind
+    kind = tab_of(request).kind
     more: dict[str, Any] = {"models": here}
     if hasattr(request, "top_k"):
         more["top_k"] = max(request.top_k, N_SHOWN)

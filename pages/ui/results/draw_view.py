@@ -354,7 +354,7 @@ def draw_whole(
     choice: RunChoice,
     function: ViewFunction[..., Any, Any],
     caption: str,
-    shown_columns: str,
+    shown_columns: str = "",
     panels: Callable[[Shown[Any, Any]], Sequence[Figure]] = lambda shown: [shown.figure],
     **options: Any,
 ) -> None:
@@ -364,7 +364,7 @@ def draw_whole(
         choice: The choice of runs.
         function: The view.
         caption: What the marks mean, as Markdown.
-        shown_columns: The names of the table's columns, separated by spaces.
+        shown_columns: The names of the table's columns, separated by spaces; "" is all.
         panels: Returns the charts, which are drawn side by side.
         options: Fields of the view's request.
     """
@@ -384,7 +384,7 @@ def draw_whole(
             open_line(choice, shown, draw_figure(choice, figure, key, legend=legend))
     notes = " ".join(shown.notes)
     st.caption(f"{caption} {plain(notes)}")
-    columns = shown.chosen(shown_columns)
+    columns = shown.chosen(shown_columns or " ".join(shown.columns))
     frame = shown.frame
     if "run" in frame:  # model by model
         places = {info.id: place for place, info in enumerate(shown.infos)}

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from lama_core import plugins
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
 from lama_core.views.analogies import analogies
@@ -51,6 +53,7 @@ PROBES, LAMA = analogies.view.title, "LAMA T-REx"
 # URL parameters of analogy probes that mean something else, or nothing, in other charts.
 OF_RUNS = ("data", "among", "new_probe")
 PER_ROW = 3
+ADDED = "From plug-ins"  # the heading of their charts
 # Heading of the menu -> its charts.
 GROUPS = {
     "How much do models know?": (
@@ -191,6 +194,19 @@ CHARTS = dict(
 )
 
 
+@cache
+def all_charts() -> dict[str, MenuChart]:
+    """The charts by name; those of plug-ins last, and those of their views that have a figure."""
+    views = [one for one in plugins.rows("views").values() if one.view.has_figure]
+    drawn = dict(_of_view(view, partial(_draw_added, view)) for view in views)
+    return CHARTS | {k: v for k, v in (drawn | plugins.rows("charts")).items() if k not in CHARTS}
+
+
+def _draw_added(function: ViewFunction[..., Any, Any], choice: RunChoice, _: RunListing) -> None:
+    """Draw a plug-in's view with its figure, and its table if it has columns."""
+    draw_whole(choice, function, "")
+
+
 def draw_more(with_runs: Callable[[Draw], None]) -> None:
     """Draw the chart that the URL names, else the menu. with_runs: draws the choice of runs."""
     name = st.query_params.get("chart", "")
@@ -202,16 +218,17 @@ def draw_more(with_runs: Callable[[Draw], None]) -> None:
         else:
             _draw_probes()
         return
-    if name and name not in CHARTS and links.is_new_url():
+    if name and name not in all_charts() and links.is_new_url():
         show_note(plain(f"Unknown chart {name!r}. Choose one below."))
     with_runs(lambda choice, listing: _draw(name, choice, listing))
 
 
 def _draw(name: str, choice: RunChoice, listing: RunListing) -> Sequence[RunInfo] | None:
-    chart = CHARTS.get(name)
+    chart = all_charts().get(name)
     if chart is None:
         place = st.container(key="charts")
-        for heading, names in GROUPS.items():
+        added = tuple(one for one in all_charts() if one not in CHARTS)
+        for heading, names in (GROUPS | ({ADDED: added} if added else {})).items():
             place.markdown(f"### {heading}")
             _draw_cards(place, names, choice, listing)
         return None
@@ -245,7 +262,7 @@ def _draw_head(name: str) -> None:
     kept = links.params_without(["chart", *(OF_RUNS if name == PROBES else ())])
     links.draw_link("All charts", "arrow_back", screens.RESULTS, kept)
     st.subheader(name, anchor=False)
-    st.caption(CHARTS[name].question)
+    st.caption(all_charts()[name].question)
 
 
 def _draw_cards(
@@ -253,7 +270,8 @@ def _draw_cards(
 ) -> None:
     for first in range(0, len(names), PER_ROW):
         for name, box in zip(names[first:], place.columns(PER_ROW), strict=False):
-            missing = CHARTS[name].missing(choice, listing)
+            chart = all_charts()[name]
+            missing = chart.missing(choice, listing)
             if missing and _own_runs(name, choice, listing):
                 missing = ""
             with box.container(border=True, height="stretch", gap="xsmall"):
@@ -264,7 +282,7 @@ def _draw_cards(
                     kept = links.params_without(without) | {"tab": "More", "chart": name}
                     key = f"open {name}"
                     links.draw_link(f"**{name}**", "arrow_forward", screens.RESULTS, kept, key=key)
-                st.caption(CHARTS[name].question)
+                st.caption(chart.question)
                 if missing:
                     st.caption(f"**Needs:** {missing}.")
                     _draw_link_to_new_run(name)

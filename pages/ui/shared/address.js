@@ -2,13 +2,15 @@
 // URL by a popstate event, which Streamlit handles.
 //
 // Streamlit makes an entry in the browser's history for each changed parameter, or none. Here a click
-// that changes the URL makes one entry, and typing replaces the current one.
+// that changes the URL makes one entry, and typing replaces the current one. After a step in the
+// history, `entry` is where it led, until a run with this query is over: what is written by runs
+// from before, which the step interrupts, would replace the entry.
 function keepOneEntry() {
   const push = window.history.pushState.bind(window.history)
   const replace = window.history.replaceState.bind(window.history)
-  const now = { isActing: false, isTyping: false }
+  const now = { isActing: false, isTyping: false, entry: null }
   const write = (address) => {
-    if (new URL(address, window.location.href).href === window.location.href) return
+    if (now.entry !== null || new URL(address, window.location.href).href === window.location.href) return
     if (now.isActing && !now.isTyping) push({}, "", address)
     else replace({}, "", address)
     now.isActing = now.isTyping = false
@@ -23,15 +25,26 @@ function keepOneEntry() {
   document.addEventListener("input", (event) => {
     if (event.target.matches(typed)) now.isTyping = true
   }, true)
-  window.addEventListener("popstate", () => { now.isActing = now.isTyping = false }, true)
-  return { push, replace, write }
+  window.addEventListener("popstate", () => {
+    now.isActing = now.isTyping = false
+    now.entry = sorted(window.location.search)
+  }, true)
+  const arrive = (asked) => { if (sorted(asked) === now.entry) now.entry = null }
+  return { push, replace, write, arrive }
+}
+
+function sorted(query) {
+  const params = new URLSearchParams(query)
+  params.sort()
+  return params.toString()
 }
 
 export default function ({ data }) {
-  const { path, query, act, run } = data
+  const { path, query, asked, act, run } = data
   window.lamaEntries ??= keepOneEntry()
   if (window.lamaAddress === run) return
   window.lamaAddress = run
+  window.lamaEntries.arrive(asked)
   const address = path + (query ? "?" + query : "")
   const withoutSlash = (path) => path.replace(/\/$/, "")
   if (act !== "write") {

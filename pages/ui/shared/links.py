@@ -273,6 +273,8 @@ def path_of(page: str) -> str:
 
 def _order(path: str, query: str, act: Literal["go", "replace", "write"]) -> None:
     address = st.components.v2.component("lama_address", js=_JS)
-    order = {"path": path, "query": query, "act": act, "run": next(_runs)}
+    context = get_script_run_ctx()
+    asked = context.query_string if context else ""
+    order = {"path": path, "query": query, "asked": asked, "act": act, "run": next(_runs)}
     with st.container(key="address"):
         address(key=act, data=order)

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from lama_core import plugins
 from lama_core.errors import NotFetchedError, UserError
 from lama_core.rounding import counted
 from pages.ui.shared import fetching
@@ -44,8 +45,14 @@ def errors_shown() -> Iterator[None]:
         fetching.draw_source_offer(error.source)
     except UserError as error:
         show_error(str(error))
-    except (OSError, RuntimeError, ValueError, MemoryError) as error:
+    except Exception as error:
+        whose = plugins.blame(error)
+        if not whose and not isinstance(error, OSError | RuntimeError | ValueError | MemoryError):
+            raise
         log.exception("a page failed")
+        if whose:
+            show_error(whose)
+            return
         what = str(error).strip().splitlines()[:1] or [type(error).__name__]
         show_error(
             f"This did not work: {what[0]}. Your inputs are kept; the terminal where the app runs "

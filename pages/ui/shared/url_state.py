@@ -23,8 +23,7 @@ from lama_core.datasets.passages import STARTER
 from lama_core.errors import UserError, did_you_mean
 from lama_core.glossary import explain
 from lama_core.models.cache import Precision
-from lama_core.models.server.addresses import is_server
-from lama_core.models.sources.catalog import added_models, find_model, known_models
+from lama_core.models.sources.catalog import added_models, find_model, is_served, known_models
 from lama_core.paths import ASSETS
 from lama_core.published import published_examples
 from lama_core.scoring.shared_fields import MAX_MODELS, ClozeSettings, ModelSettings
@@ -212,7 +211,7 @@ def examples() -> tuple[tuple[str, str], ...]:
 def title_of(name: str) -> str:
     """A model's name for display."""
     known = {entry.name: entry.title for entry in known_models()}
-    if is_server(name):
+    if is_served(name):
         return f"{name.partition('#')[2]} (server)"
     last = name.rstrip("/").rsplit("/", 1)[-1] if name.startswith("/") else name
     return known.get(name, VECTOR_FILE.sub("", last).replace("glove.", "GloVe "))
@@ -364,7 +363,7 @@ def check_named(settings: ModelSettings, book: str | None = None) -> None:
 
 def _looks_like_path(name: str) -> bool:
     """Whether a name looks like a path or a server's URL; the disk isn't checked."""
-    begins = is_server(name) or name.startswith(("/", "~", "."))
+    begins = is_served(name) or name.startswith(("/", "~", "."))
     return begins or "\\" in name or name.count("/") > 1
 
 

@@ -33,8 +33,7 @@ from streamlit.runtime.backend_operation_handler import (
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from lama_core.errors import UserError, int_from_env
-from lama_core.models.server.addresses import is_server
-from lama_core.models.sources.catalog import all_models
+from lama_core.models.sources.catalog import all_models, is_served
 from lama_core.models.sources.locations import is_here
 from pages.ui.shared.addresses import network_address
 
@@ -175,7 +174,7 @@ def _models_here() -> list[str]:
 @cache
 def _offered_at_start() -> frozenset[str]:
     here = set(_models_here())
-    own = {name for name in here if not is_server(name)}  # servers only if they are named
+    own = {name for name in here if not is_served(name)}  # servers only if they are named
     named = {name.strip() for name in os.environ.get("LAMA_PUBLIC_MODELS", "").split(",")} - {""}
     unknown = sorted(named - here)
     if unknown:

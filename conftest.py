@@ -32,11 +32,11 @@ USUAL_FAMILIES = (
     "gpt2", "llama", "smollm2", "gemma3_text", "mixtral", "mamba", "openai-gpt", "xlnet",
     "musicgen", "t5", "t5gemma2",
 )  # fmt: skip
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parent / "tests"
 OTHER_CPU = TESTS / "other_cpu" / "sitecustomize.py"
 WITHOUT_POSIX = TESTS / "without_posix" / "sitecustomize.py"
 # The browser tests lock their gates with `fcntl`.
-collect_ignore = ["browser"] if sys.platform == "win32" else []
+collect_ignore = ["tests/browser"] if sys.platform == "win32" else []
 CPUINFO = Path("/proc/cpuinfo")
 HIDDEN = re.compile(r" (avx512|avx_vnni|amx_|bf16|svebf16)\w*")
 USERS_HOME = "LAMA_TESTS_USERS_HOME"  # LAMA_HOME before the tests; xdist's processes inherit it
