@@ -1,7 +1,8 @@
 """`results` and `compare`: print score tables and comparisons of finished runs."""
 
+from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, cast
 
 from lama_core.cli import commands, output
 from lama_core.errors import UserError, did_you_mean
@@ -64,8 +65,7 @@ for view in all_views():
         draw = write_figure if view.view.has_figure else None
         results.command(commands.make(view, print_view, view.view.example, write_figure=draw))
 compare = commands.make(comparison, print_view, comparison.view.example, write_figure=write_figure)
-print_scores = results.default_command
-assert print_scores
+print_scores = cast(Callable[..., None], results.default_command)
 
 
 @wraps(print_scores)

@@ -10,6 +10,7 @@ from lama_core.errors import UserError
 from lama_core.files import folder_bytes
 from lama_core.probes import plan as cloze
 from lama_core.probes.analogy import plan as analogy
+from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.extraction import plan as extraction
 from lama_core.probes.generation import plan as generation
 from lama_core.probes.kinds import title_of
@@ -151,8 +152,8 @@ runs.command(
 
 def accuracies(made: Runs) -> Shown[AnalogiesRequest, Accuracies]:
     """Return the accuracies of new analogy runs."""
-    by = getattr(made.request, "by", "kind")
-    return show_runs(analogies.view, made.runs, AnalogiesRequest(by=by))
+    assert isinstance(made.request, AnalogyRequest)
+    return show_runs(analogies.view, made.runs, AnalogiesRequest(by=made.request.by))
 
 
 analogy_probe = commands.make(

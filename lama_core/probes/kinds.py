@@ -6,7 +6,6 @@ too. A plug-in adds a kind by its tables `kinds` and `probes`.
 """
 
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -77,9 +76,8 @@ KINDS: dict[str, ProbeKind] = {
     )
 }
 REQUESTS: dict[str, type[Request]] = {
-    request.python: request
-    for request in (*chain(*(kind.requests for kind in KINDS.values())), ImportRunRequest)
-}
+    request.python: request for kind in KINDS.values() for request in kind.requests
+} | {ImportRunRequest.python: ImportRunRequest}
 # Values of fields that requests of earlier versions don't record, by function.
 BEFORE = {"statements": {"start_token": "always"}}
 

@@ -74,8 +74,8 @@ def make_runs(request: OutSettings, plan: Plan) -> Runs:
         UserError: If a run can't be planned, scored or saved.
     """
     planned = plan(request, load=partial(load_by_name, on_progress=request.on_progress))
-    several = isinstance(request, RunSettings)
-    executor = make_executor(request.executor if several else "local")
+    settings = request if isinstance(request, RunSettings) else RunSettings()
+    executor = make_executor(settings.executor)
     by_model = [[*specs] for _, specs in groupby(planned, lambda spec: spec.scorer_key())]
     runs: list[Run] = []
     failed: dict[str, UserError] = {}
@@ -87,7 +87,7 @@ def make_runs(request: OutSettings, plan: Plan) -> Runs:
                 executor=executor,
                 on_progress=request.on_progress,
                 on_note=request.on_note,
-                address=request.parts_at if several else "",
+                address=settings.parts_at,
             )
         except UserError as error:
             place = checkpoint_of(specs[0].model_name)

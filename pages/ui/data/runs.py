@@ -10,7 +10,7 @@ from lama_core.datasets.prompt_sets import TITLES
 from lama_core.errors import UserError
 from lama_core.files import format_bytes
 from lama_core.models.devices import settings_text
-from lama_core.probes.kinds import saved_request, title_of
+from lama_core.probes import kinds
 from lama_core.probes.prompts.spec import Study, StudySpec
 from lama_core.rounding import percent, percentage
 from lama_core.runs.info import ENSEMBLE, FACT_KINDS, Run, RunInfo
@@ -201,7 +201,7 @@ def _state(run: KeptRun) -> str:
 
 def _kind(run: KeptRun) -> str | None:
     """The kind of probe for display; None if it isn't known."""
-    return title_of(run.info.kind) if run.info else None
+    return kinds.title_of(run.info.kind) if run.info else None
 
 
 def _draw_run(run: KeptRun) -> None:
@@ -272,7 +272,7 @@ def _draw_resume(run: KeptRun) -> None:
     if job is not None and job.running:
         return
     try:
-        request, folder = saved_request(run.name)
+        request, folder = kinds.saved_request(run.name)
     except UserError as error:
         st.caption(plain(str(error)))
         return
