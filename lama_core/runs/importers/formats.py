@@ -21,7 +21,7 @@ from lama_core.runs.importers import (
 )
 from lama_core.runs.importers.results import ResultsFormat
 
-FORMATS: tuple[ResultsFormat, ...] = (
+RESULT_FORMATS: tuple[ResultsFormat, ...] = (
     ResultsFormat(
         "lm-pub-quiz",
         "lm-pub-quiz results folder",
@@ -54,7 +54,7 @@ FORMATS: tuple[ResultsFormat, ...] = (
 
 def all_formats() -> Iterator[ResultsFormat]:
     """Yield the formats in the order of recognition: plug-ins' before tables."""
-    *first, last = FORMATS
+    *first, last = RESULT_FORMATS
     yield from first
     yield from plugins.rows("result_formats").values()
     yield last
