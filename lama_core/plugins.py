@@ -31,7 +31,7 @@ class Plugin:
         queries: Python function -> the `QueryFunction` of a kind of query.
         views: Python function -> the `ViewFunction` of a view of finished runs; its chart, if it
             has one, is a chart of lessons, too.
-        probes: Python function -> the `AddedProbe` that makes runs.
+        probes: Python function -> the `RunFunction` that makes runs.
         kinds: Kind of run in `run.json` -> its `ProbeKind`.
         functions: Python function -> the object itself.
         commands: Command -> the `cyclopts.App`; queries, views and probes have commands already,
@@ -198,7 +198,7 @@ def find_function(name: str) -> Any:
     for table in FUNCTIONS:
         found = find(table, name)
         if found is not None:
-            return found.function if table == "probes" else found
+            return found
     return None
 
 

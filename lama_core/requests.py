@@ -135,14 +135,12 @@ class Request:
     Attributes:
         command: The words of its command, such as ("analogy", "solve").
         python: The name of its function in `lama_core`.
-        exclusive: Names of fields of which only one may differ from its default.
         on_progress: Called with a `Progress` for each step.
         on_note: Called with each message for the user, such as a fallback.
     """
 
     command: ClassVar[tuple[str, ...]] = ()
     python: ClassVar[str] = ""
-    exclusive: ClassVar[tuple[str, ...]] = ()
 
     on_progress: OnProgress = dataclasses.field(default=ignore, compare=False, repr=False)
     on_note: OnNote = dataclasses.field(default=log_note, compare=False, repr=False)
@@ -166,15 +164,10 @@ class Request:
         """Check every value against its declaration.
 
         Raises:
-            UserError: For the first invalid value, which it names, or for fields that exclude each
-                other.
+            UserError: For the first invalid value, which it names.
         """
         for choice in request_fields(type(self)):
             _check(choice, getattr(self, choice.name))
-        changed = {choice.name: choice.option for choice, _ in _changed(self)}
-        given = [changed[name] for name in self.exclusive if name in changed]
-        if len(given) > 1:
-            raise UserError(f"{given[0]} and {given[1]} exclude each other: choose one.")
 
 
 # What an error calls the types of msgspec.
@@ -475,7 +468,18 @@ class Function(Generic[P, SomeRequest, Answer, Returned]):
         self._shown = shown
         self.__name__ = self.__qualname__ = self.request.python
         self.__doc__ = _documented(doc, self.request)
-        self.__signature__ = _signature(self.request)
+        by_name = {choice.name: choice for choice in request_fields(self.request)}
+        parameters = []
+        for name, parameter in inspect.signature(self.request).parameters.items():
+            if choice := by_name.get(name):
+                parameter = parameter.replace(annotation=choice.kind)
+                if choice.always:
+                    parameter = parameter.replace(default=choice.default)
+            elif name not in CALLBACKS:
+                continue  # set by the app only
+            parameters.append(parameter)
+        parameters.sort(key=lambda one: (one.kind, one.name in CALLBACKS))
+        self.__signature__ = inspect.Signature(parameters)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Returned:
         """Return the result for a notebook; the arguments are the fields of the request.
@@ -524,25 +528,6 @@ class Function(Generic[P, SomeRequest, Answer, Returned]):
         request.check()
         with reporting(request.on_progress):
             return self._answer(request)
-
-
-def _signature(kind: type[Request]) -> inspect.Signature:
-    """Return the request's constructor signature with plain types and resolved defaults.
-
-    The callbacks, which few calls give, come last.
-    """
-    by_name = {choice.name: choice for choice in request_fields(kind)}
-    parameters = []
-    for name, parameter in inspect.signature(kind).parameters.items():
-        if choice := by_name.get(name):
-            parameter = parameter.replace(annotation=choice.kind)
-            if choice.always:
-                parameter = parameter.replace(default=choice.default)
-        elif name not in CALLBACKS:
-            continue  # set by the app only
-        parameters.append(parameter)
-    parameters.sort(key=lambda one: (one.kind, one.name in CALLBACKS))
-    return inspect.Signature(parameters)
 
 
 def _for_python(help_text: str, names: Mapping[str, str]) -> str:

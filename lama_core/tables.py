@@ -196,11 +196,11 @@ def _known(form: Callable[[Any], str]) -> Callable[[Any], str]:
     return written
 
 
-def frame_of(found: Any) -> "pd.DataFrame":
-    """Return a result's `to_json()`, a list of rows, as a DataFrame."""
+def frame_of(rows: list[dict[str, Any]]) -> "pd.DataFrame":
+    """Return a list of rows as a DataFrame."""
     import pandas as pd  # slow to import (0.4 s)
 
-    return pd.DataFrame(found.to_json())
+    return pd.DataFrame(rows)
 
 
 def table_of_frame(columns: Iterable[Column], frame: "pd.DataFrame", *, title: str = "") -> Table:

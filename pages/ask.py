@@ -44,15 +44,6 @@ def draw_analogy() -> None:
     draw_query(PAIRS if chosen == "Score" else ANALOGY)
 
 
-def _title_of_choices(tab: str) -> str:
-    """What a phone shows only after a click."""
-    view = st.session_state.get("score", st.query_params.get("score"))
-    whole = tab == "Answers" and view == SENTENCES.name
-    choices = ["Models", *["right answer"] * (tab not in WITHOUT_ANSWER and not whole), "options"]
-    choices += ["class poll"] * (tab in WITH_POLL and not whole)
-    return f"{', '.join(choices[:-1])} and {choices[-1]}"
-
-
 def main() -> None:
     """Draw the title, the open tab, and on the first one links to lessons and wrong answers."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="ask-head"):
@@ -80,7 +71,15 @@ def main() -> None:
                 links.draw_link(
                     "Read wrong answers", "fact_check", screens.RESULTS, screens.CONFIDENT_AND_WRONG
                 )
-        st.toggle(_title_of_choices(name), key="choosing")  # on phones
+        view = st.session_state.get("score", st.query_params.get("score"))
+        whole = name == "Answers" and view == SENTENCES.name
+        choices = [
+            "Models",
+            *["right answer"] * (name not in WITHOUT_ANSWER and not whole),
+            "options",
+        ]
+        choices += ["class poll"] * (name in WITH_POLL and not whole)
+        st.toggle(f"{', '.join(choices[:-1])} and {choices[-1]}", key="choosing")  # on phones
         tabs[name]()
 
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from lama_core.api.generation import is_chat
 from lama_core.errors import UserError
 from lama_core.files import format_bytes
 from lama_core.grouping import grouped
 from lama_core.models import devices
 from lama_core.models.cache import check_and_add_model
+from lama_core.models.server.addresses import is_chat
 from lama_core.models.sources.catalog import Entry, all_models, forget_model
 from lama_core.models.sources.locations import check_folder, is_here
 from lama_core.queries.cloze import ClozeRequest, fill

@@ -14,7 +14,7 @@ from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.extraction.request import ExtractRequest, ReadRequest
 from lama_core.probes.generation.request import GenerateRequest
-from lama_core.probes.kinds import PLANS, plan_runs
+from lama_core.probes.kinds import KINDS
 from lama_core.probes.prompts.request import SelectRequest, StudyRequest
 from lama_core.probes.statements.request import StatementsRequest
 from lama_core.probes.tracing.request import TraceRequest
@@ -22,7 +22,9 @@ from lama_core.queries.lenses.table import LENSES
 from lama_core.queries.table import QUERIES
 from lama_core.requests import Request
 from lama_core.runs.execute import execute_all
+from lama_core.runs.spec import Load, RunSpec, load_by_name
 
+PLANS = {function.request: function.plan for kind in KINDS.values() for function in kind.functions}
 TEXT, QUESTION = "The capital of Norway is ___.", "The capital of Norway is"
 SENTENCES = ("paris.", "Ann is in Oslo", "Ann is in Rome, said Anna.")
 ANSWERS = ("Oslo", "Rome", "Madrid in Spain")
@@ -32,6 +34,12 @@ RELATION = {
     "template": "The capital of [X] is [Y] .",
     "template_negated": "The capital of [X] is not [Y] .",
 }  # fmt: skip
+
+
+def plan_runs(request: Request, load: Load = load_by_name) -> tuple[RunSpec, ...]:
+    """The specifications of a request's runs."""
+    request.check()
+    return PLANS[type(request)](request, load=load)
 
 
 def write_facts(folder: Path) -> str:

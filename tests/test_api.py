@@ -16,7 +16,6 @@ import pytest
 from calling import told
 
 import lama_core as lama
-from lama_core.api.results import ResultsRequest, model_names
 from lama_core.errors import UserError
 from lama_core.metrics.comparison import CompareRequest
 from lama_core.probes.cloze.request import ProbeRequest
@@ -25,6 +24,8 @@ from lama_core.queries.cloze import ClozeRequest
 from lama_core.queries.lenses.table import InspectRequest
 from lama_core.requests import Function, Request, arguments, python_call
 from lama_core.runs.find import bundled_dir, load_run
+from lama_core.views.choice import model_names
+from lama_core.views.scores import ResultsRequest
 
 pytestmark = pytest.mark.usefixtures("home")
 ROOT = Path(__file__).resolve().parents[1]
@@ -60,7 +61,6 @@ def test_the_package_is_light_until_something_is_asked() -> None:
     assert {"fill", "rank", "analogy", "inspect", "load_run"} <= {*dir(lama)}
     with pytest.raises(AttributeError, match="no attribute 'fil'"):
         lama.fil  # type: ignore[attr-defined]  # noqa: B018
-    assert lama.models().equals(lama.list_models()), "the room of models is called, too"
 
 
 @pytest.mark.parametrize("name", WITH_EXAMPLES)

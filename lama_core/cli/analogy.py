@@ -1,12 +1,12 @@
 """`analogy`: solve analogies, score pairs, answer questions, probe models."""
 
-from lama_core.api.analogy_questions import (
+from lama_core.cli import commands, output, queries, runs
+from lama_core.probes.analogy.multiple_choice import (
     QuestionAnswer,
     QuestionsAnswer,
     Share,
     analogy_questions,
 )
-from lama_core.cli import commands, output, queries, runs
 
 
 def print_questions(answer: QuestionsAnswer) -> None:

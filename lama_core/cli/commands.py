@@ -156,10 +156,18 @@ def make_command(
         drawn = {name: options.pop(name, one[1]) for name, one in FIGURE_OPTIONS.items()}
         target = _figure_file(**drawn)
         if device is not None:
-            from lama_core.api.models import use_device  # slow to import
+            from lama_core.models.devices import use_device  # slow to import
 
             use_device(device)
-        request = kind(**_by_field(fields, args), **options, on_note=output.print_note)
+        by_field: dict[str, Any] = {}
+        remaining = list(args)
+        for choice in fields.values():
+            if choice.is_argument:
+                if choice.is_several:
+                    by_field[choice.name], remaining = tuple(remaining), []
+                elif remaining:
+                    by_field[choice.name] = remaining.pop(0)
+        request = kind(**by_field, **options, on_note=output.print_note)
         with output.progress() as on_progress:
             answer = function.answer(replace(request, on_progress=on_progress))
         if json:
@@ -184,19 +192,6 @@ def make_command(
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
-
-
-def _by_field(fields: dict[str, RequestField], args: tuple[Any, ...]) -> dict[str, Any]:
-    """Return the positional arguments by field; a repeated field takes all that remain."""
-    by_field: dict[str, Any] = {}
-    remaining = list(args)
-    for choice in fields.values():
-        if choice.is_argument:
-            if choice.is_several:
-                by_field[choice.name], remaining = tuple(remaining), []
-            elif remaining:
-                by_field[choice.name] = remaining.pop(0)
-    return by_field
 
 
 def _parameter(choice: RequestField) -> inspect.Parameter:

@@ -5,9 +5,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lama_core.api import corpus as api
-from lama_core.api.corpus import STARTER, STATED_FILE, CorpusSearch
 from lama_core.cli import commands, output
+from lama_core.datasets.library.installed import STARTER
+from lama_core.metrics import corpus_search
+from lama_core.metrics.cooccurrence import STATED_FILE
 
 
 def find_cooccurring(
@@ -41,11 +42,11 @@ def find_cooccurring(
 
     Prints how many subject-object pairs co-occur in a passage, how many probe sentences (queries
     with the gold answer filled in) occur in one, and, for the embedded model's training text, how
-    many wordings share a source's sentence form. `results --slices` and `compare --slices` use the
+    many wordings share a source's sentence form. `results slices` and `compare --slices` use the
     written file in a model's folder.
     """
     with output.progress() as on_progress:
-        found = api.find_cooccurring(
+        found = corpus_search.find_cooccurring(
             out,
             dataset=dataset,
             prompts=prompts,
@@ -61,7 +62,7 @@ def find_cooccurring(
         output.print_line(f"Written: {out}")
 
 
-def _print_found(found: CorpusSearch) -> None:
+def _print_found(found: corpus_search.CorpusSearch) -> None:
     record = found.to_json()
     rows = [tuple(source.values()) for source in record["sources"]]
     n_passages = sum(source.n_passages for source in found.sources)

@@ -5,10 +5,12 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from lama_core.api import data as api
-from lama_core.api.data import AddedDataset
 from lama_core.cli import commands, corpus, output
+from lama_core.datasets.library import manage
+from lama_core.datasets.library.download import Installed, import_data
+from lama_core.datasets.library.installed import dataset_records, listing
 from lama_core.errors import UserError
+from lama_core.queries.get_data import get_data
 from lama_core.rounding import counted
 
 Name = Annotated[str, Parameter(help="Name of an installed source, as `data list` prints it.")]
@@ -17,9 +19,9 @@ Name = Annotated[str, Parameter(help="Name of an installed source, as `data list
 def list_sources(*, json: commands.Json = False) -> None:
     """List the knowledge sources: installed or available to fetch, size and licence."""
     if json:
-        output.print_json(api.dataset_records())
+        output.print_json(dataset_records())
         return
-    rows = api.list_sources()
+    rows = listing()
     output.print_table(
         ("name", "kind", "where", "relations", "facts, pairs or questions", "to fetch", "licence"),
         [
@@ -40,10 +42,10 @@ def list_sources(*, json: commands.Json = False) -> None:
             output.print_error(row.fault)
 
 
-def print_added(added: AddedDataset) -> None:
+def print_added(added: Installed) -> None:
     """Print the size of a fetched or imported source, and what was excluded from it."""
     record = added.to_json()
-    dataset = added.installed.dataset
+    dataset = added.dataset
     output.print_line(f"{record['name']}: {_size(record, dataset.item)}")
     for row in record["sources"]:
         output.print_line(f"  {row['source']}: {_size(row, 'fact')}")
@@ -59,28 +61,28 @@ def _size(row: Mapping[str, Any], what: str) -> str:
 
 def rename(name: Name, new: Annotated[str, Parameter(help="The new name.")], /) -> None:
     """Rename a fetched or imported source; existing runs keep the old name."""
-    users = api.users_of(name)
-    output.print_line(f"Renamed {name} to {api.rename_dataset(name, new)}")
+    users = manage.users_of(name)
+    output.print_line(f"Renamed {name} to {manage.rename_dataset(name, new)}")
     if users:
         output.print_note(f"{', '.join(users)} used its templates and now have none.")
 
 
 def delete(name: Name, /, *, yes: commands.Yes = False) -> None:
     """Delete a fetched or imported source from the disk; its runs are kept."""
-    users = api.users_of(name)
+    users = manage.users_of(name)
     warning = f" {', '.join(users)} use its templates." if users else ""
     if not yes:
-        size = output.size(api.dataset_bytes(name))
+        size = output.size(manage.dataset_bytes(name))
         raise UserError(
             f"This permanently deletes {name} ({size}).{warning} Pass --yes to confirm."
         )
-    output.print_line(f"Deleted {name} and freed {output.size(api.delete_dataset(name))}")
+    output.print_line(f"Deleted {name} and freed {output.size(manage.delete_dataset(name))}")
 
 
 data = commands.make_group("data", list_sources)
 data.command(list_sources, name="list", help_epilogue="Example: lama-explorer data list --json")
-data.command(commands.make(api.get_data, print_added, "data get lama"))
-data.command(commands.make(api.import_data, print_added, "data import ~/lama/data.zip"))
+data.command(commands.make(get_data, print_added, "data get lama"))
+data.command(commands.make(import_data, print_added, "data import ~/lama/data.zip"))
 data.command(rename, help_epilogue="Example: lama-explorer data rename facts capitals")
 data.command(delete, help_epilogue="Example: lama-explorer data delete facts --yes")
 data.command(

@@ -5,9 +5,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lama_core.api import models as api
-from lama_core.api.models import FetchedModel, fault_of, locate
 from lama_core.cli import commands, output
+from lama_core.files import user_path
+from lama_core.models import listing
+from lama_core.models.cache import check_and_add_model
+from lama_core.models.conversion.convert import convert as convert_release
+from lama_core.models.sources.catalog import all_models, find_model, forget_model
+from lama_core.models.sources.locations import fault_of, locate
+from lama_core.progress import Progress, Result
 
 HEADS = (
     "name",
@@ -33,9 +38,9 @@ WHERE = {
 
 def list_models(*, json: commands.Json = False) -> None:
     """List the models: where each comes from, its size, and whether it is on this machine."""
-    entries = api.entries()
+    entries = all_models()
     if json:
-        output.print_json([api.model_record(entry) for entry in entries])
+        output.print_json([listing.model_record(entry) for entry in entries])
         return
     output.print_table(
         HEADS,
@@ -59,7 +64,7 @@ def list_models(*, json: commands.Json = False) -> None:
             output.print_note(f"{entry.name}: {fault}")
 
 
-def print_fetched(fetched: FetchedModel) -> None:
+def print_fetched(fetched: listing.FetchedModel) -> None:
     """Print the folder of a model."""
     name, folder = fetched.entry.name, fetched.folder
     output.print_line(f"Added {name} to the list" if folder is None else f"{name} is in {folder}")
@@ -74,11 +79,13 @@ def convert(
 ) -> None:
     """Convert a release in an old format (ELMo, Transformer-XL, fconv, ERNIE) to a model folder."""
     with output.progress() as on_progress:
-        title, target = api.convert_model(folder, out, on_progress=on_progress)
+        target = user_path(out)
+        release = convert_release(user_path(folder), target, on_progress)
+        on_progress(Progress("Converted", 1, 1, result=Result("model", str(target))))
     if json:
-        output.print_json({"release": title, "folder": str(target)})
+        output.print_json({"release": release.title, "folder": str(target)})
     else:
-        output.print_line(f"Converted {title}. Query it with --model {target}")
+        output.print_line(f"Converted {release.title}. Query it with --model {target}")
 
 
 def add(
@@ -86,7 +93,7 @@ def add(
     /,
 ) -> None:
     """Add a model to the list, after checking that it can be queried."""
-    entry = api.add_model(name)
+    entry = check_and_add_model(name)
     output.print_line(
         f"Added {entry.name}" if entry.added else f"{entry.name} is already in the list"
     )
@@ -98,7 +105,7 @@ def forget(
     name: Annotated[str, Parameter(help="Name of a model that you added, as listed.")], /
 ) -> None:
     """Remove a model that you added from the list; its files are kept."""
-    api.forget_model(name)
+    forget_model(find_model(name).name)
     output.print_line(f"Removed {name} from the list")
 
 
@@ -109,7 +116,7 @@ def info(
     json: commands.Json = False,
 ) -> None:
     """Show a model's kind, size, training text, source and location."""
-    record = api.model_info(name)
+    record = listing.model_info(name)
     if json:
         output.print_json(record)
         return
@@ -130,4 +137,4 @@ for name, command, example in (
     ("info", info, "info bert-base-cased"),
 ):
     models.command(command, name=name, help_epilogue=f"Example: lama-explorer models {example}")
-models.command(commands.make(api.get_model, print_fetched, "models get smollm2-135m"))
+models.command(commands.make(listing.get_model, print_fetched, "models get smollm2-135m"))

@@ -1,8 +1,9 @@
 """`reproduce`: print a paper's tables and figures, our numbers next to the published ones."""
 
-from lama_core.api import papers as api
-from lama_core.api.papers import ReproducedPaper, ReproducedTable
 from lama_core.cli import commands, output
+from lama_core.papers.reproduce import ReproducedPaper
+from lama_core.papers.reproduce import reproduce as reproduce_paper
+from lama_core.reports.tables import ReproducedTable
 
 
 def print_reproduced(paper: ReproducedPaper) -> None:
@@ -60,4 +61,4 @@ def _print_reproduced(table: ReproducedTable) -> None:
         output.print_line(f"[{number}] {remark}")
 
 
-reproduce = commands.make(api.reproduce, print_reproduced, "reproduce petroni2019 --table table2")
+reproduce = commands.make(reproduce_paper, print_reproduced, "reproduce petroni2019 --table table2")

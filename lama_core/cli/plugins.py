@@ -44,7 +44,7 @@ def __getattr__(name: str) -> App:
     if probe := installed.find("probes", name):
         from lama_core.cli.results import print_runs, runs_json
 
-        return commands.make(probe.function, print_runs, probe.example, runs_json)
+        return commands.make(probe, print_runs, probe.example, runs_json)
     raise AttributeError(f"no plug-in has the command {name!r}")
 
 

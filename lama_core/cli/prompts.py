@@ -2,10 +2,14 @@
 
 from typing import Any
 
-from lama_core.api import prompts as api
-from lama_core.api.prompts import OTHER, PATTERNS, PlainRows, StudyAnalysis, StudyResult
 from lama_core.cli import commands, output
 from lama_core.cli.output import percent
+from lama_core.probes.prompts import collecting
+from lama_core.probes.prompts.analyses import OTHER, PATTERNS
+from lama_core.probes.prompts.analysing import StudyAnalysis, analyse_prompts
+from lama_core.probes.prompts.backward import both_ways
+from lama_core.probes.prompts.collecting import Rows
+from lama_core.probes.prompts.fitting import StudyResult, select_prompts, study
 from lama_core.rounding import fixed
 
 
@@ -13,37 +17,37 @@ def _number(value: float | None, digits: int) -> str:
     return "" if value is None else fixed(value, digits)
 
 
-def print_prompts(table: PlainRows) -> None:
+def print_prompts(rows: Rows) -> None:
     """Print a row for each relation and prompt."""
     output.print_table(
         ("relation", "prompt", "from", "weight"),
         [
             (row["relation"], row["template"], ", ".join(row["origins"]), _number(row["weight"], 4))
-            for row in table.rows
+            for row in rows
         ],
     )
 
 
-def print_mined(table: PlainRows) -> None:
+def print_mined(rows: Rows) -> None:
     """Print a row for each mined prompt."""
     output.print_table(
         ("prompt", "count", "found by"),
-        [(row["template"], row["count"], ", ".join(row["methods"])) for row in table.rows],
+        [(row["template"], row["count"], ", ".join(row["methods"])) for row in rows],
     )
 
 
-def print_paraphrases(table: PlainRows) -> None:
+def print_paraphrases(rows: Rows) -> None:
     """Print a row for each paraphrase."""
     output.print_table(
         ("prompt", "log-prob", "via"),
-        [(row["template"], _number(row["log_prob"], 2), row["via"]) for row in table.rows],
+        [(row["template"], _number(row["log_prob"], 2), row["via"]) for row in rows],
     )
 
 
 def print_selected(result: StudyResult) -> None:
     """Print a table for each relation: its prompts, ordered by accuracy on the training facts."""
     rows = result.prompts()
-    for study in result.relations:
+    for one in result.relations:
         output.print_table(
             ("prompt", "from", "training", "test", "right only with it", "shows the subject"),
             [
@@ -56,11 +60,11 @@ def print_selected(result: StudyResult) -> None:
                     "yes" if row["shows_subject"] else "no (after the blank)",
                 )
                 for row in rows
-                if row["relation"] == study.relation.name
+                if row["relation"] == one.relation.name
             ],
-            title=f"{study.relation.name} {study.relation.label}: {study.model}, "
-            f"{len(study.train):,} training and {len(study.test):,} test facts, P@1 in percent, "
-            f"{study.ranking} ranking",
+            title=f"{one.relation.name} {one.relation.label}: {one.model}, "
+            f"{len(one.train):,} training and {len(one.test):,} test facts, P@1 in percent, "
+            f"{one.ranking} ranking",
         )
         output.print_line()
 
@@ -103,7 +107,7 @@ def print_study(result: StudyResult) -> None:
 
 def print_analysis(analysis: StudyAnalysis) -> None:
     """Print divergence by edit distance, Top-K curves, and patterns and transfer if requested."""
-    found, study = analysis.found, analysis.study
+    found, of = analysis.found, analysis.study
     output.print_table(
         (f"edit distance, {found['distance']}", "pairs", "mean divergence", "quartiles"),
         [
@@ -115,7 +119,7 @@ def print_analysis(analysis: StudyAnalysis) -> None:
             )
             for pairs in analysis.divergence.bins
         ],
-        title=f"{study.label}, {study.info.ranking} ranking: divergence of pairs of prompts; "
+        title=f"{of.label}, {of.info.ranking} ranking: divergence of pairs of prompts; "
         f"Pearson correlation {fixed(analysis.divergence.correlation, 2)} (paper: 0.25)",
     )
     for (name, kind), values in found["curves"].items():
@@ -145,7 +149,7 @@ def _print_patterns(rows: list[dict[str, Any]], combination: str) -> None:
     )
 
 
-def print_both_ways(table: PlainRows) -> None:
+def print_both_ways(rows: Rows) -> None:
     """Print the accuracy of each relation, forward only and with backward queries."""
     output.print_table(
         ("relation", "forward", "forward and backward", "training", "test"),
@@ -157,38 +161,44 @@ def print_both_ways(table: PlainRows) -> None:
                 row["n_train"],
                 row["n_test"],
             )
-            for row in table.rows
+            for row in rows
         ],
     )
 
 
 prompts = commands.make_group("prompts")
 for command in (
-    commands.make(api.list_prompts, print_prompts, "prompts list --dataset starter --relation P36"),
     commands.make(
-        api.mine_prompts,
+        collecting.list_prompts,
+        print_prompts,
+        "prompts list --dataset starter --relation P36",
+        list,
+    ),
+    commands.make(
+        collecting.mine_prompts,
         print_mined,
         "prompts mine P36 --pairs pairs.jsonl --text my-text.txt --out mine",
+        list,
     ),
     commands.make(
-        api.paraphrase_prompt,
+        collecting.paraphrase_prompt,
         print_paraphrases,
         'prompts paraphrase "[X] was born in [Y] ." --relation P19',
+        list,
     ),
+    commands.make(analyse_prompts, print_analysis, "prompts analyse starter-minilm_mlm-0123456789"),
     commands.make(
-        api.analyse_prompts, print_analysis, "prompts analyse starter-minilm_mlm-0123456789"
-    ),
-    commands.make(
-        api.select_prompts,
+        select_prompts,
         print_selected,
-        "prompts select --dataset starter --relation P36",
+        select_prompts.example,
         StudyResult.prompts,
     ),
-    commands.make(api.study, print_study, "prompts fit --dataset starter --relation P36"),
+    commands.make(study, print_study, study.example),
     commands.make(
-        api.both_ways,
+        both_ways,
         print_both_ways,
         "prompts both-ways starter-minilm_mlm --relation P36",
+        list,
         has_device=True,
     ),
 ):

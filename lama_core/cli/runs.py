@@ -1,53 +1,44 @@
 """Commands that make runs (`probe`, `statements`, `generate`, `extract`, ...); `runs`."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from lama_core.api import generation
-from lama_core.api import runs as api
-from lama_core.api.imported import ImportedRuns, said_precision
-from lama_core.api.imported import import_run as api_import_run
-from lama_core.api.runs import (
-    ROLES,
-    AnalogyRuns,
-    ExportedRun,
-    RoleEffect,
-    RunList,
-    TraceRuns,
-)
 from lama_core.cli import commands, output
 from lama_core.cli.results import print_runs, runs_json
 from lama_core.errors import UserError
 from lama_core.files import folder_bytes
+from lama_core.probes import plan as cloze
+from lama_core.probes.analogy import plan as analogy
+from lama_core.probes.analogy.request import AnalogyRequest
+from lama_core.probes.extraction import plan as extraction
+from lama_core.probes.generation import plan as generation
+from lama_core.probes.kinds import title_of
+from lama_core.probes.making_runs import Runs
+from lama_core.probes.statements import plan as whole_answers
+from lama_core.probes.tracing import traces
+from lama_core.probes.tracing.roles import ROLES, RoleEffect
 from lama_core.rounding import counted, fixed
+from lama_core.runs import exporting, manage
+from lama_core.runs.importers import importing
+from lama_core.views.analogies import Accuracies, AnalogiesRequest, analogies
+from lama_core.views.view import Shown, show_runs
 
 Name = Annotated[str, Parameter(help="Full name of the run, as `runs list` prints it.")]
 
-probe = commands.make(
-    api.probe, print_runs, "probe --dataset starter --relation P36 --model minilm-mlm", runs_json
-)
-statements = commands.make(
-    api.statements,
-    print_runs,
-    "statements --dataset starter --relation P36 --model minilm-mlm --limit 20",
-    runs_json,
-)
-generate = commands.make(
-    generation.generate,
-    print_runs,
-    "generate --dataset starter --relation P36 --model smollm2-135m --limit 20",
-    runs_json,
-)
-extract = commands.make(
-    api.extract, print_runs, "extract --dataset starter --relation P36 --limit 20", runs_json
-)
-read = commands.make(
-    api.read, print_runs, "read --dataset starter --relation P36 --reader FOLDER", runs_json
+probe, statements, generate, extract, read = (
+    commands.make(function, print_runs, function.example, runs_json)
+    for function in (
+        cloze.probe,
+        whole_answers.statements,
+        generation.generate,
+        extraction.extract,
+        extraction.read,
+    )
 )
 
 
-def print_effects(runs: TraceRuns) -> None:
+def print_effects(runs: traces.TraceRuns) -> None:
     """Print a table for each model and relation: a row per layer, a column per token role."""
     for model, relation in dict.fromkeys((one.model, one.relation) for one in runs.effects):
         chosen = [one for one in runs.effects if (one.model, one.relation) == (model, relation)]
@@ -76,12 +67,10 @@ def _effect(one: RoleEffect | None) -> str:
     return f"{value} ({fixed(one.low, 3)} to {fixed(one.high, 3)})"
 
 
-trace = commands.make(
-    api.trace, print_effects, "trace --dataset starter --relation P36 --model minilm-mlm --limit 20"
-)
+trace = commands.make(traces.trace, print_effects, traces.trace.example)
 
 
-def print_list(run_list: RunList) -> None:
+def print_list(rows: tuple[manage.KeptRun, ...]) -> None:
     """Print a row for each run on this machine."""
     output.print_table(
         ("run", "title", "kind", "rows", "state", "made", "size", "place"),
@@ -89,14 +78,14 @@ def print_list(run_list: RunList) -> None:
             (
                 row.name,
                 row.info.title if row.info else "",
-                api.kind_title(row.info) if row.info else "",
+                title_of(row.info.kind) if row.info else "",
                 f"{row.info.n:,}" if row.info else "",
                 row.state,
                 row.changed[:10],
                 output.size(row.n_bytes),
                 "bundled" if row.bundled else "own",
             )
-            for row in run_list.rows
+            for row in rows
         ],
     )
 
@@ -105,7 +94,7 @@ def rename(
     run: Name, title: Annotated[str, Parameter(help='The new title; "" removes the title.')], /
 ) -> None:
     """Change the title of a run that isn't bundled; its name and numbers stay the same."""
-    info = api.rename_run(run, title)
+    info = manage.rename_run(run, title)
     output.print_line(
         f"{info.id}: {f'new title {info.label!r}' if info.title else 'title removed'}"
     )
@@ -113,59 +102,63 @@ def rename(
 
 def delete(run: Name, /, *, yes: commands.Yes = False) -> None:
     """Delete a finished or unfinished run from the disk; bundled runs can't be deleted."""
-    size = output.size(folder_bytes(api.own_folder(run)))
+    size = output.size(folder_bytes(manage.own_folder(run)))
     if not yes:
         raise UserError(f"This permanently deletes {run} ({size}). Pass --yes to confirm.")
-    output.print_line(f"Deleted {run} and freed {output.size(api.delete_run(run))}")
+    output.print_line(f"Deleted {run} and freed {output.size(manage.delete_run(run))}")
 
 
-list_runs = commands.make(api.list_runs, print_list, "runs list --json")
 runs = commands.make_group(
-    "runs", commands.make_command(api.list_runs, print_list, RunList.to_json)
+    "runs", commands.make_command(manage.list_runs, print_list, manage.records)
 )
-runs.command(list_runs)
+runs.command(commands.make(manage.list_runs, print_list, "runs list --json", manage.records))
 runs.command(rename, help_epilogue='Example: lama-explorer runs rename RUN "Longer training"')
 runs.command(delete, help_epilogue="Example: lama-explorer runs delete RUN --yes")
 
 
-def print_imported(imported: ImportedRuns) -> None:
+def print_imported(rows: list[dict[str, Any]]) -> None:
     """Print the name and P@1 of each imported run."""
-    for row in imported.to_json():
-        p_at_1 = said_precision(row)
+    for row in rows:
+        p_at_1 = importing.said_precision(row)
         if row["n_unusable"] != 0:
             p_at_1 += f", without the unusable rows (n = {row['n']:,})"
-        done = "Saved" if imported.saved else "Not saved (--dry-run)"
+        done = "Saved" if row["saved"] else "Not saved (--dry-run)"
         output.print_line(f"{done}: {row['run']}{p_at_1}")
 
 
-import_run = commands.make(
-    api_import_run,
-    print_imported,
-    "runs import results.csv --model bert-base-cased",
-    has_device=False,  # the model is only named
+runs.command(
+    commands.make(
+        importing.import_run,
+        print_imported,
+        "runs import results.csv --model bert-base-cased",
+        list,
+        has_device=False,  # the model is only named
+    )
 )
-runs.command(import_run)
 
 
-def print_exported(exported: ExportedRun) -> None:
+def print_exported(exported: exporting.ExportedRun) -> None:
     """Print what was written."""
     excluded = f"; {exported.n_excluded:,} excluded rows left out" * bool(exported.n_excluded)
     output.print_line(f"{exported.folder}: {counted(exported.n, 'row')}{excluded}")
 
 
-export_run = commands.make(
-    api.export_run, print_exported, "runs export RUN --format lm-pub-quiz --out FOLDER"
+runs.command(
+    commands.make(
+        exporting.export_run, print_exported, "runs export RUN --format lm-pub-quiz --out FOLDER"
+    )
 )
-runs.command(export_run)
 
 
-def print_accuracies(runs: AnalogyRuns) -> None:
-    """Print the accuracies of new analogy runs."""
-    output.print_parts(runs.shown.view.tables(runs.shown))
+def accuracies(made: Runs) -> Shown[AnalogiesRequest, Accuracies]:
+    """Return the accuracies of new analogy runs."""
+    assert isinstance(made.request, AnalogyRequest)
+    return show_runs(analogies.view, made.runs, AnalogiesRequest(by=made.request.by))
 
 
 analogy_probe = commands.make(
-    api.analogy_probe,
-    print_accuracies,
-    "analogy probe --dataset starter-analogies --model minilm-mlm --limit 50",
+    analogy.analogy_probe,
+    lambda made: output.print_parts(analogies.view.tables(accuracies(made))),
+    analogy.analogy_probe.example,
+    lambda made: accuracies(made).to_json(),
 )

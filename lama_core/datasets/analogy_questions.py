@@ -28,7 +28,7 @@ from lama_core.datasets.dataset import (
     make_questions,
 )
 from lama_core.datasets.file_search import head_of
-from lama_core.datasets.line_reader import JsonObject, Reading, Rejected, optional_text
+from lama_core.datasets.line_reader import Reading, Rejected, optional_text
 from lama_core.datasets.nested_folders import files_under
 from lama_core.datasets.records import has_table_name, lowered, read_records
 from lama_core.datasets.user_table import first_names
@@ -174,21 +174,17 @@ def _read_objects(reading: Reading) -> Iterator[ChoiceQuestion]:
             choices = row.get("choice")
             if not isinstance(choices, list):
                 raise Rejected("'choice' is not a list of pairs")
+            answer = row.get("answer")
+            if isinstance(answer, float) and answer.is_integer():  # of a column with empty cells
+                answer = int(answer)
+            if isinstance(answer, bool) or not isinstance(answer, int):
+                raise Rejected("'answer' is not the index of a choice, counted from 0")
             yield _question(
                 _pair(row.get("stem"), "'stem'"),
                 [_pair(choice, "an item of 'choice'") for choice in choices],
-                _index(row),
+                answer,
                 optional_text(row, "prefix"),
             )
-
-
-def _index(row: JsonObject) -> int:
-    answer = row.get("answer")
-    if isinstance(answer, float) and answer.is_integer():  # of a column with empty cells
-        answer = int(answer)
-    if isinstance(answer, bool) or not isinstance(answer, int):
-        raise Rejected("'answer' is not the index of a choice, counted from 0")
-    return answer
 
 
 def _pair(value: object, what: str) -> Pair:

@@ -124,25 +124,20 @@ def _read_bats(reading: Reading) -> list[AnalogyRelation]:
         pairs: TailsByHead = {}
         for number, line in reading.lines(file):
             with reading.dropping(file, number):
-                _add_line(pairs, line)
+                cells = line.split("\t") if "\t" in line else line.split(None, 1)
+                if len(cells) != 2:
+                    raise Rejected("expected a head, a tab and its tails")
+                head = _term(cells[0])
+                tails = [tail for cell in cells[1].split("/") if (tail := _term(cell))]
+                if not head or not tails:
+                    raise Rejected("empty head or tails")
+                if not _add(pairs, head, tails):
+                    raise Rejected(f"duplicate pair of {head!r}")
         if pairs:
             relations.append(_relation(name, kind, pairs))
         else:
             reading.notes.append(f"{reading.shown(file)} has no pairs")
     return relations
-
-
-def _add_line(pairs: TailsByHead, line: str) -> None:
-    """Add a line of BATS; the tails of a repeated head are merged."""
-    cells = line.split("\t") if "\t" in line else line.split(None, 1)
-    if len(cells) != 2:
-        raise Rejected("expected a head, a tab and its tails")
-    head = _term(cells[0])
-    tails = [tail for cell in cells[1].split("/") if (tail := _term(cell))]
-    if not head or not tails:
-        raise Rejected("empty head or tails")
-    if not _add(pairs, head, tails):
-        raise Rejected(f"duplicate pair of {head!r}")
 
 
 def _read_google(reading: Reading, files: Iterable[Path]) -> list[AnalogyRelation]:

@@ -112,7 +112,12 @@ class Reading:
         for number, line in self._bytes(path):
             if kept := line.strip():
                 try:  # `dropping` would take as long as reading the line
-                    found = _object(kept)
+                    try:
+                        value = parse_json(kept)
+                    except ValueError as error:
+                        _text(kept)  # raises for invalid UTF-8, naming the byte
+                        raise Rejected(f"not valid JSON ({error})") from error
+                    found = as_object(value)
                 except Rejected as reason:
                     self.drop(path, number, str(reason), reason.text)
                 else:
@@ -148,7 +153,9 @@ class Reading:
         shown = self.shown(path)
         number = n_bytes = 0
         with self._open(path) as file, _reading(path):
-            if _has_only_returns(file):
+            head = file.read(Reading.HEAD_BYTES) or b""  # None: a special file without data
+            file.seek(0)
+            if b"\r" in head and b"\n" not in head:
                 file = io.BytesIO(self.content(path, MAX_LINE_BYTES).replace(b"\r", b"\n"))
             while line := file.readline(MAX_LINE_BYTES + 1):
                 number += 1
@@ -244,13 +251,6 @@ def _reading(path: Path) -> Iterator[None]:
         raise read_error(path, error) from error
 
 
-def _has_only_returns(file: BinaryIO) -> bool:
-    """Whether the lines of a file end with a carriage return alone, as on old Macs."""
-    head = file.read(Reading.HEAD_BYTES) or b""  # None: a special file without data
-    file.seek(0)
-    return b"\r" in head and b"\n" not in head
-
-
 def usable(template: str) -> str:
     """Return the template. Raises Rejected unless it has one [X] and one [Y]."""
     if fault := template_fault(template):
@@ -319,15 +319,6 @@ def _text(line: bytes) -> str:
         raise Rejected(
             f"not valid UTF-8 (byte {error.start + 1}): save the file as UTF-8"
         ) from error
-
-
-def _object(line: bytes) -> JsonObject:
-    try:
-        value = parse_json(line)
-    except ValueError as error:
-        _text(line)  # raises for invalid UTF-8, naming the byte
-        raise Rejected(f"not valid JSON ({error})") from error
-    return as_object(value)
 
 
 def parse_json(data: bytes) -> Any:

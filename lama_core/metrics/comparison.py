@@ -56,7 +56,7 @@ class CompareRequest(Request, command="compare", python="compare"):
     k: Annotated[int, option("Count a hit if the gold answer is in the top k.", ge=1)] = 1
     relations: shared_fields.Relations = ()
     slices: Annotated[
-        bool, option("Show the difference on slices of the facts (see `results --slices`) instead.")
+        bool, option("Show the difference on slices of the facts (see `results slices`) instead.")
     ] = False
 
 

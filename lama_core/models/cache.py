@@ -191,12 +191,12 @@ CACHE = ModelCache(int_from_env("LAMA_MODEL_BYTES", psutil.virtual_memory().tota
 
 
 def load_model(
-    reference: str, *, precision: Precision = "auto", on_progress: OnProgress = ignore
+    name: str, *, precision: Precision = "auto", on_progress: OnProgress = ignore
 ) -> "Model":
     """Load a model on the chosen device, downloading it first if necessary.
 
     Args:
-        reference: The model, as for `find_model`.
+        name: Name of a listed model, a folder, a GGUF file, a hub name or server:URL#MODEL.
         precision: `auto`: fp32 on a CPU; on a GPU, bf16 if the stored weights are bf16. `bf16` is
             `bf16-weights` on a CPU without instructions for bf16.
         on_progress: Called with the progress of the download and of loading.
@@ -205,7 +205,7 @@ def load_model(
         UserError: If the model is unknown, unavailable or damaged, or if the device doesn't exist
             or has too little memory.
     """
-    entry = find_model(reference)
+    entry = find_model(name)
     if entry.source.how == "server":
         return _connect(entry)
     CACHE.check_fork()
@@ -221,7 +221,9 @@ def load_model(
         return model
     located = located or fetch(entry, on_progress)
     on_progress(Progress(f"Loading {entry.title}"))
-    needed = _weights_bytes(located.folder, used)
+    width = 2 if used == "bf16" else 4
+    tensors = stored_tensors(located.folder).values()
+    needed = sum(one.n_elements * (1 if one.dtype == "I8" else width) for one in tensors)
 
     def load() -> "Model":
         kind = entry.kind or find_kind(located.folder)
@@ -294,10 +296,3 @@ def _is_bf16(folder: Path) -> bool:
     """Whether most of a folder's weights are stored as bf16."""
     tensors = stored_tensors(folder).values()
     return sum(one.n_elements if one.dtype == "BF16" else -one.n_elements for one in tensors) > 0
-
-
-def _weights_bytes(folder: Path, precision: str) -> int:
-    """Bytes that a folder's weights will take in memory, according to the files' headers."""
-    width = 2 if precision == "bf16" else 4
-    tensors = stored_tensors(folder).values()
-    return sum(one.n_elements * (1 if one.dtype == "I8" else width) for one in tensors)

@@ -25,7 +25,10 @@ from lama_core.papers.jiang2020_data import (
     WITH_ENTITIES,
     Studies,
 )
-from lama_core.papers.jiang2020_scores import (
+from lama_core.probes.prompts import analyses, paper_tables
+from lama_core.probes.prompts.mining import PIPELINE, SpacyParser
+from lama_core.probes.prompts.plan import candidates_of
+from lama_core.probes.prompts.published_scores import (
     BERTS,
     COLUMNS,
     LINES,
@@ -33,9 +36,6 @@ from lama_core.papers.jiang2020_scores import (
     Averaging,
     make_table,
 )
-from lama_core.probes.prompts import analyses, paper_tables
-from lama_core.probes.prompts.mining import PIPELINE, SpacyParser
-from lama_core.probes.prompts.plan import candidates_of
 from lama_core.probes.prompts.request import StudyRequest
 from lama_core.probes.prompts.spec import Study, list_studies
 from lama_core.published import published_table

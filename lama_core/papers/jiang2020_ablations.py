@@ -14,9 +14,9 @@ from lama_core.errors import UserError
 from lama_core.models.protocols import KINDS
 from lama_core.papers.framework import of_models
 from lama_core.papers.jiang2020_data import Studies
-from lama_core.papers.jiang2020_scores import BERTS, COLUMNS, PAPER
 from lama_core.probes.prompts import paper_tables
 from lama_core.probes.prompts.backward import measure_relation
+from lama_core.probes.prompts.published_scores import BERTS, COLUMNS, PAPER
 from lama_core.probes.prompts.refilling import Refiller, refine
 from lama_core.probes.prompts.selection import prompts_by_accuracy
 from lama_core.probes.prompts.spec import Study

@@ -23,9 +23,9 @@ from lama_core.datasets.prompt_sets import FOLDERS, load_pool, relations_in
 from lama_core.errors import UserError
 from lama_core.files import replace_folder, work_folder
 from lama_core.papers.framework import Data, PaperInputs, differing, find_data
-from lama_core.papers.jiang2020_scores import BERTS, PAPER
 from lama_core.paths import ASSETS, cache_dir, data_dir
 from lama_core.probes.prompts.plan import VOCABULARY_FILE, plan
+from lama_core.probes.prompts.published_scores import BERTS, PAPER
 from lama_core.probes.prompts.request import COMBINATIONS, StudyRequest
 from lama_core.probes.prompts.spec import Study, load_split
 from lama_core.probes.prompts.study import RelationStudy

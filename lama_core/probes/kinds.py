@@ -1,44 +1,38 @@
-"""The kinds of probe: their specifications and requests, and the plans that lead to them.
+"""The kinds of probe: their specifications, and the functions that make their runs.
 
-To add a kind, add a folder here with a request, a subclass of `RunSpec` and a plan, and a row to
-`KINDS`. If its rows are facts, add its name to `runs.info.FACT_KINDS`, too. A plug-in adds a kind
-by its tables `kinds` and `probes`.
+To add a kind, add a folder here with a request, a subclass of `RunSpec`, a plan and its
+`RunFunction`, and a row to `KINDS`. If its rows are facts, add its name to `runs.info.FACT_KINDS`,
+too. A plug-in adds a kind by its tables `kinds` and `probes`.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from lama_core import plugins
 from lama_core.errors import UserError
-from lama_core.probes.analogy import plan as analogy
-from lama_core.probes.analogy.request import AnalogyRequest
+from lama_core.probes.analogy.plan import analogy_probe
 from lama_core.probes.analogy.spec import AnalogySpec
-from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.cloze.spec import ClozeSpec
 from lama_core.probes.contrast.spec import ContrastSpec
-from lama_core.probes.extraction import plan as extraction
-from lama_core.probes.extraction.request import ExtractRequest, ReadRequest
-from lama_core.probes.generation import plan as generation
-from lama_core.probes.generation.request import GenerateRequest
+from lama_core.probes.extraction.plan import extract, read
+from lama_core.probes.generation.plan import generate
 from lama_core.probes.generation.spec import GenerationSpec
-from lama_core.probes.plan import plan
-from lama_core.probes.prompts import plan as prompts
-from lama_core.probes.prompts.request import SelectRequest, StudyRequest
+from lama_core.probes.making_runs import RunFunction
+from lama_core.probes.plan import probe
+from lama_core.probes.prompts.fitting import select_prompts, study
 from lama_core.probes.prompts.spec import EnsembleSpec, StudySpec
-from lama_core.probes.statements import plan as statements
-from lama_core.probes.statements.request import StatementsRequest
+from lama_core.probes.statements.plan import statements
 from lama_core.probes.statements.spec import StatementSpec
-from lama_core.probes.tracing import plan as tracing
-from lama_core.probes.tracing.request import TraceRequest
 from lama_core.probes.tracing.spec import TraceSpec
-from lama_core.requests import Function, Request, StoredRequest, from_record
+from lama_core.probes.tracing.traces import trace
+from lama_core.requests import Request, StoredRequest, from_record
+from lama_core.runs import parts
 from lama_core.runs.importers.importing import ImportRunRequest
 from lama_core.runs.importers.spec import ImportedSpec
 from lama_core.runs.info import RunInfo
-from lama_core.runs.spec import Load, RunSpec, load_by_name
-
-Plan = Callable[..., tuple[RunSpec, ...]]  # (request, load=...) -> the specifications of its runs
+from lama_core.runs.manage import own_folder
+from lama_core.runs.spec import RunSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,73 +42,44 @@ class ProbeKind:
     Attributes:
         spec: The class of its run specifications.
         title: Its name for users.
-        plans: Class of the requests for its runs -> the plan; requests whose runs are of several
-            kinds are with the first of these.
+        functions: The functions that make its runs; one that makes runs of several kinds is with
+            the first of these.
     """
 
     spec: type[RunSpec]
     title: str
-    plans: Mapping[type[Request], Plan] = field(default_factory=dict)
+    functions: tuple[RunFunction[..., Any, Any], ...] = ()
 
     @property
     def name(self) -> str:
         """The name of the kind in `run.json`."""
         return self.spec.kind
 
-
-@dataclass(frozen=True, slots=True)
-class AddedProbe:
-    """What makes the runs of a plug-in.
-
-    Attributes:
-        function: The Python function, whose command prints the scores of the runs.
-        plan: Its request and `load` -> the specifications of the runs.
-        example: A command, without the program's name.
-    """
-
-    function: Function[..., Any, Any, Any]
-    plan: Plan
-    example: str
+    @property
+    def requests(self) -> tuple[type[Request], ...]:
+        """The classes of the requests for its runs."""
+        return tuple(function.request for function in self.functions)
 
 
-CLOZE: dict[type[Request], Plan] = {
-    ProbeRequest: plan,
-    ExtractRequest: extraction.plan_extract,
-    ReadRequest: extraction.plan_read,
-}
-STUDIES: dict[type[Request], Plan] = {StudyRequest: prompts.plan, SelectRequest: prompts.plan}
 KINDS: dict[str, ProbeKind] = {
     kind.name: kind
     for kind in (
-        ProbeKind(ClozeSpec, "cloze queries", CLOZE),
+        ProbeKind(ClozeSpec, "cloze queries", (probe, extract, read)),
         ProbeKind(ContrastSpec, "negated or misprimed"),
         ProbeKind(EnsembleSpec, "an ensemble of prompts"),
-        ProbeKind(StatementSpec, "whole answers", {StatementsRequest: statements.plan}),
-        ProbeKind(GenerationSpec, "generated answers", {GenerateRequest: generation.plan}),
+        ProbeKind(StatementSpec, "whole answers", (statements,)),
+        ProbeKind(GenerationSpec, "generated answers", (generate,)),
         ProbeKind(ImportedSpec, "imported results"),
-        ProbeKind(TraceSpec, "causal traces", {TraceRequest: tracing.plan}),
-        ProbeKind(AnalogySpec, "analogies", {AnalogyRequest: analogy.plan}),
-        ProbeKind(StudySpec, "a study of prompts", STUDIES),
+        ProbeKind(TraceSpec, "causal traces", (trace,)),
+        ProbeKind(AnalogySpec, "analogies", (analogy_probe,)),
+        ProbeKind(StudySpec, "a study of prompts", (study, select_prompts)),
     )
 }
-PLANS: dict[type[Request], Plan] = {
-    request: made for kind in KINDS.values() for request, made in kind.plans.items()
-}
-_KNOWN: list[type[Request]] = [*PLANS, ImportRunRequest]
-REQUESTS = {request.python: request for request in _KNOWN}
+REQUESTS: dict[str, type[Request]] = {
+    request.python: request for kind in KINDS.values() for request in kind.requests
+} | {ImportRunRequest.python: ImportRunRequest}
 # Values of fields that requests of earlier versions don't record, by function.
 BEFORE = {"statements": {"start_token": "always"}}
-
-
-def plan_runs(request: Request, load: Load = load_by_name) -> tuple[RunSpec, ...]:
-    """Return the specifications of a request's runs.
-
-    Raises:
-        UserError: If the request is invalid, or its data or models can't be loaded.
-    """
-    request.check()
-    probe = None if type(request) in PLANS else plugins.find("probes", request.python)
-    return (probe.plan if probe else PLANS[type(request)])(request, load=load)
 
 
 def title_of(kind: str) -> str:
@@ -152,5 +117,21 @@ def read_request(stored: StoredRequest) -> Request:
             raise UserError(
                 f"This version can't make a run of {stored.function!r}. Start the run again."
             )
-        request = probe.function.request
+        request = probe.request
     return from_record(request, BEFORE.get(stored.function, {}) | stored.fields)
+
+
+def saved_request(name: str) -> tuple[Request, Path]:
+    """Return the request that started an unfinished run, and the working folder at that time.
+
+    Args:
+        name: Name of the run's folder, such as `starter-minilm_mlm-manual-0123456789.part`.
+
+    Returns:
+        The request, and the folder that its relative paths start from.
+
+    Raises:
+        UserError: If there is no such run, it is bundled, or its request wasn't saved.
+    """
+    stored = parts.read_request(own_folder(name))
+    return read_request(stored), Path(stored.folder)

@@ -24,6 +24,7 @@ from lama_core.models.sources.checkpoints import check_is_there, name_models
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.cloze.spec import RANGE, ClozeSpec
 from lama_core.probes.contrast.spec import ContrastSpec
+from lama_core.probes.making_runs import RunFunction, unchanged
 from lama_core.progress import OnNote
 from lama_core.requests import CALLBACKS, Request
 from lama_core.runs.info import text_digest
@@ -316,3 +317,28 @@ def absolute_reference(reference: str) -> str:
     if reference in (*dataset_names(), *analogy_names()):
         return reference
     return str(Path(reference).expanduser().resolve())
+
+
+probe = RunFunction(
+    ProbeRequest,
+    plan,
+    unchanged,
+    unchanged,
+    """Probe models with a dataset's cloze queries; make a run for each model.
+
+    Returns:
+        The runs; `.frame` has a row for each model and fact, excluded facts with their reason.
+
+    Raises:
+        UserError: If the dataset, a relation or a model is unknown, or settings contradict.
+
+    >>> import lama_core as lama
+    >>> runs = lama.probe("starter", models=["minilm-mlm"], relations=["P36"], limit=3)
+    >>> runs.frame[["subject", "object", "rank_filtered"]].astype({"rank_filtered": int})
+          subject object  rank_filtered
+    0       Egypt  Cairo              1
+    1      Norway   Oslo              1
+    2  Bangladesh  Dhaka              1
+    """,
+    example="probe --dataset starter --relation P36 --model minilm-mlm",
+)

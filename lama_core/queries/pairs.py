@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from lama_core.datasets.dataset import Pair as Pair
+from lama_core.datasets.dataset import Pair
 from lama_core.errors import UserError
 from lama_core.models.protocols import KINDS, SentenceScorer, TokenScores
 from lama_core.progress import ignore

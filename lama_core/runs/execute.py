@@ -93,7 +93,13 @@ def _make(
 ) -> dict[str, Run]:
     """Have the runs made, and return run id -> run."""
     for spec in specs:
-        _note_stale_parts(spec, folder, on_note)
+        stem = spec.run_id.rsplit("-", 1)[0]
+        for other in sorted(folder.glob(f"{stem}-*{PART}")):
+            if other.name != spec.run_id + PART:
+                on_note(
+                    f"{other} is an unfinished run with different data, model or options. Delete "
+                    "it if you don't want to resume it."
+                )
         if not executor.here and not address:  # workers look for it
             (folder / (spec.run_id + PART)).mkdir(parents=True, exist_ok=True)
     count = _Count(_title(specs), sum(spec.n_ranges for spec in specs), on_progress, stopped)
@@ -180,14 +186,3 @@ def _title(specs: Sequence[RunSpec]) -> str:
     """Return the title of the progress bar of some runs."""
     titles = list(dict.fromkeys(spec.title() for spec in specs))
     return titles[0] if len(titles) == 1 else f"{titles[0]} and {len(titles) - 1} more"
-
-
-def _note_stale_parts(spec: RunSpec, folder: Path, note: OnNote) -> None:
-    """Tell the user about unfinished runs of the same name with other data or options."""
-    stem = spec.run_id.rsplit("-", 1)[0]
-    for other in sorted(folder.glob(f"{stem}-*{PART}")):
-        if other.name != spec.run_id + PART:
-            note(
-                f"{other} is an unfinished run with different data, model or options. Delete it "
-                "if you don't want to resume it."
-            )

@@ -26,7 +26,7 @@ from lama_core import __version__
 from lama_core.errors import UserError, choose
 from lama_core.files import user_path, work_folder
 from lama_core.progress import Progress
-from lama_core.requests import Request, argument, option
+from lama_core.requests import Function, Request, argument, option
 from lama_core.runs.facts_table import (
     RANKED,
     column_names,
@@ -289,3 +289,19 @@ _WRITERS: dict[ExportFormat, Callable[[Run, Path], int]] = {
     "lm-pub-quiz": _write_quiz,
     "table": _write_table,
 }
+
+
+export_run = Function(
+    ExportRunRequest,
+    export_files,
+    lambda exported: exported.folder,
+    """Write the answers of a run to files for other tools; lm-pub-quiz and `runs import` open them.
+
+    Returns:
+        The folder.
+
+    Raises:
+        UserError: If there is no such run, the folder exists, or the run doesn't store what the
+            format needs.
+    """,
+)

@@ -416,7 +416,12 @@ def _opened(path: Path, names: Sequence[str] | None) -> Iterator[tuple[pq.Parque
             raise LookupError(f"no run has a column {unknown[0]!r}")  # the caller's mistake
         present = [name for name in names if name != "origin" or name in schema.names]
         for name in present:
-            _check_kind(name, schema)
+            at = schema.get_field_index(name)
+            if at < 0:
+                raise TypeError(f"the column {name} is missing")
+            wanted = SCHEMA.field(name).type if name in SCHEMA.names else None
+            if wanted is not None and _kind(schema.field(at).type) != _kind(wanted):
+                raise TypeError(f"the column {name} has type {schema.field(at).type}")
         if any(_has_words(schema.field(name).type) for name in present):
             # Arrow takes ten times as long to read lists of words as to read lists of texts.
             stored = _with_texts(stored, schema)
@@ -454,16 +459,6 @@ def _reading(path: Path) -> Iterator[None]:
         raise UserError(
             f"{path}: the run's rows are damaged ({message}). Delete the run and make it again."
         ) from error
-
-
-def _check_kind(name: str, schema: pa.Schema) -> None:
-    """Raise TypeError if a column is missing or has a type other than the schema's."""
-    at = schema.get_field_index(name)
-    if at < 0:
-        raise TypeError(f"the column {name} is missing")
-    wanted = SCHEMA.field(name).type if name in SCHEMA.names else None
-    if wanted is not None and _kind(schema.field(at).type) != _kind(wanted):
-        raise TypeError(f"the column {name} has type {schema.field(at).type}")
 
 
 def _kind(type_: pa.DataType) -> str:

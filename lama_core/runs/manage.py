@@ -1,21 +1,27 @@
-"""List, rename and delete runs on disk, finished and unfinished.
+"""Runs on disk, finished and unfinished: list, load, rename and delete them.
 
 A run's title is stored in `title.txt` next to `run.json`; it isn't part of the run's identity.
 """
 
 import datetime
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import folder_bytes, remove_folder, write_text_atomically
-from lama_core.requests import Request, option
+from lama_core.requests import Function, Request, option
+from lama_core.runs import find
 from lama_core.runs.find import bundled_dir, run_folders, runs_dir
 from lama_core.runs.info import MAX_TITLE, TITLE_FILE, Run, RunInfo, read_info, title_text
 from lama_core.runs.locks import is_locked, locked
 from lama_core.runs.parts import PART, PARTS
+from lama_core.tables import frame_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RunState = Literal["whole", "unfinished", "being made", "damaged", "can't be read"]
 
@@ -162,3 +168,50 @@ def _date(path: Path) -> str:
         seconds = 0.0
     changed = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
     return changed.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def records(runs: Iterable[KeptRun]) -> list[dict[str, Any]]:
+    """Return what `runs list --json` prints."""
+    return [run.record() for run in runs]
+
+
+def _list_runs(request: ListRunsRequest) -> tuple[KeptRun, ...]:
+    runs = list_kept(verify=request.verify)
+    for run in runs:
+        if run.problem:
+            request.on_note(run.problem)
+    return runs
+
+
+list_runs = Function(
+    ListRunsRequest,
+    _list_runs,
+    lambda runs: frame_of(records(runs)),
+    """List every run on this machine with its kind, state and size on disk.
+
+    Returns:
+        A DataFrame with a row for each run.
+    """,
+)
+
+
+def load_run(name: str | Path) -> "pd.DataFrame":
+    """Return a finished run's rows, one for each fact (or pair).
+
+    Args:
+        name: The run's name, a unique beginning of it, or its folder.
+
+    Returns:
+        A DataFrame. `excluded` is the reason of an excluded row, whose ranks are missing; ranks
+        start at 1. For a generated answer, rank 1 means that the text is right, and 2147483647 that
+        it isn't, so that only P@1 can be computed from these ranks.
+
+    Raises:
+        UserError: If there is no such run, or several names begin like this.
+
+    >>> import lama_core as lama
+    >>> run = lama.load_run("starter-minilm_mlm-manual")
+    >>> bool((run["rank_filtered"] <= run["rank_raw"])[run["excluded"].isna()].all())
+    True
+    """
+    return find.load_run(name).facts

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from lama_core.candidates.columns import NO_COLUMN
 from lama_core.candidates.spelling import OpenVocabulary, Vocabulary
 from lama_core.runs.facts_table import make_facts_table
 from lama_core.scoring.preparation import Prepared, subword_counts
 from lama_core.scoring.queries import BLANK, Knowledge
-from lama_core.scoring.ranking import NO_COLUMN
 from lama_core.scoring.top_answers import ROW, TOP_K, TopRows
 from lama_core.types import Fact, Relation
 

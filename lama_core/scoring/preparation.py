@@ -12,14 +12,14 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.candidates.columns import NOT_ONE_TOKEN, Candidates, Columns
+from lama_core.candidates.columns import NOT_ONE_TOKEN, Candidates, Columns, pad_columns
 from lama_core.candidates.spelling import AFTER_SPACE, Place, Vocabulary, places_of
 from lama_core.errors import NoStartTokenError, UserError
 from lama_core.grouping import grouped
 from lama_core.models.protocols import BlankFiller, Context, Encoded
 from lama_core.scoring.batches import encode_queries
 from lama_core.scoring.queries import NO_FIT, NOTHING_BEFORE, Judge, Knowledge, Question
-from lama_core.scoring.ranking import Ints, pad_columns
+from lama_core.scoring.ranking import Ints
 from lama_core.types import Fact, Query
 
 MAX_REASONS = 4  # a server's reasons can differ from fact to fact

@@ -20,8 +20,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.candidates.columns import NO_COLUMN as NO_COLUMN
-from lama_core.candidates.columns import pad_columns as pad_columns
+from lama_core.candidates.columns import NO_COLUMN
 
 Ranking = Literal["filtered", "raw"]
 RANKINGS: tuple[Ranking, ...] = ("filtered", "raw")

@@ -4,10 +4,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from lama_core.candidates.columns import NO_COLUMN
 from lama_core.errors import UserError
 from lama_core.scoring.batches import ScoreBlock
 from lama_core.scoring.preparation import Segment
-from lama_core.scoring.ranking import NO_COLUMN, Top, best_candidates, first_nan, rank_gold
+from lama_core.scoring.ranking import Top, best_candidates, first_nan, rank_gold
 
 TOP_K = 10
 

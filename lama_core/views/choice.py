@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from lama_core.errors import UserError
-from lama_core.metrics.verdicts import overridden as overridden
-from lama_core.metrics.verdicts import with_verdicts as with_verdicts
+from lama_core.metrics.verdicts import with_verdicts
 from lama_core.models.devices import settings_text
 from lama_core.requests import Request, argument, option
 from lama_core.rounding import counted
 from lama_core.runs.alignment import align, differing_candidates, small_runs
 from lama_core.runs.find import list_runs, load_run
 from lama_core.runs.info import FACT_KINDS, Run, RunInfo
-from lama_core.runs.series import earlier_checkpoints as earlier_checkpoints
-from lama_core.runs.series import find_series as find_series
+from lama_core.runs.series import earlier_checkpoints
 from lama_core.scoring import shared_fields
 from lama_core.scoring.ranking import Ranking
 
@@ -86,7 +84,16 @@ def choose_runs(request: RunsRequest, *, aligned: bool, checkpoints: bool) -> li
     if request.runs:
         chosen = [load_run(name, kinds=FACT_KINDS) for name in request.runs]
     else:
-        chosen = _all_runs(request, checkpoints)
+        listing = list_runs(kinds=FACT_KINDS).intact()
+        for problem in listing.problems:
+            request.on_note(problem)
+        hidden = frozenset() if checkpoints else earlier_checkpoints(listing)
+        if hidden:
+            request.on_note(
+                f"Not shown: {counted(len(hidden), 'run')} of training checkpoints. `results "
+                "training` shows them."
+            )
+        chosen = [Run(info) for info in listing if info.id not in hidden]
     if not chosen:
         raise UserError("No finished runs. Make one first: see `probe --help`.")
     for name in request.relations:
@@ -101,19 +108,6 @@ def choose_runs(request: RunsRequest, *, aligned: bool, checkpoints: bool) -> li
         if note := _alignment_note(chosen):
             request.on_note(note)
     return chosen
-
-
-def _all_runs(request: RunsRequest, checkpoints: bool) -> list[Run]:
-    listing = list_runs(kinds=FACT_KINDS).intact()
-    for problem in listing.problems:
-        request.on_note(problem)
-    hidden = frozenset() if checkpoints else earlier_checkpoints(listing)
-    if hidden:
-        request.on_note(
-            f"Not shown: {counted(len(hidden), 'run')} of training checkpoints. Pass --series "
-            "to see them."
-        )
-    return [Run(info) for info in listing if info.id not in hidden]
 
 
 def _without_partial_runs(request: RunsRequest, runs: Sequence[Run]) -> list[Run]:

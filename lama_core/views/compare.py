@@ -152,7 +152,16 @@ class CompareView(View[CompareRequest, Compared]):
             yield _tests(compared.found)
             yield _agreement(compared.found)
             if flips := _flips(compared.found, MOST_LISTED):
-                yield _facts(compared.found, flips)
+                n_flips = compared.found.mcnemar.only_a + compared.found.mcnemar.only_b
+                names = ("right", "relation", "query", "object", "a", "b")
+                yield table_of(
+                    ("right", "relation", "query", "gold answer", "answer of A", "answer of B"),
+                    [
+                        ["" if flip[name] is None else flip[name] for name in names]
+                        for flip in flips
+                    ],
+                    title=f"\nFacts that only one run gets right ({len(flips)} of {n_flips:,})",
+                )
 
     def notes(self, shown: Shown[CompareRequest, Compared]) -> Iterator[str]:
         """Yield what differs between the runs besides their answers."""
@@ -353,17 +362,6 @@ def _agreement(found: Comparison) -> str:
     return (
         f"\n{same}; Cohen's kappa of being right: {kappa}; excluded: {found.n_unpaired:,} rows "
         "that only one run counts"
-    )
-
-
-def _facts(found: Comparison, flips: Sequence[Mapping[str, Any]]) -> Table:
-    """Return the first facts that only one run gets right."""
-    n_flips = found.mcnemar.only_a + found.mcnemar.only_b
-    names = ("right", "relation", "query", "object", "a", "b")
-    return table_of(
-        ("right", "relation", "query", "gold answer", "answer of A", "answer of B"),
-        [["" if flip[name] is None else flip[name] for name in names] for flip in flips],
-        title=f"\nFacts that only one run gets right ({len(flips)} of {n_flips:,})",
     )
 
 

@@ -428,7 +428,12 @@ def _rows(chart: _Chart) -> None:
             handles.append(_key(name, marker="o", color=ink))
         inks = ((4, "#ffffff"), (1.3, DARK)) if bars else ((1.2, ink),)
         for line, colour in inks:
-            _whiskers(chart, rows, y, line, colour)
+            known = rows["high"].notna().to_numpy()
+            if known.any():
+                chart.axes.hlines(
+                    np.asarray(y)[known], rows["low"][known], rows["high"][known],
+                    colors=colour, linewidth=line, zorder=3 if line > 2 else 5,
+                )  # fmt: skip
     if figure.text:
         ends = chart.table["high"].fillna(chart.table["value"])
         for x, place, text in zip(ends, chart.table["at"], figure.frame[figure.text], strict=True):
@@ -482,16 +487,6 @@ def _name_rows(chart: _Chart, places: Sequence[Any]) -> None:
     axes.tick_params(axis="y", length=0)
     for place, label in zip(places, axes.get_yticklabels(), strict=True):
         label.set_fontweight("bold" if place in chart.figure.bold else "normal")
-
-
-def _whiskers(chart: _Chart, rows: pd.DataFrame, y: Any, line: float, colour: str) -> None:
-    """Draw the intervals of rows as horizontal lines."""
-    known = rows["high"].notna().to_numpy()
-    if known.any():
-        chart.axes.hlines(
-            np.asarray(y)[known], rows["low"][known], rows["high"][known],
-            colors=colour, linewidth=line, zorder=3 if line > 2 else 5,
-        )  # fmt: skip
 
 
 def _lines(chart: _Chart) -> None:

@@ -85,6 +85,11 @@ class ScoresRequest(TopRequest, command="results scores", python="scores"):
 
 
 @dataclass(frozen=True)
+class ResultsRequest(ScoresRequest, command="results", python="results"):
+    """The same request without the view's name: the fields of `results`."""
+
+
+@dataclass(frozen=True)
 class RunScores:
     """The scores of several runs by relation, from which all groupings follow.
 
@@ -540,10 +545,7 @@ def _counted(line: Line) -> str:
     return relations_counted(line["n_relations"], line["of_relations"])
 
 
-scores = ViewFunction(
-    ScoresRequest,
-    ScoresView(),
-    """Score finished runs: P@1, P@10, MRR, macro P@1 and mean rank.
+_DOC = """Score finished runs: P@1, P@10, MRR, macro P@1 and mean rank.
 
     Returns:
         A DataFrame with a row for each run and relation (or source, or type).
@@ -559,5 +561,6 @@ scores = ViewFunction(
     1        TREx  9365
     2  ConceptNet  2016
     3       Squad   124
-    """,
-)
+    """
+scores = ViewFunction(ScoresRequest, ScoresView(), _DOC)
+results = ViewFunction(ResultsRequest, ScoresView(), _DOC.replace("lama.scores", "lama.results"))

@@ -12,14 +12,11 @@ from lama_core.errors import UserError
 from lama_core.metrics.intervals import METHOD_OF_MEANS
 from lama_core.metrics.readings import precision_by_readings, readings_of
 from lama_core.metrics.score_tables import stacked
-from lama_core.metrics.training import ALL, Grouping, Training, training_of
-from lama_core.metrics.training import Measure as Measure
+from lama_core.metrics.training import ALL, Grouping, Measure, Training, training_of
 from lama_core.requests import option
 from lama_core.rounding import counted, fixed, percent
 from lama_core.runs.info import Run
-from lama_core.runs.series import CheckpointSeries as CheckpointSeries
-from lama_core.runs.series import find_series as find_series
-from lama_core.runs.series import place_of as place_of
+from lama_core.runs.series import CheckpointSeries, find_series
 from lama_core.tables import (
     Column,
     Line,
@@ -228,7 +225,8 @@ class TrainingView(View[TrainingRequest, Found]):
         names = _line_names(shown.frame, several=len(shown.found) > 1)
         table = shown.frame.assign(line=names)
         steps = sorted(set(table["step"]))
-        places = _places(steps)
+        first = next((step for step in steps if step > 0), 1)
+        places = {step: step if step > 0 else first / 2 for step in steps}
         # Whiskers of several lines would hide each other; those of the last step are enough.
         whiskers = table.where((table["step"] == steps[-1]) | (table["line"].nunique() == 1))
         n = sum(len(one.training.facts) for one in shown.found)
@@ -369,13 +367,6 @@ def readings_conclusion(shown: Shown[TrainingRequest, Found]) -> str:
     )
 
 
-def _powers(values: "pd.Series[float]") -> dict[float, str]:
-    """Return the powers of ten among the values as ticks; none if there are fewer than two."""
-    powers = [10**power for power in range(7)]
-    ticks = {power: f"{power:,}" for power in powers if values.min() <= power <= values.max()}
-    return ticks if len(ticks) > 1 else {}
-
-
 def _short_count(readings: str) -> str:
     """Return the name of a group of readings in figures: `0`, `1`, `2-3`, `64+`."""
     number = {"never": "0", "once": "1"}.get(readings, readings)
@@ -404,12 +395,16 @@ def _axis_of_values(measure: Measure, k: int, mean_ranks: "pd.Series[float]") ->
         return Axis(column="p_at_k", title=right_title(k), share=True)
     if measure == "log_prob":
         return Axis(column="log_prob", title="mean log-probability of the right answer")
+    powers = [10**power for power in range(7)]
+    ticks = {
+        power: f"{power:,}" for power in powers if mean_ranks.min() <= power <= mean_ranks.max()
+    }
     return Axis(
         column="mean_rank",
         title="mean rank (log axis, 1 at the top)",
         log=True,
         reversed=True,
-        ticks=_powers(mean_ranks),
+        ticks=ticks if len(ticks) > 1 else {},
     )
 
 
@@ -424,12 +419,6 @@ def _axis_of_steps(steps: Sequence[int], places: dict[int, float]) -> Axis:
         ticks={places[step]: f"{step:,}" for step in _spaced(steps, places)},
         ends=(10 ** (low - room), 10 ** (high + room)),
     )
-
-
-def _places(steps: Sequence[int]) -> dict[int, float]:
-    """Return step -> place on a log axis: step 0 is at half the first positive step."""
-    first = next((step for step in steps if step > 0), 1)
-    return {step: step if step > 0 else first / 2 for step in steps}
 
 
 def _spaced(steps: Sequence[int], places: dict[int, float]) -> list[int]:

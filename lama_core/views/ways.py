@@ -9,11 +9,13 @@ import pandas as pd
 from lama_core.errors import UserError
 from lama_core.metrics.intervals import METHOD
 from lama_core.metrics.score_tables import stacked
-from lama_core.metrics.ways_of_asking import ALL_RELATIONS as ALL_RELATIONS
-from lama_core.metrics.ways_of_asking import WAYS as WAYS
-from lama_core.metrics.ways_of_asking import WaysOfAsking as WaysOfAsking
-from lama_core.metrics.ways_of_asking import compare_ways
-from lama_core.metrics.ways_of_asking import runs_by_way as runs_by_way
+from lama_core.metrics.ways_of_asking import (
+    ALL_RELATIONS,
+    WAYS,
+    WaysOfAsking,
+    compare_ways,
+    runs_by_way,
+)
 from lama_core.rounding import counted, percent
 from lama_core.runs.info import Run, RunInfo
 from lama_core.scoring.ranking import Ranking

@@ -57,7 +57,7 @@ trace --dataset toy --draws 2 --json | --relation P36 --limit 1 --model minilm-m
 extract --corpus text.txt --json | --relation P36 --limit 2
 read --corpus text.txt | --relation P36 --limit 2
 results --by relation --json
-results {RUN} --by type --slices
+results slices {RUN}
 compare {RUN} {OTHER} --json
 runs list --json
 runs export {RUN} --out exported --json

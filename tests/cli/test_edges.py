@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from calling import call
 
-import lama_core as lama
 from lama_core.cli import exit_codes
 from lama_core.downloads import transfer
 from lama_core.errors import UserError, reason_of
@@ -23,8 +22,6 @@ PROBE = ("probe", "--dataset", "starter", "--relation", "P36", "--model", "minil
 def test_python_refuses_the_same() -> None:
     with pytest.raises(UserError, match="The path is empty"):
         ProbeRequest("starter", models=("minilm-mlm",), out="")  # type: ignore[arg-type]
-    with pytest.raises(UserError, match="--slices and --series exclude each other"):
-        lama.results(slices=True, series=True)
 
 
 def test_a_folder_that_was_deleted_after_it_was_added_still_has_information(tmp_path: Path) -> None:

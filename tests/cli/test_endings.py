@@ -28,7 +28,7 @@ def raising(error: BaseException) -> object:
 
 def end_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
     """The status and the words of a command that raises."""
-    monkeypatch.setattr("lama_core.api.runs.list_kept", raising(error))
+    monkeypatch.setattr("lama_core.runs.manage.list_kept", raising(error))
     status, _, said = call("runs", "list")
     return status, said
 

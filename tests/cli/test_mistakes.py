@@ -11,7 +11,6 @@ from lama_core.files import MAX_FOLDERS
 
 TEXT = "The capital of Norway is ___."
 DEEP = " inside each other; the maximum is"
-EXCLUDE = "exclude each other: choose one."
 PROBE = "probe --dataset starter --relation P36 --model minilm-mlm --limit 1 --out"
 STATEMENTS = "statements --dataset starter --model minilm-mlm"
 FIT = "prompts fit --dataset starter"
@@ -69,9 +68,10 @@ MISTAKES = (
     ("prompts both-ways any-study --objects 0", "objects can't be 0"),
     ("results no-such-run", "There is no run 'no-such-run'"),
     ("results --by sorce", 'Did you mean "source"'),
-    ("results --series --slices", f"--slices and --series {EXCLUDE}"),
-    ("results --ways --wording", f"--wording and --ways {EXCLUDE}"),
-    ("results --published --slices", f"--slices and --published {EXCLUDE}"),
+    (
+        "results scors",
+        "finished runs. (did you mean 'scores'?)",
+    ),
     ("compare a b", "There is no run 'a'"),
     ("reproduce petroni2091", "did you mean 'petroni2019'"),
     ("reproduce wiland2024 --html=", "The path is empty: name a file or folder."),

@@ -20,7 +20,6 @@ from calling import printed, told
 from statement_fakes import make_ways
 
 import lama_core as lama
-from lama_core.api.results import ResultsRequest, results
 from lama_core.errors import UserError
 from lama_core.metrics import score_table
 from lama_core.metrics.fact_answers import join_answers
@@ -121,19 +120,19 @@ def test_tags_of_runs_that_rank_answers_are_no_verdicts(runs: tuple[Run, Run, Ru
 def test_the_command_and_python_compare_the_ways(runs: tuple[Run, Run, Run]) -> None:
     ids = [run.info.id for run in runs]
     change_tags(runs[2].info, [key(runs[2], 2)], add=["judged wrong"])
-    shown = told("results", *ids, "--ways")
+    shown = told("results", "ways", *ids)
     assert [line["p_at_1"] for line in shown["ways"][:3]] == [4 / 7, 4 / 7, 3 / 7]
     assert len(shown["differences"]) == 3 * 3
     assert [line["subject"] for line in shown["known_in_one_way"]] == ["Cleo", "Isle"]
-    judged = told("results", *ids, "--ways", "--verdicts")
+    judged = told("results", "ways", *ids, "--verdicts")
     assert [line["subject"] for line in judged["known_in_one_way"]] == ["Isle"]
-    frame = lama.results(ids, ways=True)
+    frame = lama.ways(ids)
     assert frame["p_at_1"].tolist() == [line["p_at_1"] for line in shown["ways"]]
-    text = printed("results", *ids, "--ways")
+    text = printed("results", "ways", *ids)
     assert "the 7 facts that all of these runs count" in text
     assert "Facts known in one way only (2 of 2)" in text
 
 
 def test_a_comparison_that_cannot_be_made_is_a_sentence(runs: tuple[Run, Run, Run]) -> None:
     with pytest.raises(UserError, match="runs of one model on the same data"):
-        results.answer(ResultsRequest((runs[0].info.id,), ways=True))
+        lama.ways([runs[0].info.id])

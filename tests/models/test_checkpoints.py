@@ -94,14 +94,14 @@ def test_a_folder_of_checkpoints_is_one_run_each_and_results_show_the_series(
     made = {run.id: run.made for run in list_runs()}
     assert told(*words) == lines
     assert {run.id: run.made for run in list_runs()} == made, "finished runs are used again"
-    (found,) = told("results", "--series", *sorted({line["run"] for line in lines}))
+    (found,) = told("results", "training", *sorted({line["run"] for line in lines}))
     assert found["series"] == str(series)
     assert [line["step"] for line in found["steps"]] == [*STEPS]
     by_run = {line["run"]: line["p_at_1"] for line in lines}
     assert [by_run[line["run"]] for line in found["steps"]] == [
         line["p_at_k"] for line in found["steps"]
     ]
-    text = printed("results", "--series")
+    text = printed("results", "training")
     assert "4 facts that count at all 5 steps" in text and "P36 capital" in text
 
 
@@ -165,7 +165,7 @@ def test_revisions_of_a_hub_model_are_one_run_each(hub: Hub, data: Path) -> None
     assert steps_here() == [0, 1, 8]
     model = load_model("lab/tiny@step1")
     assert model.identity.startswith(f"lab/tiny@{1:040x}")
-    (found,) = [one for one in told("results", "--series") if one["series"] == "lab/tiny"]
+    (found,) = [one for one in told("results", "training") if one["series"] == "lab/tiny"]
     assert [line["model"] for line in found["steps"]] == [
         f"lab/tiny@step{step}" for step in (0, 1, 8)
     ]

@@ -11,9 +11,9 @@ from hub_server import COMMIT, Hub, Repository, fresh_cache, point_to, serve
 from test_hub import sharded
 from tiny_models import save_model_folder
 
-from lama_core.api.models import model_info
 from lama_core.errors import UserError
 from lama_core.models.cache import CACHE, check_and_add_model, load_model
+from lama_core.models.listing import model_info
 from lama_core.models.model_folder import LFS_POINTER
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import fault_of, fetch, gguf_in, locate

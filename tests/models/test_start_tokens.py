@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from asking import ask_loaded
+from every_kind import plan_runs
 from written_statements import write_bear
 
 import lama_core as lama
@@ -24,7 +25,7 @@ from lama_core.models.sources.locations import locate
 from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.generation.request import GenerateRequest
-from lama_core.probes.kinds import plan_runs, read_request
+from lama_core.probes.kinds import read_request
 from lama_core.probes.statements.request import StatementsRequest
 from lama_core.queries import answers, batch, cloze, sentences
 from lama_core.queries.table import QUERIES

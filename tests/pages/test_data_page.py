@@ -13,13 +13,13 @@ from opening import open_page, said
 from streamlit.testing.v1 import AppTest
 from written_statements import write_bear
 
-from lama_core.api.imported import ImportRunRequest
 from lama_core.datasets.library import download
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.prompts.spec import list_studies
 from lama_core.progress import Progress, Result
 from lama_core.requests import Request, StoredRequest, record
 from lama_core.runs.find import runs_dir
+from lama_core.runs.importers.importing import ImportRunRequest
 from lama_core.runs.manage import list_kept
 from lama_core.runs.parts import PARTS, REQUEST_FILE
 from pages.ui.data import mapping

@@ -10,7 +10,7 @@ from opening import html, open_page, said
 from slow import slow_but
 from streamlit.testing.v1 import AppTest
 
-from lama_core.api import stored_answers as api
+from lama_core.lessons import stored_answers as stored
 from lama_core.lessons.handout import sheet
 from lama_core.lessons.lesson import (
     Lesson,
@@ -149,7 +149,7 @@ def test_the_stored_answers_stand_in_for_a_model_that_is_not_here() -> None:
 
 def test_stored_answers_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[str] = []
-    find, runs = cache.find_stored, api.list_runs
+    find, runs = cache.find_stored, stored.list_runs
 
     def counted(query: str, infos: Any) -> Any:
         looked.append(query)
@@ -157,7 +157,7 @@ def test_stored_answers_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(cache, "find_stored", counted)
     listed: list[None] = []
-    monkeypatch.setattr(api, "list_runs", lambda **more: listed.append(None) or runs(**more))
+    monkeypatch.setattr(stored, "list_runs", lambda **more: listed.append(None) or runs(**more))
     queries = ("The capital of Norway is [MASK].", "Nobody asked this of ___.")
     settings = ClozeSettings(models=("smollm2-135m", "nobody", "minilm-mlm"))
     for times in (1, 2):

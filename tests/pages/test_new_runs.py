@@ -8,12 +8,12 @@ import streamlit as st
 from opening import open_page, said
 from streamlit.testing.v1 import AppTest
 
-from lama_core.api.generation import GenerateRequest
-from lama_core.api.run_time import sample_of, seconds_of, size_of
 from lama_core.datasets import load_dataset
 from lama_core.probes.cloze.request import ProbeRequest
+from lama_core.probes.generation.request import GenerateRequest
 from lama_core.probes.prompts.request import StudyRequest
 from lama_core.probes.prompts.spec import list_studies
+from lama_core.probes.run_time import sample_of, seconds_of, size_of
 from lama_core.probes.statements.request import StatementsRequest
 from lama_core.probes.tracing.request import TraceRequest
 from lama_core.requests import command_line

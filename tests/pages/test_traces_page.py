@@ -10,10 +10,10 @@ from opening import open_page, said
 from statement_fakes import make_ways
 from streamlit.testing.v1 import AppTest
 
-from lama_core.api.traces import ALL_FACTS, read_traces, trace_runs
 from lama_core.errors import UserError
 from lama_core.probes.kinds import request_of
 from lama_core.probes.tracing.request import TraceRequest
+from lama_core.probes.tracing.traces import ALL_FACTS, read_traces, trace_runs
 from lama_core.runs.info import Run
 from pages.ui.results import traces
 from pages.ui.shared import charts, links, screens, tables

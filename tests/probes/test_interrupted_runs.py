@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from analogy_fakes import Work, dataset, knowing, made_up_specs
+from every_kind import plan_runs
 from generation.test_generation_runs import MODEL, write_popqa
 from killing import files_of, kill_often
 from probe_fakes import hash_model, write_dataset
@@ -17,7 +18,6 @@ from lama_core.probes.analogy.instances import ProbeOptions
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.generation import spec as generation
 from lama_core.probes.generation.request import GenerateRequest
-from lama_core.probes.kinds import plan_runs
 from lama_core.probes.prompts.request import StudyRequest
 from lama_core.probes.statements.request import StatementsRequest
 from lama_core.probes.tracing.request import TraceRequest

@@ -11,10 +11,10 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from every_kind import plan_runs
 from written_statements import write_bear
 
 from lama_core.probes.cloze.request import ProbeRequest
-from lama_core.probes.kinds import plan_runs
 from lama_core.queries.kind import ask_models
 from lama_core.queries.table import QUERIES
 from lama_core.runs.execute import execute

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from every_kind import plan_runs
 
 from lama_core import metrics
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
-from lama_core.probes.kinds import plan_runs, request_of
+from lama_core.probes.kinds import request_of
 from lama_core.requests import Request, command_line
 from lama_core.runs.facts_table import UNRANKED
 from lama_core.runs.find import bundled_dir, list_runs, load_run

@@ -145,8 +145,8 @@ def two(made: Path) -> tuple[Path, Path]:
         (
             "results",
             "results --by source",
-            "results --slices",
-            "results --wording",
+            "results slices",
+            "results wording",
             "runs list --verify",
         ),
     ),
@@ -163,7 +163,7 @@ def test_damaged_runs_are_named_and_the_others_are_shown(
     for folder in (damaged, undescribed):
         assert error.count(str(folder)) >= 1
     assert error.count("Delete the run and make it again") == error.count(" is damaged (") == 2
-    assert "minilm" in out and (command == "results --wording" or "hash" in out)
+    assert "minilm" in out and (command == "results wording" or "hash" in out)
 
 
 def test_verifying_finds_every_damaged_file(two: tuple[Path, Path]) -> None:

@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from every_kind import plan_runs
 from killing import kill_often
 from probe_fakes import CITIES, HashFiller, hash_model, write_dataset
 
 from lama_core import metrics
-from lama_core.api.runs import saved_request
 from lama_core.candidates.columns import NOT_A_CANDIDATE, Columns
 from lama_core.errors import UserError
 from lama_core.models.devices import PassSettings
 from lama_core.models.protocols import Encoded, Scores
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.cloze.spec import ClozeSpec
-from lama_core.probes.kinds import plan_runs, request_of
+from lama_core.probes.kinds import request_of, saved_request
 from lama_core.probes.plan import plan
 from lama_core.progress import Pace, Progress
 from lama_core.runs.execute import RunStopped, execute

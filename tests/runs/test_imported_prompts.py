@@ -10,14 +10,13 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from lama_core.api.imported import import_run
 from lama_core.errors import UserError
 from lama_core.metrics.comparison import pair_rows
 from lama_core.runs import importers
 from lama_core.runs.alignment import align, number_rows
 from lama_core.runs.facts_table import read_columns, write_facts
 from lama_core.runs.find import load_run
-from lama_core.runs.importers.importing import ImportRunRequest
+from lama_core.runs.importers.importing import ImportRunRequest, import_run
 from lama_core.runs.importers.matching import match
 from lama_core.runs.importers.results import ImportedResults
 from lama_core.runs.importers.rows import make_rows, without_unusable_rows
@@ -35,7 +34,7 @@ TEMPLATES = (
 def imported(path: Path, **more: Any) -> Run:
     """Import a file of one model; return the saved run."""
     done = import_run.answer(ImportRunRequest(str(path), **{"model": path.stem, **more}))
-    (one,) = done.to_json()
+    (one,) = done
     return load_run(one["run"])
 
 

@@ -17,7 +17,6 @@ import pyarrow as pa
 import pytest
 
 import lama_core as lama
-from lama_core.api.imported import import_run
 from lama_core.errors import UserError
 from lama_core.metrics.comparison import compare, what_differs
 from lama_core.metrics.fact_answers import margins_of
@@ -25,7 +24,7 @@ from lama_core.runs.alignment import align
 from lama_core.runs.facts_table import UNRANKED, read_columns
 from lama_core.runs.find import load_run, runs_dir
 from lama_core.runs.importers import importing, results, table
-from lama_core.runs.importers.importing import ImportRunRequest
+from lama_core.runs.importers.importing import ImportRunRequest, import_run
 from lama_core.runs.importers.matching import match
 from lama_core.runs.importers.results import ImportedResults
 from lama_core.runs.importers.rows import without_unusable_rows
@@ -43,7 +42,7 @@ GOOD = f"{HEAD},rank\nFrance,P36,Paris,1\nPeru,P36,Lima,2\n"
 def imported(path: Path, **more: Any) -> Run:
     """Import a file of one model; return the saved run."""
     done = import_run.answer(ImportRunRequest(str(path), **{"model": "toy", **more}))
-    (one,) = done.to_json()
+    (one,) = done
     return load_run(one["run"])
 
 
@@ -162,13 +161,13 @@ def test_a_first_prediction_that_is_the_object_is_right(home: Path, tmp_path: Pa
     ]  # fmt: skip
     path = write(tmp_path / "capitals.jsonl", "\n".join(map(json.dumps, lines)))
     done = import_run.answer(ImportRunRequest(str(path)))
-    one, two = (load_run(row["run"]) for row in done.to_json())
+    one, two = (load_run(row["run"]) for row in done)
     assert one.facts["rank_raw"].tolist() == [1, UNRANKED] and two.info.n == 1
     assert one.facts["relation"].tolist() == ["capitals"] * 2
     assert one.top.words[0, :3].tolist() == ["b", "c", None]
     np.testing.assert_allclose(one.top.log_probs[0, :2], [-0.1, -2])
     only = import_run.answer(ImportRunRequest(str(path), model="two", dry_run=True))
-    assert [row["model"] for row in only.to_json()] == ["two"]
+    assert [row["model"] for row in only] == ["two"]
 
 
 def test_facts_and_predictions_are_found_in_any_composition(home: Path, tmp_path: Path) -> None:
@@ -183,7 +182,7 @@ def test_facts_and_predictions_are_found_in_any_composition(home: Path, tmp_path
     ]
     path = write(tmp_path / "made.jsonl", "\n".join(map(json.dumps, rows)))
     asked = ImportRunRequest(str(path), model="m", dataset="starter", dry_run=True)
-    (found,) = import_run.answer(asked).to_json()
+    (found,) = import_run.answer(asked)
     assert (found["n"], found["n_matched"], found["p_at_1"]) == (1, 1, 1.0), "one fact, twice"
     run = imported(path)
     assert run.facts["fact_id"].tolist() == [fact.id]
@@ -215,7 +214,7 @@ def test_what_is_matched_and_dropped_is_said_before_and_nothing_is_saved(
     ):
         import_run.answer(asked)
     asked = replace(asked, partial=True)
-    (row,) = import_run.answer(asked).to_json()
+    (row,) = import_run.answer(asked)
     assert row["bounds"] == (1 / 6, 4 / 6) and row["n_unusable"] == 3
     assert (row["n"], row["n_matched"], row["matched_with"]) == (3, 2, "starter")
     assert "2 of 3 rows are facts of starter; the others are kept with the run." in said

@@ -7,17 +7,14 @@ from typing import Any
 import pandas as pd
 from data_files import write_lines
 
-from lama_core.api.imported import import_run
 from lama_core.runs.find import load_run
-from lama_core.runs.importers.importing import ImportRunRequest, open_results
+from lama_core.runs.importers.importing import ImportRunRequest, import_run, open_results
 from lama_core.runs.info import Run
-
-QUIZ = Path(__file__).parent / "results_elsewhere" / "lm_pub_quiz_sum"
 
 
 def imported(path: Path, **more: Any) -> Run:
     done = import_run.answer(ImportRunRequest(str(path), **{"model": "toy", **more}))
-    (one,) = done.to_json()
+    (one,) = done
     return load_run(one["run"])
 
 

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from lama_core.scoring.ranking import best_candidates, pad_columns, rank_gold
+from lama_core.candidates.columns import pad_columns
+from lama_core.scoring.ranking import best_candidates, rank_gold
 
 
 def scores(*rows: list[float]) -> np.ndarray:

@@ -12,7 +12,6 @@ import pytest
 from data_files import write_lines
 
 import lama_core as lama
-from lama_core.api.imported import import_run
 from lama_core.cli import output
 from lama_core.errors import UserError
 from lama_core.metrics.comparison import compare
@@ -23,7 +22,7 @@ from lama_core.metrics.slices import slice_table
 from lama_core.runs.exporting import TABLE_FILE
 from lama_core.runs.facts_table import RANKED
 from lama_core.runs.find import load_run
-from lama_core.runs.importers.importing import ImportRunRequest
+from lama_core.runs.importers.importing import ImportRunRequest, import_run
 from lama_core.runs.info import Run
 from lama_core.views.choice import RunsRequest
 from lama_core.views.compare import compare as compare_view
@@ -47,7 +46,7 @@ LARGEST = {"rank": math.inf, "verdict": 1, "three": 3, "mixed": 1, "scored": 3}
 
 def imported(path: Path, **fields: str) -> Run:
     request = ImportRunRequest(str(path), **{"model": path.stem} | fields)
-    (one,) = import_run.answer(request).to_json()
+    (one,) = import_run.answer(request)
     return load_run(one["run"])
 
 

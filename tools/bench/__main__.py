@@ -5,9 +5,10 @@ from typing import Annotated
 
 from cyclopts import App, Parameter, validators
 
-from lama_core.api.models import find_cpu, use_device
 from lama_core.cli import commands, output
 from lama_core.errors import UserError, choose
+from lama_core.models.cpu import find_cpu
+from lama_core.models.devices import use_device
 from lama_core.progress import Progress
 from tools.bench.measuring import BenchRow
 from tools.bench.report import BENCHMARKS, measure

@@ -13,7 +13,7 @@ _STATED = {True: "co-occur in a training passage", False: "don't"}
 STARTER = (
     "Some of the starter facts come from databases that are also sources of this text. A right "
     "answer to them shows what the model remembers of its training text. `results` prints their "
-    "number, and P@1 on them and on the others; `results --slices` has P@1 by origin, and by "
+    "number, and P@1 on them and on the others; `results slices` has P@1 by origin, and by "
     "whether the pair and the wording were seen in training (`data find-cooccurring` searches the "
     "text for both)."
 )

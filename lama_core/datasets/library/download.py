@@ -3,22 +3,24 @@
 import errno
 import os
 import shutil
+import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from lama_core import paths
 from lama_core.datasets import formats, user_table, variants
-from lama_core.datasets.dataset import AnyDataset
+from lama_core.datasets.dataset import AnyDataset, Dataset, n_relations
 from lama_core.datasets.library import derived, installed, published
 from lama_core.datasets.records import GZIP, SUFFIXES, parts_of
 from lama_core.downloads import archive
 from lama_core.errors import UserError, reason_of
 from lama_core.files import copy_file, hold_lock, replace_folder, user_path, work_folder
-from lama_core.progress import OnProgress, Progress, ignore
-from lama_core.requests import Request, argument, option
+from lama_core.progress import OnProgress, Progress, Result, ignore
+from lama_core.requests import Function, Request, argument, option
 
 if TYPE_CHECKING:
     from lama_core.downloads.retry import Patience
@@ -120,6 +122,30 @@ class Installed:
 
     dataset: AnyDataset
     folder: Path
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `data get --json` and `data import --json` print."""
+        dataset, sources = self.dataset, []
+        if isinstance(dataset, Dataset):
+            n_facts = dataset.n_facts_by_source()
+            sources = [
+                {
+                    "source": name,
+                    "n_relations": sum(relation.source == name for relation in dataset.relations),
+                    "n_facts": n_facts.get(name, 0),
+                }
+                for name in dataset.sources()
+            ]
+        return {
+            "name": dataset.name,
+            "n_relations": n_relations(dataset),
+            "n_facts": dataset.n_items,
+            "sources": sources,
+            "dropped": [asdict(item) for item in dataset.report.dropped],
+            "notes": list(dataset.report.notes),
+            "digest": dataset.digest,
+            "path": str(self.folder),
+        }
 
 
 def downloads_dir(name: str) -> Path:
@@ -247,6 +273,47 @@ def import_dataset(
             copy = folder if path.is_dir() else folder / path.name
             message = str(error).replace(str(copy), str(path)).replace(str(folder), str(path))
             raise UserError(message) from error
+
+
+def _import(request: ImportRequest) -> Installed:
+    if request.path == "-":
+        if not request.name:
+            raise UserError("A table from standard input needs a name: give --name.")
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / request.name.replace("/", "-")
+            with file.open("wb") as copy:
+                shutil.copyfileobj(sys.stdin.buffer, copy)
+            return _import(replace(request, path=str(file)))
+    added = import_dataset(
+        Path(request.path),
+        name=request.name,
+        replace=request.replace,
+        columns=request.columns(),
+        on_progress=request.on_progress,
+    )
+    report_installed(added, request)
+    return added
+
+
+def report_installed(added: Installed, request: Request) -> None:
+    """Report to a request's callback that a dataset is installed."""
+    name = added.folder.name
+    request.on_progress(Progress(f"{name} is installed", 1, 1, result=Result("data", name)))
+
+
+import_data = Function(
+    ImportRequest,
+    _import,
+    lambda added: added.dataset,
+    """Import a source from this machine, and report which rows are excluded and why.
+
+    Returns:
+        The dataset; `.report` lists the excluded rows with their reasons.
+
+    Raises:
+        UserError: If the path has no known format, or the name is already in use.
+    """,
+)
 
 
 def _compute(

@@ -7,10 +7,10 @@ doesn't prevent the use of other datasets.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import orjson
@@ -32,12 +32,28 @@ from lama_core.datasets.library import published
 from lama_core.errors import NotFetchedError, UserError, did_you_mean
 from lama_core.files import current_folder, current_names, read_file, user_path
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 STARTER = "starter"
 STARTER_ANALOGIES = "starter-analogies"
 RECORD_FILE = "source.json"
 MAX_RECORD = 1 << 20  # bytes
 RELATIONS = "relations.jsonl"
 MAX_NAME = 60  # characters; file systems allow 255 bytes
+SHOWN = (
+    "name",
+    "title",
+    "kind",
+    "installed",
+    "n_relations",
+    "n_facts",
+    "licence",
+    "citation",
+    "homepage",
+    "size",
+    "path",
+)
 D = TypeVar("D")
 _COMPILED_HERE = "compiled by this project"
 
@@ -323,6 +339,23 @@ def listing() -> list[Listed]:
     present = {row.name: row for row in _installed()}
     all_published = {source.name: _listed(source, installed=False) for source in published.SOURCES}
     return [*rows, *(all_published | present).values()]
+
+
+def list_datasets() -> "pd.DataFrame":
+    """Return the knowledge sources as a table, installed ones and those that can be fetched.
+
+    Returns:
+        A DataFrame with a row for each source: name, kind, size, licence, citation and folder.
+    """
+    import pandas as pd  # slow to import
+
+    return pd.DataFrame(dataset_records())
+
+
+def dataset_records() -> list[dict[str, Any]]:
+    """Return the knowledge sources as `data list --json` prints them."""
+    records = [asdict(row) for row in listing()]
+    return [{name: record[name] for name in SHOWN} for record in records]
 
 
 def read_record(name: str) -> Listed:

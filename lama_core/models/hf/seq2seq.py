@@ -39,7 +39,8 @@ class Seq2SeqModel(TokenHidingModel):
 
     def __init__(self, name: str, model: Any, tokenizer: Any, *, identity: str) -> None:
         """Raise UserError if the configuration doesn't give the decoder's start token."""
-        _keep_unscaled(model)
+        if model.config.model_type == "umt5" and model.lm_head.weight is not model.shared.weight:
+            model.config.tie_word_embeddings = False  # only its forward pass reads this
         super().__init__(name, model, tokenizer, identity=identity)
         if self.max_tokens > UNKNOWN_LENGTH:
             self.max_tokens = LONGEST
@@ -186,14 +187,3 @@ def _decoded_span(read: TextTokens, token: int, hiding: Hiding) -> tuple[int, in
     others = np.flatnonzero(read.marked != read.marked[token])
     first = max([first, *(others[others < token] + 1).tolist()])
     return first, min([end, *others[others > token].tolist()])
-
-
-def _keep_unscaled(model: Any) -> None:
-    """Switch off a scaling that transformers wrongly applies to UMT5.
-
-    T5 divides its decoder's last states by the square root of their width if its head is tied to
-    the embeddings. transformers 5.23 also does this for UMT5 models with an untied head, such as
-    the released one, which makes all words almost equally likely.
-    """
-    if model.config.model_type == "umt5" and model.lm_head.weight is not model.shared.weight:
-        model.config.tie_word_embeddings = False  # only its forward pass reads this

@@ -296,7 +296,9 @@ class ServerModel(ServedModel):
         """
         for n in (LIST_LENGTHS[0], FULL_LIST) if self.is_shifted else (1,):
             echo = self._server.echo(left + rest, n)
-            start = _first_of_rest(echo, left, rest)
+            gap = len(rest) - len(rest.lstrip())  # the space may belong to the token before
+            start = echo.first_from(len(left))
+            start = echo.first_from(len(left) + gap) if start is None else start
             if start is None:
                 difference = self._score_text(left + rest).total - self._score_text(left).total
                 return Echo((rest,), (len(left),), (difference,))
@@ -394,13 +396,6 @@ class _Blank:
         return (self._best[column],) if column in self._best else self.forms(column)
 
 
-def _first_of_rest(echo: Echo, left: str, rest: str) -> int | None:
-    """Return the index of the first token of `rest`; None if a token spans both parts."""
-    gap = len(rest) - len(rest.lstrip())  # the space may belong to the token before
-    start = echo.first_from(len(left))
-    return echo.first_from(len(left) + gap) if start is None else start
-
-
 def shifted_back(echo: Echo, start: int, listed: Lists) -> tuple[float, ...]:
     """Return the log-probabilities of the tokens from `start` on, from a shifted server's lists.
 
@@ -428,7 +423,14 @@ def open_server(reference: str, patience: Patience | None = None) -> ServerModel
     n_list = _find_length(server)
     is_shifted = _find_shift(server, n_list)
     if is_shifted:
-        n_list = _check_full_lists(server)
+        try:
+            server.next_tokens(CHECK_TEXTS[0], FULL_LIST)
+        except RequestRefused as error:
+            raise UserError(
+                f"The server {server.address.url} returns log-probabilities one token too early, "
+                f"and its lists are too short to correct that ({error}). Use another server."
+            ) from error
+        n_list = FULL_LIST
     identity = f"server:{server.digest_of(record, IDENTITY_FIELDS, n_list)}"
     return ServerModel(
         address.reference, server, identity=identity, n_list=n_list, is_shifted=is_shifted
@@ -446,18 +448,6 @@ def _find_length(server: Completions) -> int:
             continue
         return n
     return LIST_LENGTHS[-1]
-
-
-def _check_full_lists(server: Completions) -> int:
-    """Return FULL_LIST; raise UserError if the server doesn't accept that number."""
-    try:
-        server.next_tokens(CHECK_TEXTS[0], FULL_LIST)
-    except RequestRefused as error:
-        raise UserError(
-            f"The server {server.address.url} returns log-probabilities one token too early, and "
-            f"its lists are too short to correct that ({error}). Use another server."
-        ) from error
-    return FULL_LIST
 
 
 def _find_shift(server: Completions, n_list: int) -> bool:

@@ -115,7 +115,10 @@ class Completions:
         self._patience = patience or replace(PATIENCE, read=seconds, whole=seconds)
         self._time = 0.0  # the server's, at its last response, in seconds
         self._prefix: str | None = None  # what stands before the path, once the server has answered
-        n_threads = _n_threads()
+        given = os.environ.get(THREADS, "").strip() or str(N_THREADS)
+        if not (given.isdecimal() and len(given) < 4 and 1 <= int(given) <= MAX_THREADS):
+            raise UserError(f"{THREADS} is {given[:40]!r}: write a number from 1 to {MAX_THREADS}.")
+        n_threads = int(given)
         if not _key().isascii() or not _key().isprintable():
             raise UserError(f"{KEY} must consist of printable ASCII characters: set it again.")
         self._pool = ThreadPoolExecutor(n_threads, "server")
@@ -416,7 +419,13 @@ class Completions:
 
     def _proxy_note(self) -> str:
         """Return a sentence that names the variable of the proxy that requests go through."""
-        name = _proxy_variable(self.address.url)
+        proxy = requests.utils.select_proxy(
+            self.address.url, requests.utils.get_environ_proxies(self.address.url, None)
+        )
+        named = (
+            name for name, value in os.environ.items() if name.lower().endswith("_proxy") and value
+        )
+        name = next((name for name in named if os.environ[name] == proxy), "") if proxy else ""
         if not name:
             return ""
         host = urlsplit(self.address.url).hostname
@@ -426,31 +435,12 @@ class Completions:
         )
 
 
-def _proxy_variable(url: str) -> str:
-    """Return the name of the variable with the proxy of a URL; empty if there is none.
-
-    The proxy itself isn't shown, because it may contain a password.
-    """
-    proxy = requests.utils.select_proxy(url, requests.utils.get_environ_proxies(url, None))
-    named = (
-        name for name, value in os.environ.items() if name.lower().endswith("_proxy") and value
-    )
-    return next((name for name in named if os.environ[name] == proxy), "") if proxy else ""
-
-
 def _base_of(location: str) -> str:
     """Return where a redirect leads, as a server's address: without user, query and endpoint."""
     url = urlsplit(location)
     host = url.netloc.rpartition("@")[2]
     shown = f"{url.scheme}://{host}{ENDPOINT.sub('', url.path)}"[:200]
     return shown if shown.isprintable() else "another address"
-
-
-def _n_threads() -> int:
-    given = os.environ.get(THREADS, "").strip() or str(N_THREADS)
-    if not (given.isdecimal() and len(given) < 4 and 1 <= int(given) <= MAX_THREADS):
-        raise UserError(f"{THREADS} is {given[:40]!r}: write a number from 1 to {MAX_THREADS}.")
-    return int(given)
 
 
 def _time_of(response: requests.Response) -> float:

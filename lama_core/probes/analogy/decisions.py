@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from lama_core.datasets.dataset import AnalogyRelation
+from lama_core.datasets.dataset import AnalogyRelation, Pair
 from lama_core.probes.analogy.instances import (
     MIN_PAIRS,
     Instance,
@@ -32,7 +32,6 @@ from lama_core.probes.analogy.instances import (
 )
 from lama_core.probes.analogy.scorers import UNKNOWN, OnDone, PairScorer
 from lama_core.queries.analogy_templates import fill_template, resolve_template
-from lama_core.queries.pairs import Pair
 from lama_core.runs.facts_table import SCHEMA, make_facts_table
 
 EPOCHS = 100

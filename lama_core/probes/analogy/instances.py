@@ -27,11 +27,11 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from lama_core.datasets.dataset import AnalogyRelation
+from lama_core.datasets.dataset import AnalogyRelation, Pair
 from lama_core.errors import UserError
 from lama_core.models.protocols import Pooling
 from lama_core.queries.analogy_templates import DEFAULT_TEMPLATE
-from lama_core.queries.pairs import Normalise, Pair
+from lama_core.queries.pairs import Normalise
 
 Setting = Literal["unsupervised", "supervised"]
 SETTINGS: tuple[Setting, ...] = ("unsupervised", "supervised")

@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+import pandas as pd
 
+from lama_core.datasets import load_questions
 from lama_core.datasets.dataset import ChoiceQuestion, QuestionDataset
 from lama_core.models.protocols import SentenceScorer
 from lama_core.probes.analogy.frequency import pair_frequency
@@ -32,10 +34,11 @@ from lama_core.queries.pairs import (
     rank_pairs,
     score_in_batches,
 )
-from lama_core.requests import option
+from lama_core.requests import Function, option
 from lama_core.scoring import shared_fields
 from lama_core.scoring.limits import UNLIMITED
 from lama_core.scoring.model_info import AboutModel, model_fields
+from lama_core.scoring.shared_fields import load_models
 
 if TYPE_CHECKING:
     from lama_core.metrics.intervals import Interval
@@ -261,3 +264,28 @@ def _answer_json(answer: QuestionAnswer) -> dict[str, Any]:
             for pair in answer.pairs
         ],
     }
+
+
+def _answer(request: QuestionsRequest) -> QuestionsAnswer:
+    dataset = load_questions(request.dataset)
+    if dataset.report.dropped:
+        request.on_note(dataset.report.summary())
+    return answer_questions(load_models(request), dataset, request)
+
+
+analogy_questions = Function(
+    QuestionsRequest,
+    _answer,
+    lambda answer: pd.DataFrame(answer.rows()),
+    """Answer multiple-choice analogy questions (SAT, U2, U4) by the likelihood of the analogies.
+
+    The choice is the pair that `score_analogies` ranks first. Nothing is saved.
+
+    Returns:
+        A DataFrame with a row for each model and question: the chosen pair, the right one and its
+        rank, and whether the choice with the most frequent words is right.
+
+    Raises:
+        UserError: If there are no such questions, or a model is unknown.
+    """,
+)

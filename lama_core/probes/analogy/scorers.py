@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.candidates.spelling import OpenVocabulary
+from lama_core.datasets.dataset import Pair
 from lama_core.errors import TextRefusedError, UserError
 from lama_core.models.protocols import SentenceScorer
 from lama_core.probes.analogy.instances import Instance, ProbeOptions
@@ -25,7 +26,7 @@ from lama_core.queries.analogy_templates import (
     fill_template,
     resolve_template,
 )
-from lama_core.queries.pairs import Normalise, Pair, log_perplexity, total_log_prob
+from lama_core.queries.pairs import Normalise, log_perplexity, total_log_prob
 from lama_core.scoring.refusals import score_accepted
 
 if TYPE_CHECKING:

@@ -105,7 +105,13 @@ class ProbeRun:
     @cached_property
     def details(self) -> ProbeDetails:
         """The contents of `details.json`. Raises UserError if it is damaged."""
-        return _read_details(self.run)
+        raw = dict(self.run.details)
+        try:
+            raw["options"] = BEFORE_VERSION_3 | raw["options"]
+            return msgspec.convert(raw, ProbeDetails)
+        except (ValueError, TypeError, KeyError) as error:
+            path = self.run.info.folder / DETAILS_FILE
+            raise UserError(f"Damaged file {path} ({error}). Run the probe again.") from error
 
     def rows(self) -> pa.Table:
         """Return one row per decision. Raises UserError if the file is missing or damaged."""
@@ -133,16 +139,6 @@ def list_probe_runs(folders: Sequence[Path] | None = None) -> ProbeListing:
         else:
             runs.append(run)
     return ProbeListing(tuple(runs), tuple(problems))
-
-
-def _read_details(run: Run) -> ProbeDetails:
-    raw = dict(run.details)
-    try:
-        raw["options"] = BEFORE_VERSION_3 | raw["options"]
-        return msgspec.convert(raw, ProbeDetails)
-    except (ValueError, TypeError, KeyError) as error:
-        path = run.info.folder / DETAILS_FILE
-        raise UserError(f"Damaged file {path} ({error}). Run the probe again.") from error
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from lama_core.errors import UserError, choose
 from lama_core.probes.extraction.extractor import LINKINGS, NAMES, Extraction, extractable
 from lama_core.probes.extraction.request import ExtractRequest, FindRequest, ReadRequest
 from lama_core.probes.extraction.spec import EXTRACTOR, READER, ExtractorSpec, ReaderSpec
+from lama_core.probes.making_runs import RunFunction, unchanged
 from lama_core.probes.plan import data_fields, relations_with_facts
 from lama_core.runs.spec import Load, load_by_name
 from lama_core.scoring.prompt_choice import make_prompt_set
@@ -115,3 +116,37 @@ def _shared(request: FindRequest, dataset: Dataset, names: tuple[str, ...]) -> d
     """Return the fields of a specification that extractors and readers share."""
     prompts = make_prompt_set(PROMPTS, [dataset.relation(name) for name in names])
     return {**data_fields(request, dataset, names), "prompts": prompts, "context": "both"}
+
+
+extract = RunFunction(
+    ExtractRequest,
+    plan_extract,
+    unchanged,
+    unchanged,
+    """Extract relations from the sentences that state the facts: LAMA's RE_n and RE_o.
+
+    The extractor is trained on sentences of a corpus with other pairs than the queried one.
+
+    Returns:
+        The runs, one for each way of linking entities.
+
+    Raises:
+        UserError: If the dataset or corpus is unknown, or settings contradict.
+    """,
+    example="extract --dataset starter --relation P36 --limit 20",
+)
+read = RunFunction(
+    ReadRequest,
+    plan_read,
+    unchanged,
+    unchanged,
+    """Find answers in a corpus with question-answering models, as LAMA does with DrQA.
+
+    Returns:
+        The runs, one for each reader.
+
+    Raises:
+        UserError: If the dataset, the corpus or a reader is unknown, or settings contradict.
+    """,
+    example="read --dataset starter --relation P36 --reader FOLDER",
+)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from lama_core.candidates.columns import Columns
+from lama_core.candidates.columns import NO_COLUMN, Columns
 from lama_core.candidates.spelling import OpenVocabulary, places_of
 from lama_core.datasets import Dataset
 from lama_core.models.protocols import Context, Encoded, Kind
@@ -31,7 +31,6 @@ from lama_core.scoring.batches import ScoreBlock
 from lama_core.scoring.executors import Tick
 from lama_core.scoring.preparation import Prepared, Segment, prepare
 from lama_core.scoring.queries import Knowledge, Question, make_questions
-from lama_core.scoring.ranking import NO_COLUMN
 from lama_core.scoring.retrieval import OpenBook
 from lama_core.scoring.top_answers import TopRows, rank_block, to_table
 from lama_core.types import Query

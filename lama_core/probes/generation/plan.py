@@ -5,6 +5,7 @@ from lama_core.datasets.dataset import digest_of
 from lama_core.models.generators import check_generates, has_chat_template, template_digest
 from lama_core.probes.generation.request import GenerateRequest
 from lama_core.probes.generation.spec import GenerationSpec
+from lama_core.probes.making_runs import RunFunction, unchanged
 from lama_core.probes.plan import (
     data_fields,
     load_each,
@@ -43,3 +44,22 @@ def plan(request: GenerateRequest, *, load: Load = load_by_name) -> tuple[Genera
         )
 
     return tuple(spec for _, spec in load_each(request, make))
+
+
+generate = RunFunction(
+    GenerateRequest,
+    plan,
+    unchanged,
+    unchanged,
+    """Ask models questions about a dataset's facts, in free text; make a run for each model.
+
+    A text is right if whole words of it are the right answer or one of its aliases.
+
+    Returns:
+        The runs; `.frame` has a row for each model and fact, with the text in `answer`.
+
+    Raises:
+        UserError: If a model can't generate text, or a relation has too few facts for the examples.
+    """,
+    example="generate --dataset starter --relation P36 --model smollm2-135m --limit 20",
+)

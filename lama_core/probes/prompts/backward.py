@@ -15,20 +15,26 @@ Departure: Backward probability
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
-from lama_core.models.protocols import BlankFiller, WordMasker
+from lama_core.models.cache import load_model
+from lama_core.models.protocols import KINDS, BlankFiller, WordMasker
 from lama_core.probes.prompts.ensemble import combine_log_linear, fit_weights
 from lama_core.probes.prompts.fact_queries import PreparedFacts, make_prepared_facts
 from lama_core.probes.prompts.selection import prompts_by_accuracy
+from lama_core.probes.prompts.spec import find_study
 from lama_core.probes.prompts.study import RelationStudy
+from lama_core.progress import Progress
+from lama_core.requests import Function, Request, argument, option
+from lama_core.scoring import shared_fields
 from lama_core.scoring.batches import score_cloze
 from lama_core.scoring.ranking import Floats, Ints
 from lama_core.types import Prompt, Query
@@ -206,3 +212,72 @@ def _forward(model: BlankFiller, asked: PreparedFacts, prompts: Sequence[Prompt]
         for block in score_cloze(model, asked.queries(prompt), asked.columns, context="both"):
             scores[number, block.indices] = block.log_probs
     return scores
+
+
+@dataclass(frozen=True, kw_only=True)
+class BothWaysRequest(Request, command="prompts both-ways", python="both_ways"):
+    """The fields of `prompts both-ways`."""
+
+    study: Annotated[str, argument("Name or folder of a study.")] = field(kw_only=False)
+    relations: shared_fields.Relations = ()
+    n_prompts: Annotated[
+        int, option("Number of most accurate prompts to use.", name="--prompts", ge=1)
+    ] = 3
+    n_objects: Annotated[
+        int, option("Number of most probable objects to query backward.", name="--objects", ge=1)
+    ] = 5
+    subject: Annotated[
+        SubjectForm,
+        option(
+            "How to score a subject of several subword tokens: together (as in the paper: all "
+            "masked at once, mean) or in-turn (left to right, sum)."
+        ),
+    ] = "together"
+    n_facts: Annotated[
+        int, option("Maximum number of training facts, and of test facts.", name="--facts", ge=1)
+    ] = 30
+
+
+def _both_ways(request: BothWaysRequest) -> list[dict[str, Any]]:
+    study = find_study(request.study)
+    model = load_model(
+        study.info.model, precision=study.info.precision, on_progress=request.on_progress
+    )
+    if not KINDS[model.kind].sees_both:
+        raise UserError(
+            f"{model.name} can't use the text after a blank. Choose the study of a masked model."
+        )
+    rows = []
+    for name in request.relations or study.relations:
+
+        def report(done: int, total: int, stage: str = f"{name}: querying backward") -> None:
+            request.on_progress(Progress(stage, done, total))
+
+        found = measure_relation(
+            model,
+            study.relation(name),
+            study.candidates,
+            "all",
+            n_prompts=request.n_prompts,
+            n_facts=request.n_facts,
+            n_objects=request.n_objects,
+            subject=request.subject,
+            on_fact=report,
+        )
+        rows.append(asdict(found))
+    return rows
+
+
+both_ways = Function(
+    BothWaysRequest,
+    _both_ways,
+    pd.DataFrame,
+    """Measure P@1 with and without adding the log-probability of the subject given the object.
+
+    Returns:
+        A DataFrame with a row for each relation: accuracy forward, and forward and backward.
+
+    Raises:
+        UserError: If the study is missing, or its model isn't a masked model.
+    """,
+)

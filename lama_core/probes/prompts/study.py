@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from lama_core.candidates.columns import NO_COLUMN
 from lama_core.datasets.prompt_sets import PromptPool
 from lama_core.errors import UserError
 from lama_core.metrics.precision_at_k import macro_precision_at, precision_at
@@ -39,7 +40,7 @@ from lama_core.probes.prompts.shortlist import (
 )
 from lama_core.progress import ignore
 from lama_core.scoring.executors import Tick
-from lama_core.scoring.ranking import NO_COLUMN, Ranking
+from lama_core.scoring.ranking import Ranking
 from lama_core.types import Fact, Relation
 
 SHOWN_FACTS = 200

@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from lama_core.candidates.columns import pad_columns
 from lama_core.candidates.spelling import Vocabulary
 from lama_core.datasets.prompt_sets import PooledPrompt, PromptPool
 from lama_core.probes.prompts.fact_queries import PreparedFacts
@@ -35,7 +36,6 @@ from lama_core.runs.rows import fact_columns, make_rows
 from lama_core.scoring.blanks import fill
 from lama_core.scoring.preparation import Prepared, Segment
 from lama_core.scoring.queries import Knowledge, Question
-from lama_core.scoring.ranking import pad_columns
 from lama_core.scoring.top_answers import ROW, TOP_K
 from lama_core.types import Fact, Prompt, Relation
 

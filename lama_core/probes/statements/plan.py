@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.errors import UserError
+from lama_core.probes.making_runs import RunFunction, unchanged
 from lama_core.probes.plan import (
     data_fields,
     load_known_models,
@@ -72,3 +73,20 @@ def numbered_template(relations: Sequence[Relation], number: int) -> PromptSet:
             "counted from 0."
         )
     return PromptSet(f"template {number}", "template", templates)
+
+
+statements = RunFunction(
+    StatementsRequest,
+    plan,
+    unchanged,
+    unchanged,
+    """Rank each relation's answers by the likelihood of the whole statement, for each model.
+
+    Returns:
+        The runs; `.frame` has a row for each model and fact.
+
+    Raises:
+        UserError: If the dataset, a relation or a model is unknown, or settings contradict.
+    """,
+    example="statements --dataset starter --relation P36 --model minilm-mlm --limit 20",
+)

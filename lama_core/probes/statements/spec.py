@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lama_core.candidates.columns import NOT_A_CANDIDATE
+from lama_core.candidates.columns import NOT_A_CANDIDATE, pad_columns
 from lama_core.datasets import Dataset
 from lama_core.errors import UserError
 from lama_core.grouping import grouped
@@ -34,7 +34,6 @@ from lama_core.scoring.answer_spaces import answer_columns, answers_of
 from lama_core.scoring.executors import Tick
 from lama_core.scoring.preparation import Prepared, Segment, as_prepared
 from lama_core.scoring.queries import NO_FIT, NOTHING_BEFORE, Knowledge, Question, make_questions
-from lama_core.scoring.ranking import pad_columns
 from lama_core.scoring.refusals import join_rows, score_accepted
 from lama_core.scoring.statement_scores import (
     MAX_STATEMENTS_AT_ONCE,

@@ -21,8 +21,8 @@ from lama_core.downloads import archive
 from lama_core.errors import UserError
 from lama_core.files import folder_bytes, format_bytes, open_file, user_path, work_folder
 from lama_core.paths import data_dir
-from lama_core.progress import OnProgress, Progress, ignore
-from lama_core.requests import Request, argument, option
+from lama_core.progress import OnProgress, Progress, Result, ignore
+from lama_core.requests import Function, Request, argument, option
 from lama_core.rounding import counted, percent
 from lama_core.runs.execute import save
 from lama_core.runs.facts_table import KNOWN_TO, UNRANKED
@@ -46,6 +46,7 @@ from lama_core.runs.info import MAX_TITLE, OWN_WORDS, Imported, Run
 from lama_core.runs.manage import rename_run
 from lama_core.runs.spec import Finished
 from lama_core.scoring.answer_spaces import answers_of, named_space
+from lama_core.tables import frame_of
 
 MAX_FILES = 5000
 MAX_FOLDER = 2 << 30  # bytes of a folder or unpacked archive
@@ -68,7 +69,7 @@ class ImportRunRequest(Request, command="runs import", python="import_run"):
     ]
     format: Annotated[
         str | None,
-        option("Default: recognised. `table`, or a plug-in's; an unknown name lists all."),
+        option("Default: recognised. An unknown name lists the known ones."),
     ] = None
     model: Annotated[
         str | None,
@@ -540,3 +541,30 @@ def report(opened: OpenedResults) -> Iterator[str]:
     for one in opened.matched.results.dropped:
         rows = counted(one.n, "row") if one.n else "Rows"
         yield f"{rows} dropped: {one.reason} ({one.where})"
+
+
+def _import_run(request: ImportRunRequest) -> list[dict[str, Any]]:
+    opened = open_results(request)
+    for line in (line for one in opened for line in report(one)):
+        request.on_note(f"{line}.")
+    if not request.dry_run:
+        for run in save_opened(opened, request.name or ""):
+            name = run.info.id
+            request.on_progress(Progress(f"{name} is saved", 1, 1, result=Result("run", name)))
+    return [one.to_json() | {"saved": not request.dry_run} for one in opened]
+
+
+import_run = Function(
+    ImportRunRequest,
+    _import_run,
+    frame_of,
+    """Open results that another tool made as runs; what is matched and dropped is reported first.
+
+    Returns:
+        A DataFrame with a row for each run: its name, model, data, tool, counts, how many facts are
+        those of an installed dataset, and the dropped rows.
+
+    Raises:
+        UserError: If the format is unknown, or nothing is usable.
+    """,
+)

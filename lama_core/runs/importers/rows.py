@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from lama_core.candidates.columns import NO_COLUMN, pad_columns
 from lama_core.errors import UserError
 from lama_core.runs.alignment import Bools
 from lama_core.runs.facts_table import KNOWN_TO, SCHEMA, UNRANKED, encode_top
@@ -27,7 +28,7 @@ from lama_core.runs.statement_rows import MAX_KEPT, rank_statements
 from lama_core.scoring.answer_spaces import answer_columns
 from lama_core.scoring.preparation import Segment
 from lama_core.scoring.queries import SQUAD
-from lama_core.scoring.ranking import NO_COLUMN, Ints, pad_columns
+from lama_core.scoring.ranking import Ints
 from lama_core.scoring.top_answers import ROW, TopRows
 from lama_core.texts import word_key
 

@@ -8,8 +8,6 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from lama_core.api.data import find_multi_token_answers
-from lama_core.api.imported import Content, content_of
 from lama_core.datasets.library import installed
 from lama_core.datasets.library.download import ImportRequest, import_name
 from lama_core.datasets.library.installed import Listed
@@ -23,6 +21,8 @@ from lama_core.datasets.library.published import is_published, source
 from lama_core.errors import UserError, reason_of
 from lama_core.files import format_bytes, user_path
 from lama_core.runs.find import list_runs
+from lama_core.runs.importers.importing import Content, content_of
+from lama_core.scoring.multi_token_answers import find_multi_token_answers
 from pages.ui.data import results_import
 from pages.ui.data.contents import counts_by_source, draw_dropped
 from pages.ui.data.mapping import ChosenFile, draw_mapping, read_once

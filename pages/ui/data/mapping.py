@@ -10,16 +10,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from lama_core.api.data import (
-    ImportRequest,
-    Scan,
-    TablePreview,
-    is_table,
-    preview_table,
-    proposed_template,
-    scan_table,
-)
+from lama_core.datasets.library.download import ImportRequest
 from lama_core.datasets.library.installed import STARTER
+from lama_core.datasets.library.table_preview import is_table, preview_table, scan_table
+from lama_core.datasets.proposed_sentences import proposed_template
+from lama_core.datasets.user_table import Scan, TablePreview
 from lama_core.errors import UserError
 from lama_core.files import format_bytes
 from lama_core.queries.cloze import ClozeKind, ClozeRequest

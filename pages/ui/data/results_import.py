@@ -6,14 +6,10 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from lama_core.api.imported import (
-    ImportRunRequest,
-    TablePreview,
-    content_of,
-    preview_results,
-)
+from lama_core.datasets.user_table import TablePreview
 from lama_core.rounding import percent
 from lama_core.runs.find import load_run
+from lama_core.runs.importers.importing import ImportRunRequest, content_of, preview_results
 from pages.ui.data.mapping import NONE, ChosenFile, read_once, shown_value
 from pages.ui.shared import cache, jobs, links, screens
 from pages.ui.shared.messages import counted, plain, show_error, show_note

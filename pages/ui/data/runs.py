@@ -10,14 +10,14 @@ from lama_core.datasets.prompt_sets import TITLES
 from lama_core.errors import UserError
 from lama_core.files import format_bytes
 from lama_core.models.devices import settings_text
-from lama_core.probes.kinds import KINDS
+from lama_core.probes import kinds
 from lama_core.probes.prompts.spec import Study, StudySpec
 from lama_core.rounding import percent, percentage
 from lama_core.runs.info import ENSEMBLE, FACT_KINDS, Run, RunInfo
 from lama_core.runs.manage import KeptRun, ListRunsRequest, delete_run, list_kept, rename_run
+from lama_core.runs.series import place_of
 from lama_core.scoring.shared_fields import RunSettings
 from lama_core.views.figure import relation_label
-from lama_core.views.training import place_of
 from pages.ui.prompts.ensembles import METHODS_IN_WORDS
 from pages.ui.results.new_run import open_form
 from pages.ui.shared import cache, jobs, visitors
@@ -192,7 +192,7 @@ def _kind(run: KeptRun) -> str | None:
     """The kind of probe for display; None if it isn't known."""
     if run.info is None:
         return None
-    return KINDS[run.info.kind].title if run.info.kind in KINDS else run.info.kind
+    return kinds.title_of(run.info.kind)
 
 
 def _draw_run(run: KeptRun) -> None:
@@ -271,13 +271,11 @@ def _measured(info: RunInfo) -> str:
 
 def _draw_resume(run: KeptRun) -> None:
     """Draw the button that resumes a run: it repeats the request without the finished parts."""
-    from lama_core.api.runs import saved_request  # slow: it imports all views
-
     job = jobs.find(f"{RESUME}{run.name}")
     if job is not None and job.running:
         return
     try:
-        request, folder = saved_request(run.name)
+        request, folder = kinds.saved_request(run.name)
     except UserError as error:
         st.caption(plain(str(error)))
         return

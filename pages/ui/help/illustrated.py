@@ -4,8 +4,8 @@ from html import escape
 
 import streamlit as st
 
-from lama_core.api.results import illustration
 from lama_core.rounding import fixed
+from lama_core.runs.illustration import illustration
 from lama_core.views.colours import model_colours
 from pages.ui.shared.predictions import with_blank
 

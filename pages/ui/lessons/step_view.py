@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 import pandas as pd
 import streamlit as st
 
-from lama_core.api.generation import GenerateRequest
-from lama_core.api.stored_answers import Stored
 from lama_core.candidates.lists import COMMON
 from lama_core.errors import did_you_mean
 from lama_core.lessons.charts import (
@@ -26,8 +24,11 @@ from lama_core.lessons.charts import (
 )
 from lama_core.lessons.lesson import N_BEST, Analogy, Ask, Compare, ShowRun, Step, Try
 from lama_core.lessons.step_results import StepResult
+from lama_core.lessons.stored_answers import Stored
+from lama_core.metrics.ways_of_asking import WAYS, runs_by_way
 from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.cloze.request import ProbeRequest
+from lama_core.probes.generation.request import GenerateRequest
 from lama_core.queries.analogy import SolveRequest, analogy
 from lama_core.queries.blank_answers import BlankAnswer
 from lama_core.queries.cloze import ClozeRequest, fill
@@ -36,12 +37,11 @@ from lama_core.requests import command_line
 from lama_core.rounding import percent
 from lama_core.runs.find import list_runs
 from lama_core.runs.info import RunInfo
+from lama_core.runs.series import find_series, place_of
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.shared_fields import ClozeSettings
 from lama_core.texts import word_key
 from lama_core.views.colours import model_colours
-from lama_core.views.training import find_series, place_of
-from lama_core.views.ways import WAYS, runs_by_way
 from pages.ui.lessons.lesson_models import available_models, find_or_note
 from pages.ui.lessons.teacher import HEIGHT, enlarged, is_teaching
 from pages.ui.poll.entry import draw_entry

@@ -10,7 +10,6 @@ from streamlit.delta_generator import DeltaGenerator
 from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.metrics.intervals import share_intervals
-from lama_core.papers.jiang2020_scores import PAPER
 from lama_core.probes.prompts.analyses import (
     DISTANCES,
     AnalyseRequest,
@@ -20,6 +19,7 @@ from lama_core.probes.prompts.analyses import (
     prompt_pairs,
     transfer_weights,
 )
+from lama_core.probes.prompts.published_scores import PAPER
 from lama_core.probes.prompts.spec import list_studies
 from lama_core.published import published_table
 from lama_core.rounding import fixed, percent

@@ -11,8 +11,8 @@ from lama_core.datasets.prompt_sets import TITLES
 from lama_core.glossary import explain
 from lama_core.metrics.comparison import Difference, paired_difference
 from lama_core.metrics.intervals import METHOD_OF_MEANS, mean_share_intervals, share_intervals
-from lama_core.papers.jiang2020_scores import BERTS, LINES, Averaging, published
 from lama_core.probes.prompts.ensemble import PAPER
+from lama_core.probes.prompts.published_scores import BERTS, LINES, Averaging, published
 from lama_core.probes.prompts.study import RelationStudy, Score
 from lama_core.rounding import fixed, percent, percentage
 from lama_core.views.colours import PUBLISHED

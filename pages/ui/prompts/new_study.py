@@ -6,7 +6,6 @@ from typing import Any, NoReturn
 
 import streamlit as st
 
-from lama_core.api.run_time import size_of
 from lama_core.datasets.library.installed import (
     pair_set_names,
     prompt_set_names,
@@ -17,6 +16,7 @@ from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.probes.prompts.request import COMBINATIONS, StudyRequest
 from lama_core.probes.prompts.spec import list_studies
+from lama_core.probes.run_time import size_of
 from lama_core.runs.find import list_runs
 from lama_core.scoring.shared_fields import DEFAULT_MODEL
 from pages.ui.prompts.study_choice import MADE_STUDY_KEY

@@ -12,7 +12,8 @@ import streamlit as st
 
 from lama_core.papers.framework import differing
 from lama_core.papers.jiang2020_data import N_FACTS, N_RELATIONS
-from lama_core.papers.jiang2020_scores import (
+from lama_core.probes.prompts import paper_tables
+from lama_core.probes.prompts.published_scores import (
     BERTS,
     COLUMNS,
     LINES,
@@ -20,7 +21,6 @@ from lama_core.papers.jiang2020_scores import (
     Averaging,
     make_table,
 )
-from lama_core.probes.prompts import paper_tables
 from lama_core.probes.prompts.spec import Study, list_studies
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.published import PublishedTable, published_table
@@ -106,7 +106,7 @@ def python_of(choice: PromptsChoice, table: PaperTable, *, ours: bool) -> str:
             f'published_table("{PAPER}", "{table.id}").frame()'
         )
     return (
-        "from lama_core.papers.jiang2020_scores import make_table\n"
+        "from lama_core.probes.prompts.published_scores import make_table\n"
         "from lama_core.probes.prompts import paper_tables\n"
         "from lama_core.probes.prompts.spec import find_study\n\n"
         "def relations_of(name):\n"

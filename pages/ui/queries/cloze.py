@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from lama_core.api.stored_answers import Stored
+from lama_core.lessons.stored_answers import Stored
 from lama_core.models.protocols import KINDS
 from lama_core.queries.blank_answers import ModelAnswer
 from lama_core.queries.cloze import ClozeAsked, ClozeRequest, ClozeText, fill

@@ -9,8 +9,8 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from lama_core.api.generation import is_chat
 from lama_core.errors import UserError
+from lama_core.models.server.addresses import is_chat
 from lama_core.progress import Pace, Progress, describe
 from lama_core.queries.batch import AskedLines, BatchAnswer, BatchRow, ManyRequest
 from lama_core.queries.batch_lines import (

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from streamlit.delta_generator import DeltaGenerator
 
-from lama_core.api.stored_answers import Stored
+from lama_core.lessons.stored_answers import Stored
 from lama_core.models.protocols import KINDS
 from lama_core.queries.kind import Answer, Asked, QueryKind
 from lama_core.scoring.model_info import AboutModel

@@ -226,7 +226,11 @@ def draw_more(with_runs: Callable[[Draw], None]) -> None:
 def _draw(name: str, choice: RunChoice, listing: RunListing) -> Sequence[RunInfo] | None:
     chart = all_charts().get(name)
     if chart is None:
-        _draw_menu(choice, listing)
+        place = st.container(key="charts")
+        added = tuple(one for one in all_charts() if one not in CHARTS)
+        for heading, names in (GROUPS | ({ADDED: added} if added else {})).items():
+            place.markdown(f"### {heading}")
+            _draw_cards(place, names, choice, listing)
         return None
     _draw_head(name)
     own = None
@@ -259,14 +263,6 @@ def _draw_head(name: str) -> None:
     links.draw_link("All charts", "arrow_back", screens.RESULTS, kept)
     st.subheader(name, anchor=False)
     st.caption(all_charts()[name].question)
-
-
-def _draw_menu(choice: RunChoice, listing: RunListing) -> None:
-    place = st.container(key="charts")
-    added = tuple(name for name in all_charts() if name not in CHARTS)
-    for heading, names in (GROUPS | ({ADDED: added} if added else {})).items():
-        place.markdown(f"### {heading}")
-        _draw_cards(place, names, choice, listing)
 
 
 def _draw_cards(

@@ -9,13 +9,12 @@ from typing import Any
 
 import streamlit as st
 
-from lama_core.api.generation import GenerateRequest
-from lama_core.api.results import results
 from lama_core.candidates.lists import FILE, explain_lists, list_names, unavailable_lists
 from lama_core.datasets.passages import STARTER
 from lama_core.glossary import explain
 from lama_core.paths import corpus_files
 from lama_core.probes.cloze.request import ProbeRequest
+from lama_core.probes.generation.request import GenerateRequest
 from lama_core.probes.kinds import KINDS
 from lama_core.probes.statements.plan import most_templates
 from lama_core.queries.question import can_generate
@@ -25,6 +24,7 @@ from lama_core.runs.info import FACT_KINDS
 from lama_core.scoring.answer_spaces import RELATION
 from lama_core.scoring.prompt_choice import LPAQA_SETS, PROMPT_SETS
 from lama_core.scoring.shared_fields import RunSettings
+from lama_core.views.scores import results
 from pages.ui.shared import cache, jobs, links, screens, visitors
 from pages.ui.shared.messages import counted, plain, show_note
 from pages.ui.shared.request_fields import draw_field, fields_of
@@ -49,7 +49,7 @@ WORDS_AT_BLANK, WHOLE_ANSWERS = "words at a blank", KINDS["statements"].title
 REQUESTS: dict[str, type[RunSettings]] = {
     WORDS_AT_BLANK if kind.name == "cloze" else kind.title: request
     for kind in KINDS.values()
-    for request in kind.plans
+    for request in kind.requests
     if issubclass(request, RunSettings)
 }
 ABOUT = (
@@ -160,7 +160,9 @@ def _choose() -> RunSettings | None:
         first=WORDS_AT_BLANK,
         help=explain("Words or whole answers"),
     )
-    st.caption(MEANINGS[next(name for name, kind in KINDS.items() if REQUESTS[way] in kind.plans)])
+    st.caption(
+        MEANINGS[next(name for name, kind in KINDS.items() if REQUESTS[way] in kind.requests)]
+    )
     left, right = st.columns(2, gap="large")
     with left:
         relations = choose_relations(cache.relations_of(data), "run_relations", bound=True)

@@ -6,14 +6,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from lama_core.api.traces import (
-    ALL_FACTS,
-    ROLES,
-    Traces,
-    trace_runs,
-)
 from lama_core.errors import UserError
 from lama_core.glossary import explain
+from lama_core.probes.tracing.roles import ROLES
+from lama_core.probes.tracing.traces import ALL_FACTS, Traces, trace_runs
 from lama_core.rounding import fixed
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo

@@ -6,16 +6,15 @@ from dataclasses import replace
 import streamlit as st
 
 from lama_core.errors import UserError
+from lama_core.metrics.training import Measure
 from lama_core.rounding import percent
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
+from lama_core.runs.series import CheckpointSeries, find_series
 from lama_core.views.training import (
     LEAST_FACTS,
-    CheckpointSeries,
-    Measure,
     TrainedSeries,
     TrainingRequest,
-    find_series,
     readings_conclusion,
     readings_figure,
     series_title,

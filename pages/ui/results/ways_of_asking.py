@@ -8,13 +8,14 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.errors import UserError
+from lama_core.metrics.verdicts import overridden
+from lama_core.metrics.ways_of_asking import ALL_RELATIONS, WaysOfAsking, runs_by_way
 from lama_core.rounding import percent
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
 from lama_core.tables import Column, Line, text
-from lama_core.views.choice import overridden
 from lama_core.views.view import Shown
-from lama_core.views.ways import ALL_RELATIONS, WaysOfAsking, WaysRequest, runs_by_way, ways
+from lama_core.views.ways import WaysRequest, ways
 from pages.ui.results.draw_view import (
     draw_figure,
     draw_rows,

@@ -16,7 +16,6 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from lama_core.api.stored_answers import Stored, find_stored, stored_runs
 from lama_core.candidates.columns import Candidates
 from lama_core.datasets import AnalogyDataset, Dataset, QuestionDataset
 from lama_core.datasets.library.installed import (
@@ -33,6 +32,8 @@ from lama_core.datasets.library.installed import (
 )
 from lama_core.datasets.passages import load_corpus
 from lama_core.errors import TimeOverError, Unavailable, UserError
+from lama_core.lessons.stored_answers import Stored, find_stored, stored_runs
+from lama_core.metrics.verdicts import overridden, with_verdicts
 from lama_core.models.sources.catalog import known_models
 from lama_core.models.sources.locations import locate
 from lama_core.progress import Pace, Progress, describe, ignore
@@ -48,16 +49,15 @@ from lama_core.scoring.retrieval import is_indexed
 from lama_core.scoring.shared_fields import CandidateSettings, ClozeSettings, ModelSettings
 from lama_core.service import queries
 from lama_core.service.process import run_query
-from lama_core.views.choice import overridden, with_verdicts
 from lama_core.views.figure import Figure, relation_label
 from lama_core.views.view import Shown, View
 from pages.ui.shared import visitors
 from pages.ui.shared.query_queue import cached_answer, queue_slot
 
 if TYPE_CHECKING:  # the metrics import scipy, which the Ask page doesn't need
-    from lama_core.api.traces import Traces
     from lama_core.metrics.fact_answers import JoinedAnswers
     from lama_core.probes.prompts.gains import Gain
+    from lama_core.probes.tracing.traces import Traces
 
 WAITING = "Waiting for the answer"
 SHOW_AFTER = 2.0  # seconds until a query shows its progress
@@ -367,7 +367,7 @@ def _shown(
 @cached(30)
 def traces_of(info: RunInfo, relation: str) -> "Traces":
     """The causal traces of a run's facts, of one relation or all."""
-    from lama_core.api.traces import read_traces
+    from lama_core.probes.tracing.traces import read_traces
 
     return read_traces(Run(info), relation)
 

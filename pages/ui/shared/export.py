@@ -14,7 +14,7 @@ import pandas as pd
 import streamlit as st
 
 from lama_core import __version__
-from lama_core.api.table_files import csv_of, json_of_table
+from lama_core.reports.table_files import csv_of, json_of_table
 from lama_core.requests import Request, command_line, field_values, python_call
 from lama_core.runs.info import RunInfo
 from lama_core.service import queries

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from lama_core.api.stored_answers import Stored
+from lama_core.lessons.stored_answers import Stored
 from lama_core.models.languages import language_note
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here

@@ -10,9 +10,9 @@ from typing import Literal
 
 import streamlit as st
 
-from lama_core.api.stored_answers import Stored
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import COMMON, is_per_model
+from lama_core.lessons.stored_answers import Stored
 from lama_core.models.devices import settings_text
 from lama_core.models.protocols import FIRST_RESCORED, KINDS, Kind
 from lama_core.models.sources.catalog import find_model

@@ -19,14 +19,10 @@ from lama_core.requests import Request
 from lama_core.runs.alignment import differing_candidates, small_runs
 from lama_core.runs.find import RunListing, list_runs
 from lama_core.runs.info import FACT_KINDS, OWN_WORDS, RunInfo
+from lama_core.runs.series import earlier_checkpoints, find_series
 from lama_core.scoring.prompt_choice import PROMPT_SETS
 from lama_core.scoring.ranking import Ranking
-from lama_core.views.choice import (
-    TopRequest,
-    described_small,
-    earlier_checkpoints,
-    find_series,
-)
+from lama_core.views.choice import TopRequest, described_small
 from lama_core.views.colours import run_colours
 from lama_core.views.figure import labels_of
 from lama_core.views.view import Shown, ViewFunction, narrowed

@@ -10,11 +10,11 @@ from typing import Literal, NoReturn
 
 import streamlit as st
 
-from lama_core.api.run_time import Startable
 from lama_core.datasets.library.installed import listing
 from lama_core.errors import Unavailable
 from lama_core.grouping import grouped
 from lama_core.models.sources.catalog import find_model
+from lama_core.probes.run_time import Startable
 from lama_core.requests import Request
 from lama_core.runs.find import load_run
 from lama_core.runs.info import FACT_KINDS, RunInfo

@@ -7,19 +7,14 @@ from pathlib import Path
 
 import streamlit as st
 
-from lama_core.api.run_time import (
-    GenerateRequest,
-    Startable,
-    StatementsRequest,
-    TraceRequest,
-    prompts_to_study,
-    sample_of,
-    seconds_of,
-    size_of,
-)
 from lama_core.probes.cloze.request import ProbeRequest
+from lama_core.probes.generation.request import GenerateRequest
 from lama_core.probes.kinds import KINDS
+from lama_core.probes.prompts.plan import prompts_to_study
 from lama_core.probes.prompts.request import StudyRequest
+from lama_core.probes.run_time import Startable, sample_of, seconds_of, size_of
+from lama_core.probes.statements.request import StatementsRequest
+from lama_core.probes.tracing.request import TraceRequest
 from lama_core.progress import brief_time
 from lama_core.requests import arguments
 from pages.ui.shared import cache, jobs
@@ -69,7 +64,7 @@ def about(request: Startable) -> str:
         relations = [counted(len(relations), "relation")]
     limit = [f"at most {counted(request.limit, 'fact')} each"] if request.limit else []
     models = ", ".join(map(title_of, _models(request)))
-    kind = [one.title for one in KINDS.values() if type(request) in one.plans]
+    kind = [one.title for one in KINDS.values() if type(request) in one.requests]
     said = kind * (type(request) not in (ProbeRequest, StudyRequest))  # the usual one of its form
     return ", ".join((f"{models} on {request.dataset}", *relations, *limit, *said))
 

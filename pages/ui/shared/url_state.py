@@ -492,7 +492,7 @@ def follow_query(query: object, values: Mapping[str, Any]) -> bool:
 
 def choose_precision() -> Precision:
     """Draw the choice of the models' precision and return it."""
-    from lama_core.api.models import NO_BF16, has_bf16  # imports the conversion of releases
+    from lama_core.models.cpu import NO_BF16, has_bf16  # imports the conversion of releases
 
     said = explain("Precision") + f" {NO_BF16}" * (not has_bf16())
     chosen = pick("Precision", PRECISIONS, key="precision", first="auto", help=said)

@@ -151,21 +151,19 @@ def _read_facts(reading: Reading, file: Path, relation: Relation, labels: Texts)
     lines: dict[str, int] = {}
     for number, row in reading.objects(file):
         with reading.dropping(file, number):
-            fact = _read_fact(row, relation.name, labels)
+            subject = required_text(row, "sub_label")
+            indexed = _indexed(row, labels)
+            obj = optional_text(row, "obj_label") or indexed or required_text(row, "obj_label")
+            if indexed is not None and indexed != obj:
+                raise Rejected(
+                    f"answer_idx {row['answer_idx']} is {indexed!r}, but obj_label is {obj!r}"
+                )
+            subject_id, object_id = optional_text(row, "sub_id"), optional_text(row, "obj_id")
+            fact_id = f"{relation.name}:{subject_id or subject}|{object_id or obj}"
+            fact = Fact(fact_id, subject, relation.name, obj, SOURCE, subject_id, object_id)
             if answers and fact.object not in answers:
                 raise Rejected(f"{fact.object!r} is not among the {len(answers):,} answers")
             reading.fact(fact, number, lines)
-
-
-def _read_fact(row: JsonObject, relation: str, labels: Texts) -> Fact:
-    subject = required_text(row, "sub_label")
-    indexed = _indexed(row, labels)
-    obj = optional_text(row, "obj_label") or indexed or required_text(row, "obj_label")
-    if indexed is not None and indexed != obj:
-        raise Rejected(f"answer_idx {row['answer_idx']} is {indexed!r}, but obj_label is {obj!r}")
-    subject_id, object_id = optional_text(row, "sub_id"), optional_text(row, "obj_id")
-    fact_id = f"{relation}:{subject_id or subject}|{object_id or obj}"
-    return Fact(fact_id, subject, relation, obj, SOURCE, subject_id, object_id)
 
 
 def _indexed(row: JsonObject, labels: Texts) -> str | None:

@@ -143,23 +143,20 @@ def _neighborhood(relation: _Relation) -> tuple[list[Fact], int]:
     pairs = {(fact.subject, fact.object) for fact in relation.facts}
     facts, unknown = [], 0
     for (text, obj), fact in relation.neighbors.items():
-        subject = _subject_of(text, relation.prompts)
+        fits = [
+            (len(before) + len(after), text[len(before) : len(text) - len(after)].strip())
+            for before, after in relation.prompts
+            if text.startswith(before)
+            and text.endswith(after)
+            and len(text) > len(before) + len(after)
+        ]
+        subject = max(fits, default=(0, ""))[1]
         if not subject:
             unknown += 1
         elif (subject, obj) not in pairs:
             pairs.add((subject, obj))
             facts.append(replace(fact, subject=subject))
     return facts, unknown
-
-
-def _subject_of(text: str, prompts: Iterable[tuple[str, str]]) -> str:
-    """Return the subject of a prompt, by the longest form that fits; empty if none fits."""
-    fits = [
-        (len(before) + len(after), text[len(before) : len(text) - len(after)].strip())
-        for before, after in prompts
-        if text.startswith(before) and text.endswith(after) and len(text) > len(before) + len(after)
-    ]
-    return max(fits, default=(0, ""))[1]
 
 
 COUNTERFACT = one_file("counterfact", "CounterFact's list", is_counterfact, load)

@@ -19,7 +19,6 @@ from lama_core.datasets.dataset import Dataset
 from lama_core.datasets.formats import Format
 from lama_core.datasets.json_items import json_items, named
 from lama_core.datasets.line_reader import (
-    JsonObject,
     Reading,
     Rejected,
     distinct,
@@ -56,7 +55,32 @@ def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
     files = [reading.root] if path.is_file() else _files(reading.root)
     ids: set[str] = set()
     for file in files:
-        _read_relation(reading, file, ids)
+        relation = _relation_of(file)
+        facts: list[Fact] = []
+        for number, row in json_items(reading, file):
+            with reading.dropping(file, 0, named(number)):
+                question = required_text(row, "question")
+                answers = distinct(text_list(row, "answers"))
+                if not answers:
+                    raise Rejected("no field 'answers' with a text")
+                fact_id = f"{relation}:{question}|{answers[0]}"
+                fact = Fact(
+                    fact_id,
+                    question,
+                    relation,
+                    answers[0],
+                    SOURCE,
+                    aliases=answers[1:],
+                    question=question,
+                )
+                if fact.id in ids:
+                    raise Rejected(f"duplicate question: {fact.question!r} with {fact.object!r}")
+                ids.add(fact.id)
+                facts.append(fact)
+        subjects = subjects_of([fact.question for fact in facts])
+        reading.facts += [
+            replace(fact, subject=subject) for fact, subject in zip(facts, subjects, strict=True)
+        ]
     others = [one for one in ("train", "dev") if (reading.root / one).is_dir()]
     if others:
         reading.notes.append(f"only {TEST} is read, not {' and '.join(others)}")
@@ -74,34 +98,6 @@ def _files(folder: Path) -> list[Path]:
 
 def _relation_of(file: Path) -> str:
     return file.name.split(".", 1)[0]
-
-
-def _read_relation(reading: Reading, file: Path, ids: set[str]) -> None:
-    """Add the facts of one relation's file. ids: The ids of all facts so far."""
-    relation = _relation_of(file)
-    facts: list[Fact] = []
-    for number, row in json_items(reading, file):
-        with reading.dropping(file, 0, named(number)):
-            fact = _read_fact(relation, row)
-            if fact.id in ids:
-                raise Rejected(f"duplicate question: {fact.question!r} with {fact.object!r}")
-            ids.add(fact.id)
-            facts.append(fact)
-    subjects = subjects_of([fact.question for fact in facts])
-    reading.facts += [
-        replace(fact, subject=subject) for fact, subject in zip(facts, subjects, strict=True)
-    ]
-
-
-def _read_fact(relation: str, row: JsonObject) -> Fact:
-    question = required_text(row, "question")
-    answers = distinct(text_list(row, "answers"))
-    if not answers:
-        raise Rejected("no field 'answers' with a text")
-    fact_id = f"{relation}:{question}|{answers[0]}"
-    return Fact(
-        fact_id, question, relation, answers[0], SOURCE, aliases=answers[1:], question=question
-    )
 
 
 def subjects_of(questions: Sequence[str]) -> list[str]:

@@ -48,28 +48,27 @@ def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
     for number, values in read_records(reading).rows:
         with reading.dropping(reading.root, number):
             row = lowered(values)
-            fact = _read_fact(row)
+            relation = required_text(row, "prop")
+            subject, obj = required_text(row, "subj"), required_text(row, "obj")
+            question = required_text(row, "question")
+            answers = _names(row, "possible_answers") or _names(row, "o_aliases")
+            cell = optional_text(row, "s_pop").removesuffix(".0")
+            if cell and not (cell.isascii() and cell.isdigit() and len(cell) <= 15):
+                raise Rejected(f"'s_pop' is {cell[:60]!r}, not a whole number")
+            fact = Fact(
+                f"{relation}:{optional_text(row, 'id') or f'{subject}|{obj}'}",
+                subject,
+                relation,
+                obj,
+                SOURCE,
+                subject_id=_entity(row, "s_uri"),
+                object_id=_entity(row, "o_uri"),
+                aliases=tuple(answer for answer in answers if answer != obj),
+                question=question,
+                popularity=float(cell) if cell else None,
+            )
             reading.fact(fact, number, lines, f"the id {row.get('id')!r}" if "id" in row else "")
     return reading.dataset_of_questions(path, name, SOURCE, "row", **about)
-
-
-def _read_fact(row: JsonObject) -> Fact:
-    relation = required_text(row, "prop")
-    subject, obj = required_text(row, "subj"), required_text(row, "obj")
-    question = required_text(row, "question")
-    answers = _names(row, "possible_answers") or _names(row, "o_aliases")
-    return Fact(
-        f"{relation}:{optional_text(row, 'id') or f'{subject}|{obj}'}",
-        subject,
-        relation,
-        obj,
-        SOURCE,
-        subject_id=_entity(row, "s_uri"),
-        object_id=_entity(row, "o_uri"),
-        aliases=tuple(answer for answer in answers if answer != obj),
-        question=question,
-        popularity=_views(row),
-    )
 
 
 def _names(row: JsonObject, column: str) -> tuple[str, ...]:
@@ -84,14 +83,6 @@ def _names(row: JsonObject, column: str) -> tuple[str, ...]:
 def _entity(row: JsonObject, column: str) -> str:
     """Return the Wikidata id at the end of an address; empty if there is none."""
     return optional_text(row, column).rsplit("/", 1)[-1]
-
-
-def _views(row: JsonObject) -> float | None:
-    """Return the page views of the subject; None if the row has none."""
-    cell = optional_text(row, "s_pop").removesuffix(".0")
-    if cell and not (cell.isascii() and cell.isdigit() and len(cell) <= 15):
-        raise Rejected(f"'s_pop' is {cell[:60]!r}, not a whole number")
-    return float(cell) if cell else None
 
 
 POPQA = one_file("popqa", "PopQA's table", is_popqa, load)

@@ -78,7 +78,10 @@ def _read_fact(row: JsonObject) -> Fact:
     if separator:
         if not subject or not relation:
             raise Rejected(f"'input' is {text[:60]!r}: a side of {SEPARATOR} is empty")
-        question = _first_question(row)
+        questions = distinct(text_list(as_object(row.get("meta") or {}), "template_questions"))
+        if not questions:
+            raise Rejected("no question in 'meta.template_questions'")
+        question = questions[0]
     else:
         subject, relation, question = _subject_of(text, outputs), QUESTIONS, text
     stated = optional_text(row, "id") or f"{text}|{answers[0]}"
@@ -98,13 +101,6 @@ def _objects(row: JsonObject, name: str) -> list[JsonObject]:
     if not isinstance(values, list):
         raise Rejected(f"{name!r} is not a list" if name in row else f"no field {name!r}")
     return [as_object(value) for value in values]
-
-
-def _first_question(row: JsonObject) -> str:
-    questions = distinct(text_list(as_object(row.get("meta") or {}), "template_questions"))
-    if not questions:
-        raise Rejected("no question in 'meta.template_questions'")
-    return questions[0]
 
 
 def _subject_of(question: str, outputs: list[JsonObject]) -> str:

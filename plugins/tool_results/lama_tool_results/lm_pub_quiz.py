@@ -147,7 +147,17 @@ class _Folder:
         for name, value in read_json_object(self.folder / METADATA, MAX_METADATA).items():
             try:
                 about: _About = converted(value, _About, "the relation")
-                _check(name, about)
+                if not name.strip():
+                    raise Rejected("no name")
+                labels = about.answer_space_labels
+                if not labels:
+                    raise Rejected("no list of answers")
+                if len(labels) > MAX_OPTIONS:
+                    raise Rejected(f"more than {MAX_OPTIONS:,} answers")
+                if not all(label.strip() for label in labels):
+                    raise Rejected("an answer is empty")
+                if not all(0 <= at < len(about.templates) for at in about.used()):
+                    raise Rejected("template_index is outside the list of templates")
                 found[name] = about
             except Rejected as reason:
                 self.drops.add(f"{METADATA} {name[:60]}", str(reason), of_answer=False)
@@ -207,21 +217,6 @@ def _template(about: _About, number: int | None) -> int | None:
     if number is not None and number not in used:
         raise FactRejected("template_index is outside the list of templates")
     return used[0] if number is None else number
-
-
-def _check(name: str, about: _About) -> None:
-    """Raise Rejected for metadata that can't describe answers."""
-    if not name.strip():
-        raise Rejected("no name")
-    labels = about.answer_space_labels
-    if not labels:
-        raise Rejected("no list of answers")
-    if len(labels) > MAX_OPTIONS:
-        raise Rejected(f"more than {MAX_OPTIONS:,} answers")
-    if not all(label.strip() for label in labels):
-        raise Rejected("an answer is empty")
-    if not all(0 <= at < len(about.templates) for at in about.used()):
-        raise Rejected("template_index is outside the list of templates")
 
 
 def _summed(scores: Sequence[float | list[float]]) -> list[float]:

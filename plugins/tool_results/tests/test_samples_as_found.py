@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from data_files import write_lines
 
-from lama_core.api.imported import import_run
 from lama_core.errors import UserError
 from lama_core.runs.find import load_run
 from lama_core.runs.importers.formats import recognize
-from lama_core.runs.importers.importing import ImportRunRequest, open_results
+from lama_core.runs.importers.importing import ImportRunRequest, import_run, open_results
 from lama_core.runs.info import Run
 
 QUIZ = Path(__file__).parent / "results_elsewhere" / "lm_pub_quiz_sum"

@@ -23,6 +23,7 @@ from analogy_fakes import (
 from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 
+from lama_core.datasets.dataset import Pair
 from lama_core.errors import UserError
 from lama_core.models.auxiliary.word_embeddings import hidden_states
 from lama_core.models.protocols import TokenScores
@@ -45,7 +46,6 @@ from lama_core.probes.analogy.instances import (
 from lama_core.probes.analogy.scorers import PAIR_SCORERS, ModelPairScorer, VectorPairScorer
 from lama_core.probes.analogy.spec import frequency_test, list_probe_runs
 from lama_core.queries.analogy_templates import TEMPLATES
-from lama_core.queries.pairs import Pair
 from lama_core.runs.find import load_run
 from lama_core.runs.info import write_info
 

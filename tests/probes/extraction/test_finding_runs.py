@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from calling import call
 from data_files import write_lama
+from every_kind import plan_runs
 from probe_fakes import TableFiller
 from tiny_models import save_reader_folder
 
@@ -18,7 +19,6 @@ from lama_core.models.auxiliary.reader import load_reader
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.extraction.plan import plan_extract, plan_read
 from lama_core.probes.extraction.request import ExtractRequest, ReadRequest
-from lama_core.probes.kinds import plan_runs
 from lama_core.probes.plan import plan
 from lama_core.runs.alignment import align
 from lama_core.runs.execute import execute, execute_all

@@ -13,10 +13,10 @@ from data_files import write_lines
 from probe_fakes import hash_model, write_dataset
 
 from lama_core.errors import UserError
-from lama_core.papers.jiang2020_scores import make_table
 from lama_core.probes.kinds import read_request
 from lama_core.probes.prompts import spec
 from lama_core.probes.prompts.plan import plan
+from lama_core.probes.prompts.published_scores import make_table
 from lama_core.probes.prompts.request import StudyRequest
 from lama_core.probes.prompts.spec import Study, StudySpec, list_studies, save_ensembles
 from lama_core.probes.prompts.study import RelationStudy, study_relation

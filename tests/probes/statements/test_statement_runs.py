@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from every_kind import plan_runs
 from killing import files_of
 from written_statements import UNKNOWN, StatementTable, write_bear, write_many
 
@@ -16,7 +17,6 @@ from lama_core.datasets import load_dataset
 from lama_core.errors import UserError
 from lama_core.metrics import score_table
 from lama_core.models.protocols import Statement
-from lama_core.probes.kinds import plan_runs
 from lama_core.probes.statements.plan import plan
 from lama_core.probes.statements.request import StatementsRequest
 from lama_core.probes.statements.spec import NOT_WRITTEN, StatementSpec

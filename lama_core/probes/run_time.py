@@ -10,12 +10,12 @@ from typing import Any
 
 from lama_core.datasets import Dataset
 from lama_core.probes.cloze.request import ProbeRequest
-from lama_core.probes.generation.request import GenerateRequest as GenerateRequest
+from lama_core.probes.generation.request import GenerateRequest
 from lama_core.probes.plan import relations_with_facts
-from lama_core.probes.prompts.plan import prompts_to_study as prompts_to_study
+from lama_core.probes.prompts.plan import prompts_to_study
 from lama_core.probes.prompts.request import StudyRequest
-from lama_core.probes.statements.request import StatementsRequest as StatementsRequest
-from lama_core.probes.tracing.request import TraceRequest as TraceRequest
+from lama_core.probes.statements.request import StatementsRequest
+from lama_core.probes.tracing.request import TraceRequest
 from lama_core.scoring.answer_spaces import answers_of, named_space
 
 Startable = ProbeRequest | StatementsRequest | GenerateRequest | TraceRequest | StudyRequest

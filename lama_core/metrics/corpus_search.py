@@ -9,11 +9,10 @@ from typing import Any
 
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.datasets.dataset import Pair
-from lama_core.datasets.library.installed import STARTER as STARTER
+from lama_core.datasets.library.installed import STARTER
 from lama_core.datasets.passages import load_corpus, paragraphs_of
 from lama_core.errors import UserError, choose
 from lama_core.metrics import cooccurrence
-from lama_core.metrics.cooccurrence import STATED_FILE as STATED_FILE
 from lama_core.metrics.cooccurrence import PairIndex
 from lama_core.metrics.sentence_forms import (
     FORMS_FILE,

@@ -1,16 +1,11 @@
-"""Models: list, fetch, add, remove and convert them."""
+"""The list of models: list_models, model_info and get_model."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lama_core.files import format_bytes, user_path
-from lama_core.models.cache import Precision, check_and_add_model, load_model
-from lama_core.models.conversion.convert import convert as _convert
-from lama_core.models.cpu import NO_BF16 as NO_BF16
-from lama_core.models.cpu import find_cpu as find_cpu
-from lama_core.models.cpu import has_bf16 as has_bf16
-from lama_core.models.devices import use_device as use_device
+from lama_core.files import format_bytes
+from lama_core.models.cache import check_and_add_model
 from lama_core.models.sources.catalog import (
     Entry,
     ModelRequest,
@@ -18,17 +13,19 @@ from lama_core.models.sources.catalog import (
     all_models,
     find_model,
 )
-from lama_core.models.sources.catalog import forget_model as _forget
-from lama_core.models.sources.locations import check_folder, describe_origin, fetch, is_here
-from lama_core.models.sources.locations import fault_of as fault_of
-from lama_core.models.sources.locations import locate as locate
-from lama_core.progress import OnProgress, Progress, Result, ignore
+from lama_core.models.sources.locations import (
+    check_folder,
+    describe_origin,
+    fault_of,
+    fetch,
+    is_here,
+    locate,
+)
+from lama_core.progress import Progress, Result
 from lama_core.requests import Function
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from lama_core.models.registry import Model
 
 
 @dataclass(frozen=True)
@@ -57,12 +54,7 @@ def list_models() -> "pd.DataFrame":
     """
     import pandas as pd  # slow to import
 
-    return pd.DataFrame([model_record(entry) for entry in entries()])
-
-
-def entries() -> tuple[Entry, ...]:
-    """Return the entries of the list of models."""
-    return tuple(all_models())
+    return pd.DataFrame([model_record(entry) for entry in all_models()])
 
 
 def model_record(entry: Entry) -> dict[str, Any]:
@@ -128,62 +120,3 @@ get_model = Function(
         UserError: If the model is unknown, or fetching or connecting fails.
     """,
 )
-
-
-def open_model(
-    name: str, *, precision: Precision = "auto", on_progress: OnProgress = ignore
-) -> "Model":
-    """Return a model, ready for queries; fetch and load it if necessary.
-
-    Args:
-        name: Name of a listed model, a folder, a GGUF file, a hub name or server:URL#MODEL.
-        precision: Precision of the computation: auto, fp32, bf16 or bf16-weights.
-        on_progress: Called with a `Progress` for each step.
-
-    Raises:
-        UserError: If the model is unknown, or can't be fetched or loaded.
-    """
-    return load_model(name, precision=precision, on_progress=on_progress)
-
-
-def add_model(name: str) -> Entry:
-    """Add a model to the list, after checking that it can be queried.
-
-    Args:
-        name: A folder, GGUF file, hub name or server:URL#MODEL.
-
-    Raises:
-        UserError: If the model can't be queried; gives the reason.
-    """
-    return check_and_add_model(name)
-
-
-def forget_model(name: str) -> None:
-    """Remove a model that the user added from the list; its files are kept.
-
-    Raises:
-        UserError: If the list has no such model, or it comes with the project.
-    """
-    _forget(find_model(name).name)
-
-
-def convert_model(
-    folder: str | Path, out: str | Path, *, on_progress: OnProgress = ignore
-) -> tuple[str, Path]:
-    """Convert a release in an old format (ELMo, Transformer-XL, fconv, ERNIE) to a model folder.
-
-    Args:
-        folder: Folder with the files of the release.
-        out: New folder for the model; it must not exist yet.
-        on_progress: Called with a `Progress` for each step.
-
-    Returns:
-        The title of the release, and the new folder.
-
-    Raises:
-        UserError: If the release is unknown or damaged, or `out` exists.
-    """
-    source, target = user_path(Path(folder)), user_path(Path(out))
-    release = _convert(source, target, on_progress)
-    on_progress(Progress("Converted", 1, 1, result=Result("model", str(target))))
-    return release.title, target

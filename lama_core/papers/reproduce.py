@@ -11,8 +11,7 @@ from lama_core.papers.framework import ReproduceOptions
 from lama_core.papers.registry import find_paper
 from lama_core.paths import data_dir
 from lama_core.reports.html import as_html
-from lama_core.reports.tables import ReproducedTable as ReproducedTable
-from lama_core.reports.tables import Reproduction
+from lama_core.reports.tables import ReproducedTable, Reproduction
 from lama_core.requests import Function, command_line
 
 

@@ -1,19 +1,73 @@
-"""Finished runs of causal traces: their effects by layer and token role."""
+"""Runs of causal traces: make them, and read their effects by layer and token role."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 import pandas as pd
 
 from lama_core.errors import UserError
+from lama_core.probes.making_runs import RunFunction, Runs
+from lama_core.probes.tracing.plan import plan
+from lama_core.probes.tracing.request import TraceRequest
 from lama_core.probes.tracing.roles import BLANK, RoleEffect, average_effects
-from lama_core.probes.tracing.roles import ROLES as ROLES
 from lama_core.probes.tracing.spec import TraceOptions, TraceSpec
+from lama_core.rounding import counted
 from lama_core.runs.facts_table import read_columns
 from lama_core.runs.find import list_runs
 from lama_core.runs.info import FACTS_FILE, Run, RunInfo
 
 ALL_FACTS = "all relations"  # instead of a relation, for averages over the facts of all relations
 SAME = 0.02  # effects that differ by less are called the same
+
+
+@dataclass(frozen=True, eq=False)
+class TraceRuns(Runs):
+    """The finished runs of causal traces.
+
+    Attributes:
+        effects: The averages of all runs, by relation, layer and token role.
+    """
+
+    effects: tuple[RoleEffect, ...]
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Return what `trace --json` prints."""
+        return [asdict(effect) for effect in self.effects]
+
+
+def _average(runs: Runs) -> TraceRuns:
+    """Average the effects, and add a note for each reason why facts are excluded."""
+    request, effects = runs.request, []
+    assert isinstance(request, TraceRequest)
+    for run in runs:
+        rows = read_columns(run.info.path(FACTS_FILE)).to_pylist()
+        effects += average_effects(rows, model=run.info.model, restore=request.restore)
+        for reason, n in run.details["reasons"].items():
+            are = "is" if n == 1 else "are"
+            request.on_note(f"{run.info.model}: {counted(n, 'fact')} {are} excluded: {reason}.")
+    return TraceRuns(request, runs.runs, tuple(effects))
+
+
+trace = RunFunction(
+    TraceRequest,
+    plan,
+    _average,
+    lambda runs: pd.DataFrame(runs.to_json(), columns=[one.name for one in fields(RoleEffect)]),
+    """Average causal traces over a relation's facts, by token role and layer.
+
+    Facts whose object is the model's first answer are traced; the others are excluded. An
+    interrupted run resumes when the same call is made again.
+
+    Returns:
+        A DataFrame with a row for each model, relation, layer and role of tokens: the mean effect
+        (restored minus corrupted probability of the object), its 95 % interval, and the number of
+        facts.
+
+    Raises:
+        UserError: If the dataset, a relation or a model is unknown, or a model can't be traced.
+    """,
+    example="trace --dataset starter --relation P36 --model minilm-mlm --limit 20",
+)
 
 
 def trace_runs(dataset: str) -> tuple[RunInfo, ...]:
