@@ -40,6 +40,11 @@ def model_dir(name: str) -> Path:
     return folder
 
 
+def plugin_pages() -> list[Path]:
+    """Return the README.md of each plug-in that comes with the project, by name."""
+    return sorted((ROOT if IS_CHECKOUT else DOCS).glob("plugins/*/README.md"))
+
+
 def cache_dir() -> Path:
     """Return the folder for files that can be fetched or computed again; it isn't created."""
     home = os.environ.get("LAMA_HOME")

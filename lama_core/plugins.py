@@ -42,11 +42,11 @@ class Plugin:
         formats: Name of a format of data -> the `Format`.
         result_formats: Name of a format of other tools' results -> the `ResultsFormat`.
         executors: Name of a value of `--executor` -> the function that makes the executor.
+        stores: Scheme of the addresses of `--parts-at`, or `*` for all others -> the `PartsPlace`.
         papers: Paper -> the `Paper` for `reproduce`.
         tabs: Title of a tab of the page Ask -> the `Tab` that draws a kind of query.
         charts: Name of a chart of the tab More -> the `Chart`.
         pages: Path of a page's URL -> the function that draws the page, without arguments.
-        docs: Title of its page in the documentation -> a text, Markdown.
         needs: Names of the plug-ins that it imports.
     """
 
@@ -64,11 +64,11 @@ class Plugin:
     formats: Rows = field(default_factory=dict)
     result_formats: Rows = field(default_factory=dict)
     executors: Rows = field(default_factory=dict)
+    stores: Rows = field(default_factory=dict)
     papers: Rows = field(default_factory=dict)
     tabs: Rows = field(default_factory=dict)
     charts: Rows = field(default_factory=dict)
     pages: Rows = field(default_factory=dict)
-    docs: Rows = field(default_factory=dict)
     needs: tuple[str, ...] = ()
 
     def rows(self) -> dict[str, Rows]:
@@ -118,7 +118,7 @@ def find_plugins() -> tuple[tuple[InstalledPlugin, ...], tuple[str, ...]]:
             bad = [text for rows in plugin.rows().values() for text in rows.values()]
             if wrong := [text for text in bad if not _is_target(text)]:
                 raise ValueError(f"{wrong[0]!r} is not of the form module:object")
-        except Exception as error:  # noqa: BLE001 - somebody else's code
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's code
             problems.append(_fault(entry.name, package, error))
             continue
         if plugin.name in found:
@@ -146,7 +146,7 @@ def _is_target(text: object) -> bool:
     return bool(name) and all(part.isidentifier() for part in f"{module}.{name}".split("."))
 
 
-def _fault(name: str, package: str, error: Exception) -> str:
+def _fault(name: str, package: str, error: BaseException) -> str:
     lines = str(error).strip().splitlines()
     reason = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
     return f"The plug-in {name} of the package {package} can't be used ({reason.rstrip('.')})."
@@ -169,7 +169,7 @@ def find(table: str, name: str) -> Any:
             module, _, attribute = target.partition(":")
             try:
                 return getattr(import_module(module), attribute)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raise PluginError(_fault(one.plugin.name, one.package, error)) from error
     return None
 

@@ -7,7 +7,7 @@ import streamlit as st
 from lama_core.files import read_file
 from lama_core.glossary import glossary_text, read_terms
 from lama_core.metrics.relation_figures import figures_text
-from lama_core.paths import DOCS
+from lama_core.paths import DOCS, plugin_pages
 from pages.ui.help.illustrated import draw_illustrated
 from pages.ui.help.roles import draw_roles
 from pages.ui.router import is_routed
@@ -15,6 +15,7 @@ from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import BOUND
 
 ALL_PAPERS = "All"
+DEPARTURES = "Departures from the papers"
 # File of docs/ -> its title. Links between files don't lead anywhere here.
 DOCUMENTS = {"guide": "Guide to all pages", "lessons": "Lesson files", "hosting": "Hosting"}
 TO_FILES = re.compile(r"!?\[([^\]]+)\]\([^):]*\)")
@@ -36,9 +37,17 @@ MEASURED = ("Candidates", "Rank", "Log-probability", "Token")
 
 
 def draw_departures(wanted: str = "") -> None:
-    """Draw docs/departures.md as folded sections; the wanted paper's is open."""
+    """Draw docs/departures.md as folded sections; the wanted paper's is open.
+
+    Those of a plug-in are under the same heading in its page.
+    """
     introduction, *sections = read_file(DOCS / "departures.md").decode().split("\n## ")
-    st.subheader("Departures from the papers", anchor=False)
+    for page in plugin_pages():
+        title, *parts = read_file(page).decode().removeprefix("# ").split("\n## ")
+        found = (part.partition("\n") for part in parts)
+        titled = title.partition("\n")[0]
+        sections += [f"{titled}\n{text}" for heading, _, text in found if heading == DEPARTURES]
+    st.subheader(DEPARTURES, anchor=False)
     st.caption(
         "Numbers that are computed differently than in the paper, and the option that restores the "
         "paper's rule."

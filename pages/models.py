@@ -1,6 +1,5 @@
 """Models: those installed, those that can be downloaded, and those loaded into memory."""
 
-import re
 from pathlib import Path
 
 import pandas as pd
@@ -24,7 +23,6 @@ from pages.ui.shared.messages import counted, errors_shown, name_value_lines, pl
 
 DOWNLOADS = ("assets", "hub", "wheel", "release")  # ways to obtain a model
 INSTALLED, OFFERED, IMPOSSIBLE = "Installed", "Can be downloaded", "Can't run here"
-OLD_COUNT = re.compile(r" \(\d+\)$")  # URLs of earlier versions: a group with its size
 GONE = "gone"
 NOTE = "note on the added model"  # in the session: shown at the next rerun
 TESTED = "model that was tested"  # in the session: its first answer is shown
@@ -54,10 +52,6 @@ def choose_group(entries: list[Entry], statuses: dict[str, str]) -> list[Entry]:
     name = next((entry.name for entry in entries if chosen in (entry.name, entry.title)), None)
     first = group_of(statuses[name]) if name else next(iter(groups))
     url_state.drop_stale("group", groups)
-    links.replace_values(
-        "group",
-        {asked: OLD_COUNT.sub("", asked) for asked in st.query_params.get_all("group")},
-    )
     group = url_state.pick(
         "Models",
         tuple(groups),

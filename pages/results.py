@@ -7,27 +7,22 @@ import streamlit as st
 from pages.ui.router import is_routed, open_tab
 from pages.ui.shared import links, screens
 from pages.ui.shared.messages import show_note
-from pages.ui.shared.run_choice import RunChoice, draw_comparison_basis, draw_runs, open_runs
+from pages.ui.shared.run_choice import draw_runs, open_runs
 
 if TYPE_CHECKING:
     from pages.ui.results.more import Draw
 
 
-def draw_empty() -> None:
-    """Explain what a run is, and link to the form that starts one."""
-    show_note(
-        "There is no finished run yet. A run queries a model about every fact of a data set. Start "
-        "one on the page Data and runs, or with `lama-explorer probe --dataset starter --model "
-        "minilm-mlm`."
-    )
-    links.draw_link("Start a run", "play_arrow", screens.DATA, screens.NEW_RUN)
-
-
 def with_runs(draw: "Draw") -> None:
-    """Draw the choice of runs, relations and k, then call `draw` with the choice."""
-    opened = open_runs(screens.RESULTS)
+    """Draw the choice of runs, relations and k, then call `draw` with it; a note without runs."""
+    opened = open_runs()
     if opened is None:
-        draw_empty()
+        show_note(
+            "There is no finished run yet. A run queries a model about every fact of a data set. "
+            "Start one on the page Data and runs, or with `lama-explorer probe --dataset starter "
+            "--model minilm-mlm`."
+        )
+        links.draw_link("Start a run", "play_arrow", screens.DATA, screens.NEW_RUN)
         return
     listing, choice = opened
     shown = draw(choice, listing)
@@ -52,11 +47,7 @@ def draw_wrong_tab() -> None:
     """Draw the tab Wrong answers."""
     from pages.ui.wrong_answers.view import draw_wrong_answers
 
-    def draw(choice: RunChoice, _: object) -> None:
-        draw_comparison_basis(choice)
-        draw_wrong_answers(choice)
-
-    with_runs(draw)
+    with_runs(lambda choice, _: draw_wrong_answers(choice))
 
 
 def draw_prompts() -> None:

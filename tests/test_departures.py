@@ -1,20 +1,21 @@
-"""What departs from a paper is written down: docs/departures.md, and markers in the code."""
+"""What departs from a paper is written down, and marked in the code.
+
+It is in docs/departures.md, or, of a plug-in, under a heading of the plug-in's page.
+"""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from calling import options
+from project_files import ROOT, SOURCES
 
 from lama_core.cli import make_app
+from lama_core.paths import plugin_pages
 from tools.documentation.site import commands_of
 
-ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "departures.md"
-FOLDERS = ("lama_core", "pages", "tools")
-SOURCES = sorted([*(p for name in FOLDERS for p in ROOT.glob(f"{name}/**/*.py")), ROOT / "app.py"])
 # The one form of a marker: in a comment or a docstring, the name to the end of the line.
 MARKER = re.compile(r'\bDeparture: (.+?)\.?(?:""")?$', re.M)
 # How the table at the top begins the name of each paper, which is a heading of its own below.
@@ -80,7 +81,14 @@ def listed(names: set[str]) -> str:
 
 
 TEXT = PAGE.read_text(encoding="utf-8")
-SECTIONS = sections(TEXT)
+OF_PAGE = sections(TEXT)
+OF_PLUGINS = {
+    name: section
+    for page in plugin_pages()
+    for name, section in sections(page.read_text(encoding="utf-8")).items()
+    if section.paper == "Departures from the papers"
+}
+SECTIONS = OF_PAGE | OF_PLUGINS
 
 
 def test_every_departure_that_the_code_names_is_written_down() -> None:
@@ -90,7 +98,7 @@ def test_every_departure_that_the_code_names_is_written_down() -> None:
         for name in markers(path.read_text(encoding="utf-8"))
         if name not in SECTIONS
     }
-    assert not missing, f"docs/departures.md has no heading of these: {listed(missing)}"
+    assert not missing, f"no page has a heading of these: {listed(missing)}"
 
 
 def test_every_departure_that_is_written_down_is_marked_in_the_code() -> None:
@@ -120,10 +128,10 @@ def test_every_departure_says_which_option_undoes_it_or_that_none_does() -> None
 
 def test_the_table_lists_every_departure_in_the_order_of_the_page() -> None:
     table = {departure: (paper, undone_by) for departure, paper, undone_by in rows(TEXT)}
-    lacking = set(SECTIONS) - set(table)
+    lacking = set(OF_PAGE) - set(table)
     assert not lacking, f"the table at the top lacks these: {listed(lacking)}"
-    assert list(table) == list(SECTIONS), "the table has the sections in their order"
-    for name, section in SECTIONS.items():
+    assert list(table) == list(OF_PAGE), "the table has the sections in their order"
+    for name, section in OF_PAGE.items():
         paper, undone_by = table[name]
         assert section.paper in PAPERS, f"{name}: {section.paper!r} is no paper"
         assert paper.startswith(PAPERS[section.paper]), name

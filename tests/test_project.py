@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 from cyclopts import App
+from project_files import PACKAGES, PLUGINS, ROOT, SOURCES
 
 from lama_core.cli import make_app
+from lama_core.plugins import find_plugins
 from tools.documentation.site import commands_of
 
-ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("lama_core", "pages", "tools")
-SOURCES = sorted([*(p for name in FOLDERS for p in ROOT.glob(f"{name}/**/*.py")), ROOT / "app.py"])
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 HEAVY = ("torch", "transformers", "sklearn")
 
 
@@ -50,11 +50,52 @@ def test_nothing_read_can_run() -> None:
     assert {name for name, n in loads.items() if n} == {"tensors.py"}  # of old releases' weights
 
 
+# What the library and the pages know of plug-ins is what their rows say.
+CORE = [path for path in SOURCES if path.is_relative_to(ROOT / "lama_core")]
+CORE += [*ROOT.glob("pages/**/*.py"), ROOT / "app.py"]
+
+
+@pytest.mark.parametrize("name", PLUGINS)
+def test_nothing_in_the_core_names_a_plugin(name: str) -> None:
+    naming = [path for path in CORE if re.search(rf"\b{name}\b", path.read_text("utf-8"))]
+    assert naming == []
+
+
+@pytest.mark.parametrize("name", PLUGINS)
+def test_a_plugin_is_in_every_list_of_the_project_file(name: str) -> None:
+    folder = PLUGINS[name].parent
+    place, tools = folder.relative_to(ROOT).as_posix(), PROJECT["tool"]
+    assert name == f"lama_{folder.name}"
+    assert {path.name for path in folder.iterdir()} >= {"README.md", "tests"}
+    entries = PROJECT["project"]["entry-points"]["lama_explorer.plugins"]
+    assert entries[folder.name] == f"{name}:PLUGIN"
+    assert place in tools["hatch"]["build"]["dev-mode-dirs"]
+    assert f"{place}/{name}" in tools["hatch"]["build"]["targets"]["wheel"]["packages"]
+    assert f"$MYPY_CONFIG_FILE_DIR/{place}" in tools["mypy"]["mypy_path"]
+    contracts = {one["name"]: one for one in tools["importlinter"]["contracts"]}
+    assert name in tools["importlinter"]["root_packages"]
+    assert name in contracts["no circles, at any depth"]["ancestors"]
+    above = contracts["a plug-in imports the library and its pages, and no other plug-in"]
+    assert name in above["layers"][0].split(" | ")
+
+
+def test_the_installed_plugins_are_those_of_the_project_file() -> None:
+    found = {
+        one.plugin.name for one in find_plugins()[0] if one.package == PROJECT["project"]["name"]
+    }
+    assert found == PROJECT["project"]["entry-points"]["lama_explorer.plugins"].keys(), (
+        "install the project again: `.venv/bin/pip install --no-deps --no-build-isolation -e .`"
+    )
+
+
 # Contract -> the wrong imports that it names.
 WRONG_IMPORTS = {
     "pages and tools stand on the library, and not on each other": (
         "lama_core.paths -> tools.starter.build",
         "tools.starter.build -> pages.ui.shared.links",
+    ),
+    "a plug-in imports the library and its pages, and no other plug-in": (
+        "tools.starter.build -> lama_older_systems",
     ),
     "a room of the library imports only rooms below it": (
         "lama_core.datasets.dataset -> lama_core.runs.info",
@@ -70,8 +111,8 @@ WRONG_IMPORTS = {
 
 
 def test_a_wrong_import_breaks_its_contract(tmp_path: Path) -> None:
-    for name in FOLDERS:
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("*.pyc"))
+    for name, folder in PACKAGES.items():
+        shutil.copytree(folder, tmp_path / name, ignore=shutil.ignore_patterns("*.pyc"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     for folder in (tmp_path / "pages").glob("**/"):  # or an installed checkout's pages are linted
         (folder / "__init__.py").touch()
@@ -113,7 +154,7 @@ def private_names_of_others(tree: ast.Module) -> Iterator[str]:
     """What a module imports from the project's others, or reads of them, and is private there."""
     ours = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and f"{node.module}".split(".")[0] in FOLDERS:
+        if isinstance(node, ast.ImportFrom) and f"{node.module}".split(".")[0] in PACKAGES:
             ours |= {alias.asname or alias.name for alias in node.names}
             yield from (alias.name for alias in node.names if re.match("_[^_]", alias.name))
     for node in ast.walk(tree):
@@ -168,9 +209,8 @@ def test_the_lock_holds_every_pin_with_its_digests_and_no_address(lock: str) -> 
 
 
 def test_every_extra_is_locked() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     installed = locked_versions("requirements.lock")
-    for extra, requirements in project["optional-dependencies"].items():
+    for extra, requirements in PROJECT["project"]["optional-dependencies"].items():
         own = ROOT / f"requirements-{extra}.lock"
         more = locked_versions(own.name) if own.exists() else {}
         assert not installed.keys() & more.keys()

@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from project_files import ROOT, SOURCES
 
-ROOT = Path(__file__).resolve().parents[1]
-CODE = [ROOT / "app.py", *ROOT.glob("pages/**/*.py"), *ROOT.glob("lama_core/**/*.py")]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")]
+CODE = [path for path in SOURCES if not path.is_relative_to(ROOT / "tools")]
+PAGES = [
+    *(ROOT / "README.md", ROOT / "CONTRIBUTING.md"),
+    *(*ROOT.glob("docs/*.md"), *ROOT.glob("plugins/*/README.md")),
+]
 LESSONS = sorted(ROOT.glob("assets/lessons/*.toml"))
 PLAIN = {
     r"\banew\b": "again",

@@ -41,7 +41,7 @@ DEPARTURES, HOSTING = "docs/departures.md", "docs/hosting.md"
 GENERATION, PROTOCOL = "docs/generation.md", "docs/protocol.md"
 DOCUMENTS = [
     *ROOT.glob("assets/lessons/*.toml"), *ROOT.glob("assets/*/**/README.md"),
-    *ROOT.glob("docs/*.md"), ROOT / "README.md",
+    *ROOT.glob("docs/*.md"), *ROOT.glob("plugins/*/README.md"), ROOT / "README.md",
 ]  # fmt: skip
 
 

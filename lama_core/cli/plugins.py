@@ -16,6 +16,9 @@ from lama_core.paths import DOCS
 
 EXAMPLE = DOCS / "example-plugin"
 SOURCES = (".py", ".toml", ".md")
+NAMED = re.compile(
+    r"example(?! = ['\"](results|example))"
+)  # not the attribute of views and queries
 
 plugins = commands.make_group("plugins", example="plugins list")
 
@@ -87,8 +90,8 @@ def write_skeleton(name: str, folder: Path) -> Path:
         for file in sorted(path for path in EXAMPLE.rglob("*") if path.suffix in SOURCES):
             place = work / "new" / str(file.relative_to(EXAMPLE)).replace("example", name)
             place.parent.mkdir(parents=True, exist_ok=True)
-            text = file.read_text(encoding="utf-8").replace("example", name)
-            place.write_text(text, encoding="utf-8")
+            text = file.read_text(encoding="utf-8")
+            place.write_text(NAMED.sub(name, text), encoding="utf-8")
         (work / "new").rename(folder)
     return folder
 

@@ -11,13 +11,13 @@ TIMEOUT = 300  # a first answer loads the model; a busy machine is slow, not wro
 # Screens of every page, as `open_page` takes them.
 SCREENS: list[tuple[str, dict[str, str]]] = [
     ("cloze", {}),
-    ("cloze", {"view": "Subject and relation"}),
-    ("cloze", {"view": "Rank my answers"}),
-    ("cloze", {"view": "Compare sentences"}),
+    ("cloze", {"tab": "Wordings"}),
+    ("cloze", {"tab": "Answers"}),
+    ("cloze", {"tab": "Answers", "score": "Whole sentences"}),
     ("analogy", {}),
-    ("analogy", {"view": "Probes"}),
+    ("results", {"tab": "More", "chart": "Analogy probes"}),
     ("results", {}),
-    ("results", {"tab": "New run"}),
+    ("data", {"tab": "New run"}),
     ("facts", {}),
     ("prompts", {}),
     ("data", {}),

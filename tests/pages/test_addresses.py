@@ -216,6 +216,6 @@ def test_few_messages_of_one_line_are_logged_a_minute() -> None:
 
 
 def test_a_search_of_a_hundred_thousand_characters_is_dropped() -> None:
-    app = open_page("facts", view="Wrong answers", find="x" * 100_000)
+    app = open_page("facts", view="Frequent answers", find="x" * 100_000)
     assert app.text_input(key="find").value == ""
     assert not app.exception

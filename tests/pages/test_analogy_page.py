@@ -74,7 +74,7 @@ def runs(home: Path) -> tuple[ProbeRun, ...]:
 def open_probes(home: Path, monkeypatch: pytest.MonkeyPatch, **params: str) -> AppTest:
     monkeypatch.setenv("LAMA_HOME", str(home))
     monkeypatch.chdir(ROOT)
-    app = open_page("analogy", **{"view": "Probes", **params})
+    app = open_page("results", **{"tab": "More", "chart": "Analogy probes", **params})
     assert not app.error
     return app
 
@@ -124,14 +124,6 @@ def test_the_decisions_are_those_of_the_run(runs: tuple[ProbeRun, ...]) -> None:
     assert len(wrong) + len(right) == first.n
     assert len(right) / first.n == pytest.approx(first.accuracy)
     assert decision_rows(run.info, first.name, "excluded").empty
-
-
-@pytest.mark.usefixtures("runs")
-def test_a_url_of_an_earlier_version_shows_the_excluded_decisions(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    app = open_probes(home, monkeypatch, data="made-up", which="left out")
-    assert app.segmented_control(key="which").value == "excluded"
 
 
 def test_without_a_run_the_page_says_how_to_make_one(

@@ -27,7 +27,7 @@ MODEL = "minilm-mlm"
 
 def opened(**params: str) -> AppTest:
     """The form with what the address says."""
-    return open_page("cloze", **{"view": "Subject and relation", "models": MODEL, **params})
+    return open_page("cloze", **{"tab": "Wordings", "models": MODEL, **params})
 
 
 def said(app: AppTest) -> str:
@@ -109,7 +109,7 @@ def test_an_encoder_decoder_model_is_asked_blank_by_blank_and_sees_both_sides(
     captions = "".join(one.value for one in app.caption)
     asked = plain(f"Paris is in {first}, said ___.")
     assert f"Query with the model's own first answers filled in: {asked}" in captions
-    score = open_page("analogy", view="Score", models=folder)
+    score = open_page("analogy", analogy="Score", models=folder)
     boxes = "".join(one.proto.body for one in score.get("html"))
     assert "encoder-decoder · pseudo-perplexity" in boxes
     assert "lx-pair" in boxes
@@ -146,7 +146,7 @@ def test_a_causal_model_shows_its_first_words_before_its_ranking(
 
 
 def papers_examples(**params: str) -> AppTest:
-    return opened(view="The paper's examples", of_source="ConceptNet", **params)
+    return opened(tab="Examples", of_source="ConceptNet", **params)
 
 
 def test_an_example_of_the_paper_is_asked_when_it_is_opened() -> None:
@@ -193,7 +193,7 @@ def test_asking_all_examples_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def ranked(**params: str) -> AppTest:
-    return open_page("cloze", **{"view": "Rank my answers", "models": MODEL, **params})
+    return open_page("cloze", **{"tab": "Answers", "models": MODEL, **params})
 
 
 def test_a_worked_example_ranks_phrases_and_marks_the_gold() -> None:
@@ -256,7 +256,7 @@ def test_no_line_waits_for_answers_that_failed() -> None:
 
 
 def test_sentences_are_compared_token_by_token() -> None:
-    app = open_page("cloze", view="Compare sentences", models=MODEL)
+    app = open_page("cloze", tab="Answers", score="Whole sentences", models=MODEL)
     assert not app.error
     shown = html(app)
     assert "The sentence with <b>are</b> has the higher pseudo-log-likelihood: +" in shown
@@ -274,7 +274,7 @@ def test_sentences_are_compared_token_by_token() -> None:
 
 def test_the_example_is_there_also_when_another_tab_was_open_first() -> None:
     text, gold = examples()[0]
-    app = open_page("cloze", view="Compare sentences", models=MODEL)
+    app = open_page("cloze", tab="Answers", score="Whole sentences", models=MODEL)
     del app.query_params["tab"]  # as a click on the tab Sentence
     app.session_state["tab"] = "Sentence"
     app.run()

@@ -3,23 +3,19 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from multiprocessing import Pipe
 from typing import Any
 
 import pytest
 import streamlit as st
-from calling import told
 from opening import open_page
 from streamlit.testing.v1 import AppTest
 
-import lama_core as lama
 from lama_core.queries.table import QUERIES
-from lama_core.requests import RequestField, arguments, field_values, literal_values, request_fields
-from lama_core.scoring.limits import UNLIMITED
+from lama_core.requests import RequestField, literal_values, request_fields
 from lama_core.service.queries import Visitor
-from lama_core.tables import columns_of
+from lama_core.testing import check_query
 from pages.ui.queries import draw, history
-from pages.ui.queries.table import TABS
+from pages.ui.queries.table import all_tabs
 from pages.ui.shared import cache, links, query_queue
 from pages.ui.shared.messages import plain
 
@@ -56,24 +52,14 @@ def test_every_kind_is_asked_here() -> None:
     assert {one.request.python for one in QUERIES} <= set(ASKED)
 
 
-@pytest.mark.parametrize("query", QUERIES, ids=lambda one: one.request.python)
-def test_columns_have_a_meaning_and_pins_find_theirs(query: Any) -> None:
-    columns = columns_of(query.kind.row)
-    assert all(column.help.endswith(".") for column in columns.values())
-    assert not query.kind.answer_field or query.kind.answer_field in columns
-
-
 @pytest.mark.parametrize("name", [name for name in ASKED if name not in (*GENERATES, "batch")])
 def test_command_function_and_page_give_the_same(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request = request_of(name)
     query = next(one for one in QUERIES if one.request.python == name)
-    answer = query.answer(request)
+    answer = check_query(query, **ASKED[name], models=MODELS)
     whole = json.loads(json.dumps(answer.to_json(), allow_nan=False))
-    assert told(*arguments(request)) == whole
-    frame = getattr(lama, name)(**field_values(request))
-    assert frame.to_json(orient="records") == answer.frame().to_json(orient="records")
     if name not in ON_PAGE:
         return
     drawn: list[Any] = []
@@ -181,17 +167,6 @@ def test_an_interrupted_rerun_leaves_no_parameter_in_the_url_of_another_tab(
     assert "tab=Analogy" in queries[-1] and "sentences_many" not in queries[-1]
 
 
-@pytest.mark.parametrize("name", [name for name in ASKED if name != "batch"])
-def test_what_is_prepared_can_be_sent_and_is_a_key(name: str) -> None:
-    request = request_of(name)
-    kind = next(one.kind for one in QUERIES if one.request.python == name)
-    sent = (request, kind.prepare(request, UNLIMITED))
-    here, there = Pipe()  # blocks if it is sent more than 64 kB
-    here.send(sent)
-    again = there.recv()
-    assert again == sent and hash(again) == hash(sent)
-
-
 def other_value(choice: RequestField, value: Any) -> Any:
     """A value that differs from a field's."""
     if names := literal_values(choice.kind):
@@ -267,7 +242,7 @@ def test_a_step_with_several_long_queries_to_one_model_is_drawn(
     assert not app.exception and not app.error
 
 
-@pytest.mark.parametrize("tab", TABS.values(), ids=lambda tab: tab.name)
+@pytest.mark.parametrize("tab", all_tabs().values(), ids=lambda tab: tab.name)
 def test_a_form_has_the_fields_of_its_request(tab: Any) -> None:
     names = {choice.name for choice in request_fields(tab.form.request)}
     assert set(tab.form.widgets) <= names

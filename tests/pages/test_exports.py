@@ -188,8 +188,8 @@ def test_scores_come_from_results(take: Callable[..., Taken], name: str) -> None
 
 
 def test_slices_come_from_results(take: Callable[..., Taken]) -> None:
-    taken = take("results", "slices", tab="Slices", data="starter", p_at="5", ranking="raw",
-                 relations=["P36 capital"])  # fmt: skip
+    taken = take("results", "slices", tab="More", chart="Slices", data="starter", p_at="5",
+                 ranking="raw", relations=["P36 capital"])  # fmt: skip
     (printed,) = answers(taken)
     assert_rows_agree(taken.rows, printed)
     assert {"low", "right_type", "another_valid"} <= printed[0].keys()
@@ -217,7 +217,7 @@ def test_facts_come_from_lines_of_python(take: Callable[..., Taken]) -> None:
 
 
 def test_wrong_answers_come_from_lines_of_python(take: Callable[..., Taken]) -> None:
-    taken = take("facts", "wrong-answers", view="Wrong answers", relations=["P36 capital"])
+    taken = take("facts", "wrong-answers", view="Frequent answers", relations=["P36 capital"])
     words = [one for one in values(taken) if isinstance(one, pd.DataFrame)][-1]
     assert_rows_agree(taken.rows, in_page(words))
 
@@ -239,8 +239,8 @@ def test_a_cloze_query_comes_from_cloze(take: Callable[..., Taken]) -> None:
 
 @pytest.mark.parametrize("setting", ("unsupervised", "supervised"))
 def test_analogy_probes_come_from_probe(take: Callable[..., Taken], setting: str) -> None:
-    taken = take("analogy", "analogy-probes", view="Probes", probed=[title_of(MODEL)],
-                 setting=setting)  # fmt: skip
+    taken = take("results", "analogy-probes", tab="More", chart="Analogy probes",
+                 probed=[title_of(MODEL)], setting=setting)  # fmt: skip
     ours = [row for row in taken.rows if not row["published"]]
     assert {row["model"] for row in ours} == {MODEL} != {row["model"] for row in taken.rows}
     assert_rows_agree(ours, [line for lines in answers(taken) for line in lines])
@@ -248,7 +248,7 @@ def test_analogy_probes_come_from_probe(take: Callable[..., Taken], setting: str
 
 @pytest.mark.slow
 def test_prompts_come_from_select(take: Callable[..., Taken], tmp_path: Path) -> None:
-    taken = take("prompts", "prompts", **STUDY, set="Man+Para")
+    taken = take("prompts", "prompts", **STUDY, set="man+para")
     (printed,) = answers(taken, "--out", str(tmp_path))
     found = {line["template"]: line for line in printed}
     for row in taken.rows:
@@ -261,7 +261,9 @@ def test_prompts_come_from_select(take: Callable[..., Taken], tmp_path: Path) ->
 
 @pytest.mark.parametrize("scope", slow_but(["this relation"], ("this relation", "all relations")))
 def test_ensembles_come_from_fit(take: Callable[..., Taken], tmp_path: Path, scope: str) -> None:
-    taken = take("prompts", "ensembles", tab="Ensembles", **STUDY, scope=scope)
+    taken = take(
+        "results", "ensembles", tab="Prompts", prompts_view="Ensembles", **STUDY, scope=scope
+    )
     (printed,) = answers(taken, "--out", str(tmp_path))
     for row in taken.rows:
         lines = [
@@ -275,13 +277,17 @@ def test_ensembles_come_from_fit(take: Callable[..., Taken], tmp_path: Path, sco
 
 
 def test_weights_come_from_lines_of_python(take: Callable[..., Taken]) -> None:
-    taken = take("prompts", "weights", tab="Weights", **STUDY, start="top3")
+    taken = take(
+        "results", "weights", tab="Prompts", prompts_view="Ensembles", **STUDY, start="top3"
+    )
     assert values(taken)[-1] == pytest.approx(taken.content["made_with"]["p_at_1"])
     assert len(taken.rows) == 3
 
 
 def test_divergence_comes_from_analyse(take: Callable[..., Taken]) -> None:
-    taken = take("prompts", "divergence", tab="Analyses", **STUDY)
+    taken = take(
+        "results", "divergence", tab="Prompts", prompts_view="Analyses and the paper", **STUDY
+    )
     (printed,) = answers(taken)
     rows = pd.DataFrame(taken.rows)
     assert printed["divergence"]["n_pairs"] == len(rows)

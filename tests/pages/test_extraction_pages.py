@@ -57,7 +57,7 @@ def test_results_are_drawn(run: Run, tab: str) -> None:
 
 
 def test_correlations_of_what_is_no_model_count_mentions_and_need_no_vectors(run: Run) -> None:
-    app = without_faults(opened("results", run.info.id, tab="Correlations"))
+    app = without_faults(opened("results", run.info.id, tab="More", chart="Correlations"))
     assert "vectors" not in [toggle.key for toggle in app.toggle]
     assert any("wordfreq" in one.proto.body for one in app.get("html"))  # the chart's footnote
 

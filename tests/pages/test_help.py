@@ -17,7 +17,7 @@ from lama_core.metrics import METRICS
 from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.origins import FactGroup, sentence, trained_on
 from lama_core.metrics.slices import ORIGIN, WORDING_SEEN
-from lama_core.paths import DOCS
+from lama_core.paths import DOCS, plugin_pages
 from lama_core.runs.facts_table import SCHEMA
 from lama_core.runs.find import load_run, runs_dir
 from lama_core.runs.info import FACTS_FILE, Run, write_info
@@ -34,6 +34,8 @@ ORIGINS = ("written by hand", "WordNet 3.0", "CIA World Factbook and GeoNames, w
 def sections() -> list[str]:
     """Every departure that is written down, in its order."""
     text = (DOCS / "departures.md").read_text(encoding="utf-8")
+    for page in plugin_pages():
+        text += page.read_text(encoding="utf-8").partition("\n## Departures from the papers\n")[2]
     return [line[4:] for line in text.splitlines() if line.startswith("### ")]
 
 
@@ -122,7 +124,11 @@ def test_the_page_and_the_command_say_the_same_of_the_training_sources(run: Run)
 
 
 def test_a_slice_by_origin_leads_to_its_facts(run: Run) -> None:
-    table = open_page("results", data="made-up", tab="Slices", slice_by="origin").dataframe[0].value
+    table = (
+        open_page("results", data="made-up", tab="More", chart="Slices", slice_by="origin")
+        .dataframe[0]
+        .value
+    )
     line = table[table["slice"] == slice_label(ORIGIN, ORIGINS[2])].iloc[0]
     facts = open_page("facts", data="made-up", origins=ORIGINS[2])
     n = line["facts"]
@@ -132,7 +138,7 @@ def test_a_slice_by_origin_leads_to_its_facts(run: Run) -> None:
 
 
 def test_a_slice_by_wording_leads_to_its_facts(run: Run) -> None:
-    app = open_page("results", data="made-up", tab="Slices", slice_by=WORDING_SEEN)
+    app = open_page("results", data="made-up", tab="More", chart="Slices", slice_by=WORDING_SEEN)
     by_label = app.dataframe[0].value.set_index("slice")["facts"].dropna().drop("all facts")
     n_scored = int(run.facts["excluded"].isna().sum())
     assert sum(by_label) == n_scored

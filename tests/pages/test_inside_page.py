@@ -55,7 +55,7 @@ def test_tokens_are_coloured_by_what_they_add_and_the_sum_is_checked() -> None:
 
 
 def test_a_changed_word_stands_beside_the_answers_before() -> None:
-    app = opened(look="What if", changed="The capital of Sweden is ___.")
+    app = opened(look="Edit a word", changed="The capital of Sweden is ___.")
     table = html(app).rsplit('<table class="lx">', 1)[1]
     words = [one.split("<")[0].removesuffix(" ✓") for one in table.split('<td class="word">')[1:]]
     above = html(app).split('<td class="word">')[1].split("<")[0]
@@ -75,7 +75,7 @@ def test_a_changed_word_stands_beside_the_answers_before() -> None:
     assert "has no blank" in app.error[0].value
 
 
-@pytest.mark.parametrize("look", ["Which words mattered", "What if"])
+@pytest.mark.parametrize("look", ["Which words mattered", "Edit a word"])
 def test_a_followed_answer_that_is_no_word_is_refused_by_its_name(look: str) -> None:
     app = opened(look=look, explain="a" * 1001)
     (said,) = (one.value for one in app.error)
@@ -85,7 +85,7 @@ def test_a_followed_answer_that_is_no_word_is_refused_by_its_name(look: str) -> 
 
 
 def test_what_is_typed_is_shown_as_text() -> None:
-    app = opened(look="What if", changed="<i>Rome</i> *is* in ___.", gold="")
+    app = opened(look="Edit a word", changed="<i>Rome</i> *is* in ___.", gold="")
     assert "<i>Rome" not in html(app)
 
 

@@ -31,7 +31,7 @@ def test_scores_template_is_the_same_after_a_click_and_by_its_link() -> None:
     clicked.selectbox(key="template").select("as-what").run()
     clicked.session_state["analogy"] = "Score"
     clicked.run()
-    linked = open_page("analogy", models=ABSENT, view="Score")
+    linked = open_page("analogy", models=ABSENT, analogy="Score")
     template = linked.selectbox(key="score_template").value
     assert clicked.selectbox(key="score_template").value == template != "as-what"
 
@@ -95,7 +95,7 @@ def test_an_emptied_gold_stays_empty_by_its_address() -> None:
 
 
 def test_the_document_is_named_after_page_and_tab() -> None:
-    app = open_page("facts", view="Wrong answers")
+    app = open_page("facts", view="Frequent answers")
     assert app.session_state["open tabs"] == {"Results": "Wrong answers"}
 
 

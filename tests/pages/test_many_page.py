@@ -34,7 +34,7 @@ TYPED = (
 
 
 def opened(typed: str = TYPED, **params: str | list[str]) -> AppTest:
-    given = {"view": "Many at once", "models": MODEL, batch.PARAM: typed}
+    given = {"tab": "Batch", "models": MODEL, batch.PARAM: typed}
     return open_page("cloze", **{**given, **params})
 
 

@@ -30,7 +30,7 @@ def test_a_run_form_offers_what_the_data_can_answer_and_says_why_not_the_rest(
 ) -> None:
     (tmp_path / "mine.csv").write_text(TABLE)
     download.import_dataset(tmp_path / "mine.csv")
-    app = open_page("results", tab="New run")
+    app = open_page("data", tab="New run")
     app.selectbox(key="run_prompts").set_value("ten-sentences").run()
     app.selectbox(key="data").set_value("mine").run()
     assert not app.exception and not app.error

@@ -25,40 +25,49 @@ from lama_core.runs.info import RunInfo
 from pages.ui.prompts import study_choice
 from pages.ui.prompts.published import TABLES, PaperTable, python_of, relations_of
 from pages.ui.prompts.study_choice import PromptsChoice, default_study
+from pages.ui.prompts.view import VIEWS
 from pages.ui.shared import cache, screens
 
 ROOT = Path(__file__).resolve().parents[2]
-TABS = ("Try a prompt", "Prompts", "Ensembles", "One fact", "Weights", "Analyses", "In the paper",
-        "New study")  # fmt: skip
+# The views of the tab Prompts as URL parameters.
+PROMPTS = {"page": "results", "tab": "Prompts"}
+SCREENS = [
+    *({**PROMPTS, "prompts_view": view} for view in VIEWS),
+    {**PROMPTS, "prompts_view": screens.FOLDED, "prompts_part": "In the paper"},
+    {"page": "data", "tab": "New study"},
+    {"page": "results"},
+    {"page": "data"},
+]
 
 SCRIPT = """
+import json
 import sys
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 from pages.ui.shared import screens
 
 manifest_scanner.scan_component_manifests = lambda: []
-for name, tab in (("results", ""), ("data", ""), *(("prompts", tab) for tab in sys.argv[1:])):
-    page, params = screens.resolve(name, {"tab": tab} if tab else {})
+for params in json.loads(sys.argv[1]):
+    page, params = screens.resolve(params.pop("page"), params)
     app = AppTest.from_file("app.py", default_timeout=120)
     app.switch_page(page)
     for name, value in params.items():
         app.query_params[name] = value
     app.run()
-    assert not app.exception, (tab, app.exception)
-    assert not app.error, (tab, app.error)
+    assert not app.exception, (params, app.exception)
+    assert not app.error, (params, app.error)
     assert app.header[0].value == ("Results" if page == screens.RESULTS else "Data and runs")
-    assert "torch" not in sys.modules, tab
+    assert "torch" not in sys.modules, params
 print("drawn")
 """
 
 
-def _draw(home: Path, *tabs: str) -> str:
-    """What the page prints when these tabs are opened, in a process of its own."""
+def _draw(home: Path) -> str:
+    """What is printed when these screens are opened, in a process of its own."""
     import os
 
     result = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *tabs],
+        [sys.executable, "-c", SCRIPT, json.dumps(SCREENS)],
         cwd=ROOT,
         env={**os.environ, "LAMA_HOME": str(home), "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -71,19 +80,19 @@ def _draw(home: Path, *tabs: str) -> str:
 
 def test_results_data_and_every_tab_of_prompts_draw_without_torch(tmp_path: Path) -> None:
     assert list_studies([bundled_dir()])
-    assert "drawn" in _draw(tmp_path, *TABS)
+    assert "drawn" in _draw(tmp_path)
 
 
 @pytest.fixture
 def open_on(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
-    """`open_on(which, tab)`: the page, on the first study for which `which` holds."""
+    """`open_on(which, view)`: the view, on the first study for which `which` holds."""
 
-    def opened(which: Callable[[Study], bool], tab: str, **params: str) -> AppTest:
+    def opened(which: Callable[[Study], bool], view: str, **params: str) -> AppTest:
         def first(studies: Sequence[Study]) -> Study:
             return next(filter(which, studies))
 
         monkeypatch.setattr(study_choice, "default_study", first)
-        app = open_page("prompts", tab=tab, **params)
+        app = open_page("results", tab="Prompts", prompts_view=view, **params)
         assert not app.error
         return app
 
@@ -94,15 +103,6 @@ def test_the_page_opens_on_the_study_of_most_facts() -> None:
     studies = list_studies([bundled_dir()])
     assert default_study(studies) is default_study(studies[::-1])
     assert default_study(studies).info.n == max(study.info.n for study in studies)
-
-
-def test_a_url_with_the_title_of_an_earlier_version_opens_its_study() -> None:
-    for option in open_page("prompts").selectbox(key="study").options:
-        old = option.replace(" on ", " (embedded) on ")
-        app = open_page("prompts", study=old)
-        assert not app.info
-        box = app.selectbox(key="study")
-        assert box.format_func(box.value) == option
 
 
 def test_a_study_whose_gain_is_not_known_is_no_reason_to_open_on_it(
@@ -207,7 +207,7 @@ def test_a_new_prompt_is_compared_on_the_facts_that_were_queried(
 
 
 def test_a_set_of_prompts_is_explained_next_to_its_name(open_on: Callable[..., AppTest]) -> None:
-    app = open_on(lambda _: True, "Prompts", set="Mine+Man")
+    app = open_on(lambda _: True, "Prompts", set="mine+man")
     said = "**Mined + manual**: the mined prompts and the manual one"
     assert said in [caption.value for caption in app.caption]
 
@@ -241,21 +241,19 @@ def test_every_tab_of_a_filtered_study_is_filtered(
     right = 100 * (found[1] == 1).mean()
     raw = 100 * (study.ensemble_rows["rank_raw"] == 1).mean(axis=1)
     assert right not in raw
-    for tab in ("Prompts", "Ensembles", "One fact", "Weights", "Analyses"):
-        app = open_on(lambda study: not study.info.bundled, tab)
+    for view in VIEWS[1:]:
+        app = open_on(lambda study: not study.info.bundled, view)
         assert any("**filtered ranking**" in caption.value for caption in app.caption)
-        if tab == "Weights":
+        if view == "Ensembles":
             table = app.dataframe[0].value.set_index("weights")["P@1"]
             assert table["optimised"] == pytest.approx(right)
             assert any("filtered ranking; log-linear" in one.value for one in app.caption)
 
 
-def test_an_imported_set_of_prompts_feeds_a_new_study(
-    open_on: Callable[..., AppTest], tmp_path: Path
-) -> None:
+def test_an_imported_set_of_prompts_feeds_a_new_study(home: Path, tmp_path: Path) -> None:
     _write_mined(tmp_path / "own" / "prompt", "P36")
     import_dataset(tmp_path / "own", name="mine-own")
-    app = open_on(lambda _: True, "New study")
+    app = open_page("data", tab="New study")
     app.selectbox(key="study prompts").set_value("mine-own").run()
     assert not app.exception and not app.error
     assert app.multiselect(key="study_relations").options == ["P36 capital"]
@@ -284,7 +282,7 @@ def test_a_study_that_its_user_made_is_the_one_that_is_shown(
 
 def _in_the_paper(open_on: Callable[..., AppTest], table: str) -> tuple[AppTest, str]:
     """The paper's table on the first study, and all that is written around it."""
-    app = open_on(lambda study: True, "In the paper", table=table)
+    app = open_on(lambda study: True, screens.FOLDED, prompts_part="In the paper", table=table)
     return app, " ".join(one.value for one in (*app.markdown, *app.caption))
 
 

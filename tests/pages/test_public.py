@@ -137,7 +137,7 @@ def test_no_address_makes_the_app_read_a_file_of_the_machine(
         lambda entry: read.append(entry.name) if entry.source.how == "folder" else looked(entry),
     )
     open_page("cloze", candidates=SECRET)
-    open_page("cloze", view="Subject and relation", candidates=SECRET)
+    open_page("cloze", tab="Wordings", candidates=SECRET)
     open_page("analogy", candidates=SECRET)
     for name in ("/etc", "~/models", "../secret", "./x", "a/b/c", "\\\\server\\share", "tests/cli"):
         app = open_page("cloze", models=[name])
@@ -317,7 +317,7 @@ def test_an_endless_number_in_an_address_is_left_out(page: str, name: str) -> No
 @pytest.mark.usefixtures("public")
 def test_a_gold_that_is_no_word_is_refused_before_it_is_kept() -> None:
     gold = "x" * (MAX_GOLD + 1)
-    for params in ({"gold": gold}, {"view": "Subject and relation", "object": gold}):
+    for params in ({"gold": gold}, {"tab": "Wordings", "object": gold}):
         app = open_page("cloze", text="Paris is in ___.", models=["minilm-mlm"], **params)
         assert "The right answer has 1,001 characters; the maximum is 1,000" in said(app)
 

@@ -54,7 +54,7 @@ def test_models_beside_each_other_are_of_the_same_facts_or_say_it(runs: tuple[Ru
     assert "is ahead" in app.subheader[0].value
     totals, by_relation = tables(app)[:2]
     assert totals["facts"].iloc[-1] == by_relation["facts"].sum() == n_common
-    app = open_page("results", data="made-up", scored_on="each its own")
+    app = open_page("results", data="made-up", scored_on="each model's own facts")
     assert any("**Different facts**" in text.value for text in app.caption)
     assert "different facts" in app.subheader[0].value and "ahead" not in app.subheader[0].value
     totals, by_relation = tables(app)[:2]
@@ -95,12 +95,13 @@ def test_published_values_stand_beside_ours_and_are_marked() -> None:
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
-    ("tab", "n_charts"),
-    [("P@k", 3), ("Curves", 1), ("Ranks", 2), ("Types", 1), ("Slices", 1), ("Calibration", 1),
-     ("Correlations", 2), ("Compare", 2), ("New run", 0)],
+    ("name", "n_charts"),
+    [("Overview", 3), ("P@k curves", 1), ("Rank distribution", 2), ("Relation types", 1),
+     ("Slices", 1), ("Calibration", 1), ("Correlations", 2), ("Compare", 2)],
 )  # fmt: skip
-def test_every_tab_is_drawn_and_its_charts_say_what_they_show(tab: str, n_charts: int) -> None:
-    app = open_page("results", data="made-up", tab=tab)
+def test_every_tab_is_drawn_and_its_charts_say_what_they_show(name: str, n_charts: int) -> None:
+    where = {"tab": name} if name in ("Overview", "Compare") else {"tab": "More", "chart": name}
+    app = open_page("results", data="made-up", **where)
     assert not app.error
     figures = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
     assert len(figures) == n_charts
@@ -201,7 +202,13 @@ def test_a_chart_of_many_relations_shows_sources_and_opens_one(
 
 @pytest.mark.usefixtures("here")
 def test_a_slice_leads_to_as_many_facts_as_it_counts() -> None:
-    every = {"data": "made-up", "tab": "Slices", "models": ["gpt2"], "slice_by": "every way"}
+    every = {
+        "data": "made-up",
+        "tab": "More",
+        "chart": "Slices",
+        "models": ["gpt2"],
+        "slice_by": "every way",
+    }
     table = tables(open_page("results", **every))[0]
     by_frequency = table[table["slice by"] == "right answer's frequency"]
     line = by_frequency[by_frequency["slice"] == "2 to 5"].iloc[0]
@@ -221,7 +228,13 @@ def test_a_slice_leads_to_as_many_facts_as_it_counts() -> None:
 
 @pytest.mark.usefixtures("here")
 def test_slices_say_that_a_training_text_is_not_known() -> None:
-    every = {"data": "made-up", "tab": "Slices", "models": ["gpt2"], "slice_by": "every way"}
+    every = {
+        "data": "made-up",
+        "tab": "More",
+        "chart": "Slices",
+        "models": ["gpt2"],
+        "slice_by": "every way",
+    }
     app = open_page("results", **every)
     assert any(plain("text of GPT-2 small isn't known") in one.value for one in app.caption)
     assert WORDING_SEEN not in set(tables(app)[0]["slice by"])
@@ -298,7 +311,7 @@ def test_the_data_page_counts_the_starter_facts_by_source() -> None:
 
 @pytest.mark.usefixtures("here")
 def test_lama_itself_is_there_without_being_fetched() -> None:
-    app = open_page("results", data="made-up", tab="LAMA T-REx", ranking="raw")
+    app = open_page("results", data="made-up", tab="More", chart="LAMA T-REx", ranking="raw")
     totals, by_relation = tables(app)[:2]
     assert totals["type"].tolist() == ["1-1", "N-1", "N-M", "all"]
     assert totals["BERT-large *"].tolist() == pytest.approx([74.5, 34.2, 24.3, 32.3])

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from old_addresses import MOVED
 from opening import open_page
 from streamlit.testing.v1 import AppTest
 
@@ -14,8 +13,10 @@ from lama_core.rounding import percent
 from lama_core.runs.alignment import align
 from lama_core.runs.find import load_run
 from lama_core.runs.info import Run
+from lama_core.views.scores import ScoresRequest, scores
+from pages.ui.lessons import step_view
 from pages.ui.results.more import CHARTS, GROUPS
-from pages.ui.shared import screens
+from pages.ui.shared import cache, screens
 from pages.ui.shared.url_state import title_of
 from tools.bench.made_up import make_runs
 
@@ -208,13 +209,52 @@ def test_every_tab_has_the_ways_back_from_a_choice_made_by_link(
     assert gone[-1]["prompts"] == [] and gone[-1].get("tab", ["Overview"]) == [tab]
 
 
-def test_charts_of_older_addresses_are_in_the_menu() -> None:
-    assert {now["chart"] for *_, now in MOVED if "chart" in now} <= set(CHARTS)
+def test_charts_that_other_pages_link_to_are_in_the_menu() -> None:
+    linked = {*step_view.CHARTS.values(), screens.TRAINING, screens.ANALOGY_PROBES["chart"]}
+    assert linked <= set(CHARTS)
     assert "Choose one" in open_page("results", tab="More", chart="Pie").info[0].value
 
 
-def test_an_older_address_of_each_models_own_facts_is_understood() -> None:
-    app = open_page("results", data="made-up", models=TWO, scored_on="each its own")
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("tab", "Curves", "Overview"),
+        ("view", "Wrong answers", "Facts"),
+        ("scored_on", "each its own", "the same facts"),
+        ("picture", "bmp", "png"),
+    ],
+)
+def test_a_former_name_in_an_address_is_named_and_the_default_is_shown(
+    name: str, value: str, shown: str
+) -> None:
+    where = {"tab": "Wrong answers"} if name == "view" else {}
+    app = open_page("results", data="made-up", **where, **{name: value})
+    (note,) = [one.value for one in app.info if "is unknown" in one.value]
+    assert value in note and f"showing {shown}" in note
+
+
+def test_a_view_is_computed_once_for_the_same_runs_and_names(
+    runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    infos = tuple(runs[name].info for name in TWO)
+    request = ScoresRequest(tuple(info.id for info in infos), k=7)
+    names = {info.id: info.model for info in infos}
+    computed: list[Any] = []
+    compute = scores.view.compute
+
+    def counting(_: object, *given: Any) -> Any:
+        computed.append(given)
+        return compute(*given)
+
+    monkeypatch.setattr(type(scores.view), "compute", counting)
+    first = cache.shown(scores.view, request, infos, names)
+    assert cache.shown(scores.view, request, infos, names) is first and len(computed) == 1
+    assert cache.shown(scores.view, request, infos[::-1], names).infos == infos[::-1]
+    assert len(computed) == 2
+
+
+def test_a_headline_on_each_models_own_facts_says_that_they_differ() -> None:
+    app = open_page("results", data="made-up", models=TWO, scored_on="each model's own facts")
     (box,) = [one for one in app.button_group if one.key == "scored_on"]
     assert box.value == "each model's own facts"
     assert headline(app).endswith("the models are scored on different facts")
@@ -254,9 +294,7 @@ def test_views_of_all_answers_ignore_that_only_wrong_ones_are_listed(view: str) 
 
 
 def test_frequent_answers_have_a_conclusion_and_one_axis(runs: dict[str, Run]) -> None:
-    app = open_page("results", **WRONG, view="Wrong answers")  # its name in older URLs
-    (view,) = [one for one in app.button_group if one.key == "view"]
-    assert view.value == "Frequent answers"
+    app = open_page("results", **WRONG, view="Frequent answers")
     assert headline(app).startswith("The most frequent wrong answer: ") or headline(app).startswith(
         "The most frequent wrong word: "
     )

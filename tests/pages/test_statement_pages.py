@@ -67,18 +67,19 @@ def test_lamas_published_numbers_stand_beside_words_only(runs: tuple[Run, Run], 
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
-    ("tab", "text"),
+    ("name", "text"),
     [
-        ("Curves", "a random order of the answers"),
-        ("Ranks", "among the answers"),
+        ("P@k curves", "a random order of the answers"),
+        ("Rank distribution", "among the answers"),
         ("Margins", "Margin: log-probability of the right answer"),
         ("Calibration", "softmax over all answers' scores"),
         ("Slices", "percent of all facts of a slice"),
         ("Compare", "Filled point: the interval excludes 0"),
     ],
 )
-def test_every_tab_speaks_of_answers(runs: tuple[Run, Run], tab: str, text: str) -> None:
-    app = open_page("results", data="stated", runs=both(runs), tab=tab)
+def test_every_tab_speaks_of_answers(runs: tuple[Run, Run], name: str, text: str) -> None:
+    where = {"tab": name} if name == "Compare" else {"tab": "More", "chart": name}
+    app = open_page("results", data="stated", runs=both(runs), **where)
     assert text in said(app)
     assert "Scored on the 8 facts" in said(app)
     assert "each relation's own, at most 4" in said(app)
@@ -104,7 +105,7 @@ def test_statements_are_compared_with_words_and_it_is_said_what_differs(
     # New York is more than one token: Eve is asked of the statements alone.
     assert "B minus A over 7 facts" in {one.label for one in app.metric}
     assert "**Different things are ranked**" in said(app)
-    app = open_page("results", data="stated", runs=pair, tab="Margins")
+    app = open_page("results", data="stated", runs=pair, tab="More", chart="Margins")
     assert "Runs without margins, because they rank words: filler." in said(app)
 
 
@@ -136,7 +137,7 @@ def test_what_is_ranked_is_called_what_it_is(runs: tuple[Run, Run], words: Run) 
     (table,) = [one.body for one in app.get("html") if 'title="of ' in one.body]
     assert "<th>word</th>" in table
     for shown, heading in ((runs[0], "answer"), (words, "word")):
-        app = open_page("facts", data="stated", runs=shown.info.id, view="Wrong answers")
+        app = open_page("facts", data="stated", runs=shown.info.id, view="Frequent answers")
         assert f"The most frequent wrong {heading}: " in said(app)
 
 
@@ -153,7 +154,7 @@ def test_bars_mark_the_gold_and_other_right_answers(runs: tuple[Run, Run]) -> No
 
 @pytest.mark.usefixtures("here")
 def test_the_form_of_a_run_of_statements_says_its_command() -> None:
-    app = open_page("results", data="stated", tab="New run")
+    app = open_page("data", data="stated", tab="New run")
     (kind,) = [one for one in app.button_group if one.key == "run_rank"]
     kind.set_value("whole answers").run()
     assert not app.exception

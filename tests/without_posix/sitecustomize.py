@@ -25,7 +25,7 @@ OF_OS = (
 )
 MODULES = {"crypt", "fcntl", "grp", "pty", "pwd", "resource", "syslog", "termios", "tty"}
 ROOT = Path(__file__).resolve().parents[2]
-OURS = tuple(str(ROOT / name) for name in ("lama_core", "pages", "tools", "app.py"))
+OURS = tuple(str(ROOT / name) for name in ("lama_core", "plugins", "pages", "tools", "app.py"))
 
 _import = builtins.__import__
 
@@ -70,5 +70,5 @@ def import_as_on_windows(
 if "LAMA_TEST_WITHOUT_POSIX" in os.environ:
     builtins.__import__ = import_as_on_windows
     vars(os).pop("mkfifo", None)  # this project opens pipes as on Windows, which would wait
-    for where in ("lama_core", "pages", "app", "tools"):
+    for where in ("lama_", "pages", "app", "tools"):
         warnings.filterwarnings("error", category=EncodingWarning, module=where)

@@ -1,7 +1,7 @@
 """Pages of the documentation site that aren't in docs/, generated during the mkdocs build.
 
-- README, CONTRIBUTING, the embedded model's card, and the files that these or docs/ link to. Links
-  between files of the project become links between pages.
+- README, CONTRIBUTING, the embedded model's card, the plug-ins' pages, and the files that these or
+  docs/ link to. Links between files of the project become links between pages.
 - The metrics in the glossary, from the `METRICS` table.
 - The command line, from the output of `--help`.
 - The library, one page per package, from its docstrings.
@@ -23,15 +23,20 @@ from rich.console import Console
 import lama_core
 from lama_core.cli import make_app
 from lama_core.metrics.relation_figures import figures_text
+from lama_core.paths import plugin_pages
 from lama_core.requests import PROGRAM
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "lama_core"
+PLUGINS = {
+    f"plugins/{path.parent.name}.md": path.relative_to(ROOT).as_posix() for path in plugin_pages()
+}
 # Page -> the project file that it shows.
 PAGES = {
     "index.md": "README.md",
     "contributing.md": "CONTRIBUTING.md",
     "minilm-mlm.md": "assets/models/minilm-mlm/README.md",
+    **PLUGINS,
 }
 COMMANDS = "commands.md"
 GLOSSARY = "glossary.md"
@@ -43,9 +48,10 @@ _LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)[^)\s#]+")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Add the library's pages and the remaining files of docs/ to the navigation."""
+    """Add the pages of plug-ins and of the library and the rest of docs/ to the navigation."""
     assert config.nav is not None
     named = {page for entry in config.nav for page in entry.values()}
+    config.nav.append({"Plug-ins": list(PLUGINS)})
     config.nav.append({"Library": [{name: uri} for name, uri, _ in _library()]})
     others = sorted({path.name for path in Path(config.docs_dir).glob("*.md")} - named)
     if others:

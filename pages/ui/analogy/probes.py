@@ -165,23 +165,6 @@ def _names(runs: Sequence[ProbeRun]) -> dict[str, str]:
     }
 
 
-def _options_of(runs: Sequence[ProbeRun]) -> str:
-    """Return the options that all runs share, then those of some models only."""
-    parts = {run: options_text(run.details).split(", ") for run in runs}
-    shared = [part for part in parts[runs[0]] if all(part in own for own in parts.values())]
-    others: dict[str, dict[str, None]] = {}  # options -> the models that have them
-    for run, own in parts.items():
-        special = ", ".join(part for part in own if part not in shared) or run.details.method
-        others.setdefault(special, {})[url_state.title_of(run.info.model)] = None
-    said = [", ".join(shared)]
-    if len(others) > 1 or list(others) != [""]:
-        said += [f"{' and '.join(models)}: {special}" for special, models in others.items()]
-    text = "; ".join(filter(None, said))
-    for name, sentence in TEMPLATES.items():
-        text = text.replace(f"template {name}", f"template “{sentence}”")
-    return text
-
-
 def _colours(runs: Sequence[ProbeRun]) -> dict[str, str]:
     """Run id -> colour of its model."""
     by_model = model_colours(list(dict.fromkeys(run.info.model for run in runs)))
@@ -251,7 +234,19 @@ def _draw_kinds(
     st.markdown("### Accuracy by kind of relation", help=PROBE_HELP)
     colours = _colours(runs)
     order = [kind for kind in (*RELATION_KINDS, ALL, UNMARKED) if (table["name"] == kind).any()]
-    options = _options_of(runs)
+    # What the runs' options have in common, then each model's others.
+    parts = {one: options_text(one.details).split(", ") for one in runs}
+    shared = [part for part in parts[runs[0]] if all(part in own for own in parts.values())]
+    others: dict[str, dict[str, None]] = {}  # options -> the models that have them
+    for one, own in parts.items():
+        special = ", ".join(part for part in own if part not in shared) or one.details.method
+        others.setdefault(special, {})[url_state.title_of(one.info.model)] = None
+    said = [", ".join(shared)]
+    if len(others) > 1 or list(others) != [""]:
+        said += [f"{' and '.join(models)}: {special}" for special, models in others.items()]
+    options = "; ".join(filter(None, said))
+    for key, sentence in TEMPLATES.items():
+        options = options.replace(f"template {key}", f"template “{sentence}”")
     done = [probe for probe in SHOWN_PROBES if (table["probe"] == probe).any()]
     drawn = {probe: accuracy_figure(shown, probe, setting, theirs) for probe in done}
     legend = dict.fromkeys(name for figure in drawn.values() for name in _legend(figure, colours))
@@ -281,10 +276,31 @@ def _draw_kinds(
     st.caption(caption)
     with st.expander("As a table", icon=":material/table:"):
         pinned = st.column_config.TextColumn(pinned=True)
-        wide = _wide(table, [*dict.fromkeys(names.values()), *published], order)
+        by_cell = table.drop_duplicates(["name", "who", "probe"]).set_index(
+            ["name", "who", "probe"]
+        )
+        cells = {key: _cell(row) for key, row in by_cell.iterrows()}
+        rows = [
+            {"model": model, "probe": probe}
+            | {name: cells.get((name, model, probe), "") for name in order}
+            for model in [*dict.fromkeys(names.values()), *published]
+            for probe in SHOWN_PROBES
+        ]
+        wide = pd.DataFrame(row for row in rows if any([*row.values()][2:]))
         draw_table(wide, width="stretch", column_config={"model": pinned, "probe": pinned})
     if published:
-        _draw_differences(runs)
+        differences = dict.fromkeys(text for run in runs for text in differs_from_paper(run))
+        if differences:
+            st.warning(
+                f"Differs from the paper: {plain('; '.join(differences))}.",
+                icon=":material/warning:",
+            )
+        else:
+            st.caption(
+                "On BATS, as in the paper. The paper doesn't say which tails make up a relation's "
+                "100 pairs, how the pairs are halved, and which negatives are drawn: the project "
+                "chose these."
+            )
     requests = dict.fromkeys(request_of(run.info) for run in runs)
     draw_export(
         "analogy-probes",
@@ -297,34 +313,6 @@ def _draw_kinds(
         )
         or None,
     )
-
-
-def _draw_differences(runs: Sequence[ProbeRun]) -> None:
-    """Draw how these runs differ from the paper's, or what the paper leaves open."""
-    differences = dict.fromkeys(text for run in runs for text in differs_from_paper(run))
-    if differences:
-        st.warning(
-            f"Differs from the paper: {plain('; '.join(differences))}.", icon=":material/warning:"
-        )
-    else:
-        st.caption(
-            "On BATS, as in the paper. The paper doesn't say which tails make up a relation's 100 "
-            "pairs, how the pairs are halved, and which negatives are drawn: the project chose "
-            "these."
-        )
-
-
-def _wide(table: pd.DataFrame, who: Sequence[str], order: Sequence[str]) -> pd.DataFrame:
-    """A row per model and probe, a column per kind of relation; cells: accuracy, mark, spread."""
-    by_cell = table.drop_duplicates(["name", "who", "probe"]).set_index(["name", "who", "probe"])
-    cells = {key: _cell(row) for key, row in by_cell.iterrows()}
-    rows = [
-        {"model": model, "probe": probe}
-        | {name: cells.get((name, model, probe), "") for name in order}
-        for model in who
-        for probe in SHOWN_PROBES
-    ]
-    return pd.DataFrame(row for row in rows if any([*row.values()][2:]))
 
 
 def _cell(line: pd.Series) -> str:
@@ -409,7 +397,6 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
         format_func=in_words,
         help="Initially the relation with the lowest accuracy, of those without a mark.",
     )
-    links.replace_values("which", {"left out": EXCLUDED})  # as URLs of earlier versions write it
     which = pick("Show", ("wrong", "right", EXCLUDED), key="which", place=which_box)
     rows = decision_rows(run.info, relation, str(which))
     if rows.empty:
@@ -426,7 +413,26 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
         },
     ).rows
     if run.details.setting == "unsupervised" and which != EXCLUDED:
-        _draw_open(rows, picked[0] if picked else None, run)
+        if not picked:
+            st.caption("Tick a row, or tap a card, to score its pairs token by token on Ask.")
+        elif st.button("Show the scores token by token", icon=":material/search:"):
+            row, options = rows.iloc[picked[0]], run.details.options
+            right, wrong = (
+                ":".join(pair_from_text(row[name])) for name in ("right pair", "wrong pair")
+            )
+            params = {
+                **screens.ANALOGIES,
+                "analogy": "Score",
+                "query": ":".join(pair_from_text(row["query"])),
+                "pairs": f"{right}, {wrong}",
+            }
+            if run.details.method == "model":
+                params |= {
+                    "score_template": template_label(options.template),
+                    "normalise": options.normalise,
+                    "models": [run.info.model],
+                }
+            links.go(screens.ASK, params)
 
 
 def _mean_accuracy(run: ProbeRun) -> float:
@@ -462,27 +468,3 @@ def decision_rows(info: RunInfo, relation: str, which: str) -> pd.DataFrame:
         }
     )
     return rows.reset_index(drop=True)
-
-
-def _draw_open(rows: pd.DataFrame, picked: int | None, run: ProbeRun) -> None:
-    """Draw a button that opens the pairs of the chosen decision on Ask, to score them."""
-    if picked is None:
-        st.caption("Tick a row, or tap a card, to score its pairs token by token on Ask.")
-    elif st.button("Show the scores token by token", icon=":material/search:"):
-        row, options = rows.iloc[picked], run.details.options
-        right, wrong = (
-            ":".join(pair_from_text(row[name])) for name in ("right pair", "wrong pair")
-        )
-        params = {
-            **screens.ANALOGIES,
-            "analogy": "Score",
-            "query": ":".join(pair_from_text(row["query"])),
-            "pairs": f"{right}, {wrong}",
-        }
-        if run.details.method == "model":
-            params |= {
-                "score_template": template_label(options.template),
-                "normalise": options.normalise,
-                "models": [run.info.model],
-            }
-        links.go(screens.ASK, params)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from lama_core.datasets import AnalogyDataset, Dataset, Dropped, QuestionDataset, ReadReport
+from lama_core.datasets import AnalogyDataset, Dataset, Dropped, QuestionDataset
 from lama_core.datasets.library.installed import Listed
 from lama_core.types import Relation
 from lama_core.views.analogies import in_words
@@ -25,46 +25,52 @@ def draw_content(listed: Listed) -> None:
     """Draw the content of an installed dataset."""
     data = cache.content_of(listed)
     if isinstance(data, QuestionDataset):
-        _draw_questions(data)
+        st.caption(f"To score models: `lama-explorer analogy questions --dataset {data.name}`")
+        draw_table(
+            [
+                {
+                    "stem": " : ".join(one.stem),
+                    "right choice": " : ".join(one.choices[one.answer]),
+                    "choices": ", ".join(map(" : ".join, one.choices)),
+                    "group": one.group or None,
+                }
+                for one in data.questions[:MOST_FACTS]
+            ],
+            height=420 if len(data.questions) > 10 else "content",
+            column_config={"choices": st.column_config.TextColumn(width="large")},
+        )
+        if len(data.questions) > MOST_FACTS:
+            st.caption(f"The first {MOST_FACTS} of {len(data.questions):,}.")
     elif isinstance(data, AnalogyDataset):
-        _draw_pairs(data)
+        draw_table(
+            [
+                {
+                    "relation": in_words(relation.name),
+                    "kind": relation.kind,
+                    "pairs": len(relation.pairs),
+                    "several answers": relation.one_to_many,
+                    "bidirectional": relation.bidirectional,
+                    "first pair": " : ".join((relation.pairs[0][0], relation.pairs[0][1][0])),
+                }
+                for relation in data.relations
+            ],
+            height=420 if len(data.relations) > 10 else "content",
+        )
+        names = [relation.name for relation in data.relations]
+        chosen = data.relation(choose("Relation", names, key="relation", show=in_words))
+        draw_table(
+            [{"head": head, "tail": " / ".join(tails)} for head, tails in chosen.pairs],
+            height=420 if len(chosen.pairs) > 10 else "content",
+        )
     else:
         if listed.kind == "facts":
             counts = [(one.source, len(data.facts_of(one.name))) for one in data.relations]
             draw_partial(listed.name, counts)
-        relations = data.relations
-        optional = pd.DataFrame(
-            {
-                "answers": [len(relation.answers) or None for relation in relations],
-                "domains": [", ".join(relation.domains) or None for relation in relations],
-            }
-        )
-        table = pd.DataFrame(
-            {
-                "relation": [relation.name for relation in relations],
-                "label": [relation.label for relation in relations],
-                "source": [relation.source for relation in relations],
-                "type": [relation.type for relation in relations],
-                "facts": [len(data.facts_of(relation.name)) for relation in relations],
-                "templates": [len(relation.templates) for relation in relations],
-                "template": [
-                    next(iter(relation.templates), "each fact's own sentence")
-                    for relation in relations
-                ],
-            }
-        ).join(optional.dropna(axis="columns", how="all"))
-        st.markdown("### Relations")
-        names, wide = list(table["relation"]), st.column_config.TextColumn(width="large")
-        name = choose_row(
-            "Relation",
-            table,
-            names,
-            key="relation",
-            height=420,
-            column_config={"template": wide},
-        )
-        _draw_relation(data, data.relation(name))
-    _draw_report(data.report)
+        _draw_relations(data)
+    draw_dropped(data.report.dropped)
+    if data.report.notes:
+        with st.expander(f"{counted(len(data.report.notes), 'note')} on reading the data"):
+            st.markdown("  \n".join(plain(note) for note in data.report.notes))
 
 
 def counts_by_source(listed: Listed) -> dict[str, str]:
@@ -81,6 +87,41 @@ def counts_by_source(listed: Listed) -> dict[str, str]:
         for name, n_facts in dataset.n_facts_by_source().items()
     }
     return counts if len(counts) > 1 else {}
+
+
+def _draw_relations(dataset: Dataset) -> None:
+    """Draw the table of relations, and the chosen relation."""
+    relations = dataset.relations
+    optional = pd.DataFrame(
+        {
+            "answers": [len(relation.answers) or None for relation in relations],
+            "domains": [", ".join(relation.domains) or None for relation in relations],
+        }
+    )
+    table = pd.DataFrame(
+        {
+            "relation": [relation.name for relation in relations],
+            "label": [relation.label for relation in relations],
+            "source": [relation.source for relation in relations],
+            "type": [relation.type for relation in relations],
+            "facts": [len(dataset.facts_of(relation.name)) for relation in relations],
+            "templates": [len(relation.templates) for relation in relations],
+            "template": [
+                next(iter(relation.templates), "each fact's own sentence") for relation in relations
+            ],
+        }
+    ).join(optional.dropna(axis="columns", how="all"))
+    st.markdown("### Relations")
+    names, wide = list(table["relation"]), st.column_config.TextColumn(width="large")
+    name = choose_row(
+        "Relation",
+        table,
+        names,
+        key="relation",
+        height=420,
+        column_config={"template": wide},
+    )
+    _draw_relation(dataset, dataset.relation(name))
 
 
 def _draw_relation(dataset: Dataset, relation: Relation) -> None:
@@ -137,58 +178,6 @@ def _draw_relation(dataset: Dataset, relation: Relation) -> None:
     )
     if len(facts) > MOST_FACTS:
         st.caption(f"The first {MOST_FACTS} of {len(facts):,}.")
-
-
-def _draw_pairs(dataset: AnalogyDataset) -> None:
-    """Draw the relations of an analogy dataset, and the pairs of the chosen relation."""
-    draw_table(
-        [
-            {
-                "relation": in_words(relation.name),
-                "kind": relation.kind,
-                "pairs": len(relation.pairs),
-                "several answers": relation.one_to_many,
-                "bidirectional": relation.bidirectional,
-                "first pair": " : ".join((relation.pairs[0][0], relation.pairs[0][1][0])),
-            }
-            for relation in dataset.relations
-        ],
-        height=420 if len(dataset.relations) > 10 else "content",
-    )
-    names = [relation.name for relation in dataset.relations]
-    chosen = dataset.relation(choose("Relation", names, key="relation", show=in_words))
-    draw_table(
-        [{"head": head, "tail": " / ".join(tails)} for head, tails in chosen.pairs],
-        height=420 if len(chosen.pairs) > 10 else "content",
-    )
-
-
-def _draw_questions(dataset: QuestionDataset) -> None:
-    """Draw the questions with their choices, and how to score models with them."""
-    st.caption(f"To score models: `lama-explorer analogy questions --dataset {dataset.name}`")
-    draw_table(
-        [
-            {
-                "stem": " : ".join(one.stem),
-                "right choice": " : ".join(one.choices[one.answer]),
-                "choices": ", ".join(map(" : ".join, one.choices)),
-                "group": one.group or None,
-            }
-            for one in dataset.questions[:MOST_FACTS]
-        ],
-        height=420 if len(dataset.questions) > 10 else "content",
-        column_config={"choices": st.column_config.TextColumn(width="large")},
-    )
-    if len(dataset.questions) > MOST_FACTS:
-        st.caption(f"The first {MOST_FACTS} of {len(dataset.questions):,}.")
-
-
-def _draw_report(report: ReadReport) -> None:
-    """Draw the excluded lines with file, line number and reason, and the notes."""
-    draw_dropped(report.dropped)
-    if report.notes:
-        with st.expander(f"{counted(len(report.notes), 'note')} on reading the data"):
-            st.markdown("  \n".join(plain(note) for note in report.notes))
 
 
 def draw_dropped(dropped: Sequence[Dropped], *, what: str = "line", opened: bool = False) -> None:

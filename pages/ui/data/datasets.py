@@ -272,11 +272,8 @@ def _choose_file(form: int) -> ChosenFile | None:
     if upload is not None:
         file = upload
         return ChosenFile(file.name, file.file_id, file.size, lambda: _save_upload(file), True)
-    return _opened_path(path) if path else None
-
-
-def _opened_path(path: str) -> ChosenFile:
-    """Return a file or folder on this machine; its mark changes when the file is edited."""
+    if not path:
+        return None
     given = user_path(path)
     stat = given.stat() if given.is_file() else None
     mark = f"{given} {stat.st_mtime_ns} {stat.st_size}" if stat else path

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -97,7 +97,13 @@ def draw_mapping(file: ChosenFile, request: ImportRequest) -> ImportRequest | No
         show_note("Choose two different columns for the subjects and the objects.")
         return None
     templates = st.container()
-    request = replace(request, object_separator=_type_separator(file))
+    separator = st.text_input(
+        "Separator of several right answers (optional)",
+        key=f"separator {file.mark}",
+        placeholder="None: a cell is one answer",
+        help="For example `;`, or `json` if each cell is a JSON list. Each answer becomes a fact.",
+    )
+    request = replace(request, object_separator=(separator.strip() or None))
     if file.n_bytes > MAX_SCANNED:
         st.caption(
             f"The file is larger than {format_bytes(MAX_SCANNED)}, so its rows are checked only "
@@ -111,7 +117,10 @@ def draw_mapping(file: ChosenFile, request: ImportRequest) -> ImportRequest | No
     columns = (*(getattr(request, name) for _, name in FIELDS), request.object_separator)
     found: Scan = read_once(file, columns, scan_table, request)
     with templates:
-        request = _choose_templates(file, found, request, meaning=_meaning(preview, chosen))
+        named = chosen["relation"] or preview.columns["object"]
+        request = _choose_templates(
+            file, found, request, meaning=("" if named else str(chosen["object"]))
+        )
     request.columns()
     _draw_first(file, found, request)
     usable = found.n_facts or found.unasked
@@ -165,17 +174,6 @@ def _choose_columns(
     return replace(request, **chosen)
 
 
-def _type_separator(file: ChosenFile) -> str | None:
-    """Draw the field for the text between several answers in a cell; None for one answer."""
-    separator = st.text_input(
-        "Separator of several right answers (optional)",
-        key=f"separator {file.mark}",
-        placeholder="None: a cell is one answer",
-        help="For example `;`, or `json` if each cell is a JSON list. Each answer becomes a fact.",
-    )
-    return separator.strip() or None
-
-
 def shown_value(value: object) -> str:
     """Return a cell's value as text."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
@@ -193,12 +191,6 @@ def read_once(
     if key not in kept:
         kept[key] = file.read(reader, *more)
     return kept[key]
-
-
-def _meaning(preview: TablePreview, chosen: Mapping[str, str | None]) -> str:
-    """What the objects of a table without relations are, by the name of their column."""
-    named = chosen["relation"] or preview.columns["object"]
-    return "" if named else str(chosen["object"])
 
 
 def _choose_templates(

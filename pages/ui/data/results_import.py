@@ -113,7 +113,25 @@ def draw_form(file: ChosenFile) -> None:
         "model's answer. The run then says between which bounds P@1 of all rows is.",
     )
     request = replace(request, model=model or None, name=title or None, partial=partial)
-    _draw_actions(file, request)
+    job = jobs.find(JOB)
+    running = job is not None and job.running
+    checked, report = st.session_state.get(CHECKED, (None, None))
+    asked = (file.mark, request)
+    if st.button(
+        "Check",
+        icon=":material/fact_check:",
+        type="secondary" if checked == asked and report else "primary",
+        disabled=running,
+        help="Reads all rows and says what is matched and what is left out. Saves nothing.",
+    ):
+        st.session_state.pop(SAVED, None)
+        st.session_state[CHECKED] = (asked, None)
+        _start(file, replace(request, dry_run=True))
+    if checked != asked or not report:
+        return
+    st.markdown("\n".join(f"- {plain(line)}" for line in report))
+    if st.button("Save as a run", icon=":material/save:", type="primary", disabled=running):
+        _start(file, request)
 
 
 def _choose_columns(file: ChosenFile, preview: TablePreview) -> dict[str, str]:
@@ -135,29 +153,6 @@ def _choose_columns(file: ChosenFile, preview: TablePreview) -> dict[str, str]:
     if preview.guessed:
         st.caption("Columns with other names are guessed: check them.")
     return {role: name for role, name in chosen.items() if name}
-
-
-def _draw_actions(file: ChosenFile, request: ImportRunRequest) -> None:
-    """Draw the check, and for checked choices the report and the button that saves them."""
-    job = jobs.find(JOB)
-    running = job is not None and job.running
-    checked, report = st.session_state.get(CHECKED, (None, None))
-    asked = (file.mark, request)
-    if st.button(
-        "Check",
-        icon=":material/fact_check:",
-        type="secondary" if checked == asked and report else "primary",
-        disabled=running,
-        help="Reads all rows and says what is matched and what is left out. Saves nothing.",
-    ):
-        st.session_state.pop(SAVED, None)
-        st.session_state[CHECKED] = (asked, None)
-        _start(file, replace(request, dry_run=True))
-    if checked != asked or not report:
-        return
-    st.markdown("\n".join(f"- {plain(line)}" for line in report))
-    if st.button("Save as a run", icon=":material/save:", type="primary", disabled=running):
-        _start(file, request)
 
 
 def _start(file: ChosenFile, request: ImportRunRequest) -> None:

@@ -54,7 +54,56 @@ def draw_runs() -> None:
         return
     left, right = st.columns([5, 2], gap="medium")
     with left:
-        name = _choose_run(runs)
+        names = {
+            run.name: f"{_title(run)}, {run.info.dataset}, {_prompts(run.info)}"
+            if run.info
+            else run.name
+            for run in runs
+        }
+        n_runs = Counter(names.values())
+        titles = {
+            name: title if n_runs[title] == 1 else f"{title}, {name.rpartition('-')[2]}"
+            for name, title in names.items()
+        }
+        table = pd.DataFrame(
+            {
+                "model": [f"{'↳ ' * _is_ensemble(run)}{_title(run)}" for run in runs],
+                "data": [run.info.dataset if run.info else None for run in runs],
+                "kind": [_kind(run) for run in runs],
+                "prompts": [_prompts(run.info) if run.info else None for run in runs],
+                "relations": [len(run.info.scored_relations) if run.info else None for run in runs],
+                "scored": [run.info.n if run.info else None for run in runs],
+                "P@1": [_precision(run.info) if run.info else None for run in runs],
+                "made": [run.changed[:10] for run in runs],
+            }
+        )
+        if any(run.state != "whole" for run in runs):
+            table["state"] = ["with the project" if run.bundled else _state(run) for run in runs]
+        name = choose_row(
+            "Run",
+            table,
+            [run.name for run in runs],
+            key="run",
+            show=titles.__getitem__,
+            column_config={
+                "data": st.column_config.TextColumn(width=80),
+                "kind": st.column_config.TextColumn(width=158),
+                "relations": st.column_config.NumberColumn(help="With a scored fact."),
+                "scored": st.column_config.NumberColumn(
+                    format="localized",
+                    help="Scored queries: a fact asked in ten wordings counts ten times. Of "
+                    "studies: test facts; of causal traces: facts; of analogy probes: decisions.",
+                ),
+                "P@1": st.column_config.NumberColumn(
+                    format="%.1f %%",
+                    help="Percent of the scored queries with a right first answer, averaged over "
+                    "relations.",
+                ),
+            },
+        )
+        draw_export(
+            "runs", lambda: [run.record() for run in runs], {"runs": len(runs)}, ListRunsRequest()
+        )
     with right, st.container(key="detail"):
         _draw_run(next(run for run in runs if run.name == name))
 
@@ -100,51 +149,6 @@ def _count(own: list[KeptRun], n_others: int) -> str:
     return text
 
 
-def _choose_run(runs: list[KeptRun]) -> str:
-    """Draw the table of runs; return the one that was clicked last, shown next to it."""
-    titles = _titles(runs)
-    table = pd.DataFrame(
-        {
-            "model": [f"{'↳ ' * _is_ensemble(run)}{_title(run)}" for run in runs],
-            "data": [run.info.dataset if run.info else None for run in runs],
-            "kind": [_kind(run) for run in runs],
-            "prompts": [_prompts(run.info) if run.info else None for run in runs],
-            "relations": [len(run.info.scored_relations) if run.info else None for run in runs],
-            "scored": [run.info.n if run.info else None for run in runs],
-            "P@1": [_precision(run.info) if run.info else None for run in runs],
-            "made": [run.changed[:10] for run in runs],
-        }
-    )
-    if any(run.state != "whole" for run in runs):
-        table["state"] = ["with the project" if run.bundled else _state(run) for run in runs]
-    chosen = choose_row(
-        "Run",
-        table,
-        [run.name for run in runs],
-        key="run",
-        show=titles.__getitem__,
-        column_config={
-            "data": st.column_config.TextColumn(width=80),
-            "kind": st.column_config.TextColumn(width=158),
-            "relations": st.column_config.NumberColumn(help="With a scored fact."),
-            "scored": st.column_config.NumberColumn(
-                format="localized",
-                help="Scored queries: a fact asked in ten wordings counts ten times. Of studies: "
-                "test facts; of causal traces: facts; of analogy probes: decisions.",
-            ),
-            "P@1": st.column_config.NumberColumn(
-                format="%.1f %%",
-                help="Percent of the scored queries with a right first answer, averaged over "
-                "relations.",
-            ),
-        },
-    )
-    draw_export(
-        "runs", lambda: [run.record() for run in runs], {"runs": len(runs)}, ListRunsRequest()
-    )
-    return chosen
-
-
 def _prompts(info: RunInfo) -> str:
     """A run's prompts for display; of an ensemble how it combines which prompts."""
     if info.kind != ENSEMBLE:
@@ -177,21 +181,6 @@ def _model_title(info: RunInfo) -> str:
     if info.kind not in FACT_KINDS or not (place := place_of(info)):
         return title_of(info.model)
     return f"{title_of(place.series)}, step {place.step:,}"
-
-
-def _titles(runs: list[KeptRun]) -> dict[str, str]:
-    """Name of a run -> its title in the field; runs with the same title end with their digest."""
-    titles = {
-        run.name: f"{_title(run)}, {run.info.dataset}, {_prompts(run.info)}"
-        if run.info
-        else run.name
-        for run in runs
-    }
-    n_runs = Counter(titles.values())
-    return {
-        name: title if n_runs[title] == 1 else f"{title}, {name.rpartition('-')[2]}"
-        for name, title in titles.items()
-    }
 
 
 def _state(run: KeptRun) -> str:
@@ -241,7 +230,19 @@ def _draw_run(run: KeptRun) -> None:
             st.caption(visitors.LOCAL_USER_ONLY)
             return
         if run.info:
-            _draw_rename(run, run.info.title)
+            with st.popover("Rename", icon=":material/edit:"), errors_shown():
+                title = st.text_input(
+                    "Display name",
+                    run.info.title,
+                    key=f"title of {run.name}",
+                    placeholder="None",
+                    help="Pages show this name; the run keeps its own name as its identity. Leave "
+                    "empty to show the run's own name.",
+                )
+                if st.button("Save the name", key=f"rename {run.name}"):
+                    info = rename_run(run.name, title)
+                    st.session_state[MESSAGE] = f"{run.name} is now called {info.label}."
+                    st.rerun()
         elif run.state == "unfinished":
             _draw_resume(run)
         _draw_delete(run)
@@ -280,22 +281,6 @@ def _draw_resume(run: KeptRun) -> None:
         jobs.start(f"{RESUME}{run.name}", request, folder=folder)
         st.rerun()
     draw_command(request, key=f"command of {run.name}")
-
-
-def _draw_rename(run: KeptRun, title: str) -> None:
-    with st.popover("Rename", icon=":material/edit:"), errors_shown():
-        title = st.text_input(
-            "Display name",
-            title,
-            key=f"title of {run.name}",
-            placeholder="None",
-            help="Pages show this name; the run keeps its own name as its identity. Leave empty to "
-            "show the run's own name.",
-        )
-        if st.button("Save the name", key=f"rename {run.name}"):
-            info = rename_run(run.name, title)
-            st.session_state[MESSAGE] = f"{run.name} is now called {info.label}."
-            st.rerun()
 
 
 def _draw_delete(run: KeptRun) -> None:

@@ -5,7 +5,7 @@ from html import escape
 import streamlit as st
 
 from lama_core.rounding import fixed
-from lama_core.runs.illustration import Illustration, illustration
+from lama_core.runs.illustration import illustration
 from lama_core.views.colours import model_colours
 from pages.ui.shared.predictions import with_blank
 
@@ -18,6 +18,12 @@ def draw_illustrated() -> None:
     if found is None:
         return
     right, n_facts = found.ranks.count(1), len(found.ranks)
+    colour = model_colours([MODEL])[MODEL]
+    dots = "".join(
+        f'<span class="lx-fact" title="{escape(subject)}: rank {rank}" '
+        f'style="{f"background:{colour};color:#fff" if rank == 1 else ""}">{rank}</span>'
+        for subject, rank in zip(found.subjects, found.ranks, strict=True)
+    )
     rows = "".join(
         f'<tr><td class="rank">{rank}</td>'
         f'<td class="word">{escape(word)}</td><td class="num">{fixed(prob, 3)}</td></tr>'
@@ -45,7 +51,7 @@ def draw_illustrated() -> None:
             "4. P@1",
             f"For {right} of {n_facts} such facts, the right answer is at rank 1: P@1 is "
             f"{fixed(100 * right / n_facts, 0)}\u00a0%.",
-            _dots(found, model_colours([MODEL])[MODEL]),
+            f'<div class="lx-facts">{dots}</div><div class="lx-muted">rank for each fact</div>',
         ),
     )
     for column, (title, text, picture) in zip(st.columns(4, gap="medium"), pictures, strict=True):
@@ -57,12 +63,3 @@ def draw_illustrated() -> None:
         f"{n_facts} facts that are scored. Its candidates are the words that are one token in "
         "MiniLM-MLM, its twin and SmolLM2; on Ask they depend on the models that you choose."
     )
-
-
-def _dots(found: Illustration, colour: str) -> str:
-    dots = "".join(
-        f'<span class="lx-fact" title="{escape(subject)}: rank {rank}" '
-        f'style="{f"background:{colour};color:#fff" if rank == 1 else ""}">{rank}</span>'
-        for subject, rank in zip(found.subjects, found.ranks, strict=True)
-    )
-    return f'<div class="lx-facts">{dots}</div><div class="lx-muted">rank for each fact</div>'

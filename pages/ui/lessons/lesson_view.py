@@ -58,7 +58,17 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
         draw_teacher_mode()
     head.header(plain(lesson.title), anchor=False)
     if teaching:
-        _draw_jump(lesson, number)
+        n_steps = len(lesson.steps)
+        chosen = st.segmented_control(
+            "Step",
+            range(1, n_steps + 2),
+            default=number,
+            format_func=lambda at: str(at) if at <= n_steps else "Summary",
+            key=f"jump {lesson.id} {number}",
+            label_visibility="collapsed",
+        )
+        if chosen not in (None, number):
+            links.go(screens.LESSONS, address_of(lesson, chosen))
     else:
         st.caption(plain(lesson.question))
         position = f"Step {number} of {len(lesson.steps)}" if number < last else "Summary"
@@ -82,21 +92,6 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
         with st.container(key="lesson-step"), errors_shown():
             _draw_step(lesson, number, progress)
     _draw_navigation(lesson, listing, number, progress)
-
-
-def _draw_jump(lesson: Lesson, number: int) -> None:
-    """Draw a menu of all steps."""
-    n_steps = len(lesson.steps)
-    chosen = st.segmented_control(
-        "Step",
-        range(1, n_steps + 2),
-        default=number,
-        format_func=lambda at: str(at) if at <= n_steps else "Summary",
-        key=f"jump {lesson.id} {number}",
-        label_visibility="collapsed",
-    )
-    if chosen not in (None, number):
-        links.go(screens.LESSONS, address_of(lesson, chosen))
 
 
 def _draw_step(lesson: Lesson, number: int, progress: LessonProgress) -> None:

@@ -25,7 +25,6 @@ from lama_core.lessons.charts import (
 from lama_core.lessons.lesson import N_BEST, Analogy, Ask, Compare, ShowRun, Step, Try
 from lama_core.lessons.step_results import StepResult
 from lama_core.lessons.stored_answers import Stored
-from lama_core.metrics.ways_of_asking import WAYS, runs_by_way
 from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.generation.request import GenerateRequest
@@ -42,7 +41,7 @@ from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.shared_fields import ClozeSettings
 from lama_core.texts import word_key
 from lama_core.views.colours import model_colours
-from lama_core.views.figure import Figure
+from lama_core.views.ways import WAYS, runs_by_way
 from pages.ui.lessons.lesson_models import available_models, find_or_note
 from pages.ui.lessons.teacher import HEIGHT, enlarged, is_teaching
 from pages.ui.poll.entry import draw_entry
@@ -277,7 +276,20 @@ def draw_run(step: ShowRun, key: str) -> StepResult:
     kind = chart_of(step)
     infos = _runs_of(step)
     with_runs = {_model_of(info, step) for info in infos}
-    _draw_missing_runs(step, [name for name in step.models if name not in with_runs])
+    hint = did_you_mean(step.data, {info.dataset for info in list_runs().runs} - {step.data})
+    prompts = f", prompts {step.prompts}" * (step.prompts != "manual")
+    for lacking in filter(find_or_note, [name for name in step.models if name not in with_runs]):
+        request = (
+            AnalogyRequest(step.data, models=(lacking,))
+            if step.figure == "analogies"
+            else GenerateRequest(step.data, models=(lacking,))
+            if step.figure == "ways"
+            else ProbeRequest(step.data, models=(lacking,), prompts=step.prompts)
+        )
+        show_note(
+            plain(f"{title_of(lacking)} has no finished run on {step.data}{hint}{prompts}. ")
+            + f"Once the model is installed, make the run with `{command_line(request)}`."
+        )
     if not infos:
         return StepResult(notes=("There was no finished run.",))
     missing = missing_relations_note(infos, step)
@@ -302,7 +314,16 @@ def draw_run(step: ShowRun, key: str) -> StepResult:
     figure = chart_figure(
         step, drawn, titles or {name: name or kind.counts for name in set(drawn["model"])}
     )
-    _draw_chart(figure, step, key)
+    chart = figures.plot(figure, model_colours(step.models))
+    if is_teaching():  # so that text and chart fit on the screen together
+        chart.update(height=min(chart.layout["height"], HEIGHT / enlarged()))
+    charts.draw_chart(
+        chart,
+        f"lesson chart {key}",
+        title=figure.title,
+        footnote=figure.caption,
+        enlarged=enlarged(),
+    )
     ids = list(dict.fromkeys(info.id for info in infos))
     run_ids = f"{ids[0]} to {ids[-1]}" if step.figure in OF_SERIES else ", ".join(ids)
     notes = [_sentence(str(note), step.models) for note in dict.fromkeys(table["note"]) if note]
@@ -317,47 +338,10 @@ def draw_run(step: ShowRun, key: str) -> StepResult:
     said = f"Finished runs: {run_ids}."
     numbers = st.container()
     _draw_link("Open in Results", *_screen_of(step, titles))
-    shown = _numbers_of(step, figure, drawn)
-    with numbers.expander("The numbers", icon=":material/table:"):
-        st.html(f'<div class="lx-lesson">{grid(shown.heads, shown.rows, (2, 3, 4, 5))}</div>')
-        st.caption(plain(said))
-    return replace(shown, notes=tuple(filter(None, (said, *notes, missing))))
-
-
-def _draw_chart(figure: Figure, step: ShowRun, key: str) -> None:
-    chart = figures.plot(figure, model_colours(step.models))
-    if is_teaching():  # so that text and chart fit on the screen together
-        chart.update(height=min(chart.layout["height"], HEIGHT / enlarged()))
-    charts.draw_chart(
-        chart,
-        f"lesson chart {key}",
-        title=figure.title,
-        footnote=figure.caption,
-        enlarged=enlarged(),
-    )
-
-
-def _screen_of(step: ShowRun, titles: Mapping[str, str]) -> tuple[str, screens.Params]:
-    """Return the screen with the runs of a step: a page's name, and the URL parameters."""
-    if step.figure == "analogies":
-        return "analogy", {"view": "Probes"}
-    params: screens.Params = {"data": step.data, "tab": "More"}
-    if step.figure in OF_SERIES:
-        return "results", {**params, "chart": screens.TRAINING}
-    params = {**params, "models": tuple(titles)}
-    if step.figure == "ways":
-        model = next(iter(titles.values()))
-        return "results", {**params, "chart": screens.WAYS, "way_model": model}
-    return "results", {**params, "tab": TABS.get(step.figure, "P@k")}
-
-
-def _numbers_of(step: ShowRun, figure: Figure, table: pd.DataFrame) -> StepResult:
-    """Return the numbers of a step's chart; table: as of `chart_table`, with the models."""
-    kind = chart_of(step)
     lines: list[Any] = list(figure.frame.itertuples())
-    table_lines: list[Any] = list(table.itertuples())  # predictions mean the first line
-    baseline = bool(table["freq"].notna().any())
-    return StepResult(
+    table_lines: list[Any] = list(drawn.itertuples())  # predictions mean the first line
+    baseline = bool(drawn["freq"].notna().any())
+    shown = StepResult(
         heads=(kind.rows_of(step), "model", "%", "95 % interval", kind.counts)
         + ("Freq baseline, %",) * baseline,
         rows=tuple(
@@ -375,6 +359,24 @@ def _numbers_of(step: ShowRun, figure: Figure, table: pd.DataFrame) -> StepResul
         title=figure.title,
         values={(str(one.row), str(one.model)): float(one.value) for one in table_lines},
     )
+    with numbers.expander("The numbers", icon=":material/table:"):
+        st.html(f'<div class="lx-lesson">{grid(shown.heads, shown.rows, (2, 3, 4, 5))}</div>')
+        st.caption(plain(said))
+    return replace(shown, notes=tuple(filter(None, (said, *notes, missing))))
+
+
+def _screen_of(step: ShowRun, titles: Mapping[str, str]) -> tuple[str, screens.Params]:
+    """Return the screen with the runs of a step: a page's name, and the URL parameters."""
+    if step.figure == "analogies":
+        return "results", screens.ANALOGY_PROBES
+    params: dict[str, str | Sequence[str]] = {"data": step.data}
+    if chart := screens.TRAINING if step.figure in OF_SERIES else CHARTS.get(step.figure):
+        params |= {"tab": "More", "chart": chart}
+    if step.figure not in OF_SERIES:
+        params["models"] = tuple(titles)
+    if step.figure == "ways":
+        params["way_model"] = next(iter(titles.values()))
+    return "results", params
 
 
 def _sentence(note: str, models: Sequence[str]) -> str:
@@ -386,15 +388,15 @@ def _sentence(note: str, models: Sequence[str]) -> str:
     return names.sub(lambda found: predictions.short_title(found.group()), note)
 
 
-TABS = {
-    "by relation": "P@k",
-    "curve": "Curves",
-    "ranks": "Ranks",
+# Figure of a step -> the chart of the More tab with the same numbers; of others, Overview.
+CHARTS = {
+    "curve": screens.CURVES,
+    "ranks": screens.RANKS,
     "slices": "Slices",
     "mentions": "Correlations",
-    "rankings": "P@k",
-    "altered": "Wording",
-    "wordings": "Wording",
+    "altered": "Wording and negation",
+    "wordings": "Wording and negation",
+    "ways": screens.WAYS,
 }
 
 
@@ -438,24 +440,6 @@ def _runs_of(step: ShowRun) -> tuple[RunInfo, ...]:
     picked |= pick_runs([info for info in infos if info.bundled], step.data, step.prompts)
     found = tuple(picked[name] for name in step.models if name in picked)
     return tuple(run.info for run in cache.aligned(found)) if len(found) > 1 else found
-
-
-def _draw_missing_runs(step: ShowRun, names: Sequence[str]) -> None:
-    """Draw a note for each model without a run, with the command that makes the run."""
-    hint = did_you_mean(step.data, {info.dataset for info in list_runs().runs} - {step.data})
-    prompts = f", prompts {step.prompts}" * (step.prompts != "manual")
-    for name in filter(find_or_note, names):
-        request = (
-            AnalogyRequest(step.data, models=(name,))
-            if step.figure == "analogies"
-            else GenerateRequest(step.data, models=(name,))
-            if step.figure == "ways"
-            else ProbeRequest(step.data, models=(name,), prompts=step.prompts)
-        )
-        show_note(
-            plain(f"{title_of(name)} has no finished run on {step.data}{hint}{prompts}. ")
-            + f"Once the model is installed, make the run with `{command_line(request)}`."
-        )
 
 
 def draw_try(step: Try, key: str) -> StepResult:

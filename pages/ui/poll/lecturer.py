@@ -63,7 +63,23 @@ def draw(room: Room) -> None:
         if titles:
             st.caption(f":material/visibility_off: Hidden until you reveal them: {plain(titles)}.")
     with st.spinner("Querying the models"):
-        models = _ask_models(room)
+        kind, request = room.question.query
+        if hasattr(request, "top_k"):
+            request = replace(request, top_k=max(request.top_k, N_SHOWN))
+        found = []
+        for name in request.models:
+            with errors_shown():
+                one = cache.answer(kind, request, name)
+                asked = Asked(request, cache.prepared(kind, request), cache.candidates_for(request))
+                listed = kind.first_answers(asked, one, N_SHOWN)
+                rows = tuple(
+                    (word, 0.0 if value is None else math.exp(value)) for _, word, value in listed
+                )
+                number = name_of_values(kind.settings(asked, one))
+                is_ranked = listed[0][0] is not None
+                note = kind.gold(asked, one)
+                found.append(ModelAnswers(name, rows, note, number, is_ranked))
+        models = tuple(found)
     reveal.button(
         "Reveal",
         type="primary",
@@ -85,24 +101,3 @@ def _draw_arriving(room: Room, *, early: bool) -> None:
     if room.has_ended or room.models is not None:
         st.rerun()
     draw_class(room, reveals=False, counts_only=not early)
-
-
-def _ask_models(room: Room) -> tuple[ModelAnswers, ...]:
-    """The models' first answers; models that fail show their error and are excluded."""
-    kind, request = room.question.query
-    if hasattr(request, "top_k"):
-        request = replace(request, top_k=max(request.top_k, N_SHOWN))
-    found = []
-    for name in request.models:
-        with errors_shown():
-            one = cache.answer(kind, request, name)
-            asked = Asked(request, cache.prepared(kind, request), cache.candidates_for(request))
-            listed = kind.first_answers(asked, one, N_SHOWN)
-            rows = tuple(
-                (word, 0.0 if value is None else math.exp(value)) for _, word, value in listed
-            )
-            number = name_of_values(kind.settings(asked, one))
-            is_ranked = listed[0][0] is not None
-            note = kind.gold(asked, one)
-            found.append(ModelAnswers(name, rows, note, number, is_ranked))
-    return tuple(found)

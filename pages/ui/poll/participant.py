@@ -49,7 +49,29 @@ def draw(room: Room) -> None:
     st.caption("**Class poll**: what fills the blank?" if waits else "**Class poll**: the answers")
     draw_question(room)
     if waits:
-        _draw_form(room, me)
+        said = st.container()
+        key = f"poll {room.n_asked}"
+        with st.form(f"answer {room.n_asked}", border=False):
+            if room.question.options:
+                text = st.radio(
+                    "Your answer", room.question.options, index=None, format_func=plain, key=key
+                )
+            else:
+                text = st.text_input(
+                    "Your answer",
+                    key=key,
+                    max_chars=MAX_LETTERS,
+                    placeholder="What fills the blank?",
+                )
+            sent = st.form_submit_button("Send", type="primary", icon=":material/send:")
+        if sent:
+            room.answer(me, text or "")
+        if answered := room.answer_of(me):
+            said.success(
+                f"Your answer: **{plain(answered)}**. You can change it until the answers are "
+                "revealed; this page then shows them.",
+                icon=":material/check:",
+            )
     else:
         if given := room.answer_of(me):
             mark = " (correct)" if room.question.is_gold(given) else " (wrong)"
@@ -57,30 +79,6 @@ def draw(room: Room) -> None:
         draw_results(room)
         st.caption("Stay here: the next question appears on this page.")
     st.fragment(_wait, run_every=EVERY)(room, room.n_asked, room.models)
-
-
-def _draw_form(room: Room, me: str) -> None:
-    """Draw the form for the answer."""
-    said = st.container()
-    key = f"poll {room.n_asked}"
-    with st.form(f"answer {room.n_asked}", border=False):
-        if room.question.options:
-            text = st.radio(
-                "Your answer", room.question.options, index=None, format_func=plain, key=key
-            )
-        else:
-            text = st.text_input(
-                "Your answer", key=key, max_chars=MAX_LETTERS, placeholder="What fills the blank?"
-            )
-        sent = st.form_submit_button("Send", type="primary", icon=":material/send:")
-    if sent:
-        room.answer(me, text or "")
-    if given := room.answer_of(me):
-        said.success(
-            f"Your answer: **{plain(given)}**. You can change it until the answers are revealed; "
-            "this page then shows them.",
-            icon=":material/check:",
-        )
 
 
 def _wait(room: Room, n_asked: int, models: object) -> None:

@@ -140,7 +140,13 @@ class Room:
             UserError: If the answer is empty or none of the options.
         """
         options, key = self.question.options, self.question.key
-        answer = next((one for one in options if key(one) == key(text)), _tidy(text))
+        shown = "".join(
+            letter if letter.isprintable() else " " for letter in text[: 4 * MAX_LETTERS]
+        )
+        answer = next(
+            (one for one in options if key(one) == key(text)),
+            written_key(shown)[:MAX_LETTERS].strip(),
+        )
         if not answer:
             raise UserError("Give an answer first; a guess is enough.")
         if options and answer not in options:
@@ -285,12 +291,6 @@ def _check(question: PollQuestion) -> None:
 
 def _mark(address: str) -> str:
     return blake2b(address.encode(), key=_SALT, digest_size=8).hexdigest()
-
-
-def _tidy(text: str) -> str:
-    """A text of at most `MAX_LETTERS` characters in one line, without invisible ones."""
-    shown = "".join(letter if letter.isprintable() else " " for letter in text[: 4 * MAX_LETTERS])
-    return written_key(shown)[:MAX_LETTERS].strip()
 
 
 ROOMS = Rooms()

@@ -1,7 +1,6 @@
 """Analyses of prompts: divergence by edit distance, and ensembles weighted by other models."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,6 @@ from lama_core.probes.prompts.analyses import (
     AnalyseRequest,
     Distance,
     Divergence,
-    PromptPair,
     measure_divergence,
     prompt_pairs,
     transfer_weights,
@@ -67,8 +65,30 @@ def draw_analyses(choice: PromptsChoice, place: DeltaGenerator) -> None:
         help=explain("Divergence"),
     )
     n_relations = counted(len(studies), "relation")
+    figure = PlotlyChart()
+    for number, bin_ in enumerate(found.bins):
+        values = [100 * pair.divergence for pair in pairs if pair.bin_number == number]
+        figure.add(
+            "box",
+            y=values,
+            name=f"{bin_.low:.1f} – {bin_.high:.1f}<br>{counted(len(values), 'pair')}",
+            **charts.box_colours(choice.colour),
+            boxmean=True,
+            showlegend=False,
+            boxpoints=False,
+        )
     charts.draw_chart(
-        _divergence_chart(pairs, found, distance, choice.colour),
+        figure.update(
+            xaxis={
+                "title": f"edit distance of two prompts, {SCALES[distance]}",
+                "type": "category",
+            },
+            yaxis={
+                "title": "divergence: % of test facts that only one gets right",
+                "rangemode": "tozero",
+            },
+            height=340,
+        ),
         "divergence chart",
         title=f"Divergence by edit distance, {n_relations}",
         footnote=f"{title_of(choice.info.model)} on {choice.info.dataset}, "
@@ -103,32 +123,6 @@ def _answer(found: Divergence, distance: Distance) -> str:
     return (
         f"Pearson's correlation {correlation} ({fixed(of_paper, 2)} in the paper, on other models "
         "and facts)"
-    )
-
-
-def _divergence_chart(
-    pairs: Sequence[PromptPair], found: Divergence, distance: Distance, colour: str
-) -> PlotlyChart:
-    """Return a chart with a box for the divergence of the pairs in each bin of distance."""
-    figure = PlotlyChart()
-    for number, bin_ in enumerate(found.bins):
-        values = [100 * pair.divergence for pair in pairs if pair.bin_number == number]
-        figure.add(
-            "box",
-            y=values,
-            name=f"{bin_.low:.1f} – {bin_.high:.1f}<br>{counted(len(values), 'pair')}",
-            **charts.box_colours(colour),
-            boxmean=True,
-            showlegend=False,
-            boxpoints=False,
-        )
-    return figure.update(
-        xaxis={"title": f"edit distance of two prompts, {SCALES[distance]}", "type": "category"},
-        yaxis={
-            "title": "divergence: % of test facts that only one gets right",
-            "rangemode": "tozero",
-        },
-        height=340,
     )
 
 

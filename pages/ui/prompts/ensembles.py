@@ -18,7 +18,7 @@ from lama_core.rounding import fixed, percent, percentage
 from lama_core.views.colours import PUBLISHED
 from pages.ui.prompts.study_choice import PromptsChoice, load_relations
 from pages.ui.prompts.weights import draw_weights
-from pages.ui.shared import charts, links, screens
+from pages.ui.shared import charts, screens
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import draw_headline, errors_shown, show_note
 from pages.ui.shared.plotly_chart import PlotlyChart, Style
@@ -97,8 +97,6 @@ def score_rows(scores: Sequence[Score], model: str, averaging: Averaging) -> pd.
 def draw_ensembles(choice: PromptsChoice) -> None:
     """Draw the bars, the sliders for custom weights, and the curve over K."""
     left, right = st.columns(2, vertical_alignment="bottom")
-    old = {"micro (over facts)": "micro", "macro (over answers)": "macro"}
-    links.replace_values("average", {was: AVERAGES_IN_WORDS[now] for was, now in old.items()})
     averaging: Averaging = pick(
         "Average",
         AVERAGES,
@@ -215,7 +213,9 @@ def _conclusion(
     shown = {row["title"]: f"{fixed(row['value'], 1)} %" for row in rows.to_dict("records")}
     ends = " to ".join(percent(end, signed=True) for end in (gain.interval.low, gain.interval.high))
     is_share = averaging == "micro" and n_relations == 1
-    of = f"of {best['facts']:,} test facts" if is_share else _mean_said(averaging, n_relations)
+    averaged = f"on average over {n_relations} relations" if n_relations > 1 else ""
+    kind = "(macro average over answers)" if averaging == "macro" else ""
+    of = f"of {best['facts']:,} test facts" if is_share else f"{averaged} {kind}".strip()
     manual = f"; the manual prompt {shown['Manual']}" if "Manual" in shown else ""
     if shown.get("Top1") == shown[best["title"]]:
         right = " are right" * is_share
@@ -229,13 +229,6 @@ def _conclusion(
     text = f"{best['title']}: {shown[best['title']]} {of}; the best prompt alone {shown['Top1']}"
     over = f" (difference over all {best['facts']:,} test facts: {ends} points)"
     return text + over * (averaging == "micro") + manual
-
-
-def _mean_said(averaging: Averaging, n_relations: int) -> str:
-    """Return what a value is a mean over, such as `on average over 8 relations`."""
-    over = f"on average over {n_relations} relations" if n_relations > 1 else ""
-    kind = "(macro average over answers)" if averaging == "macro" else ""
-    return f"{over} {kind}".strip()
 
 
 def _bars(

@@ -29,11 +29,11 @@ def draw_fact(choice: PromptsChoice) -> None:
     study = choice.study
     names = [f"{fact.subject} – {fact.object}" for fact in study.test]
     right = (study.ranks[list(choice.members)] == 1).sum(axis=0)
-    share = (study.ranks[list(choice.members)] == 1).mean(axis=0)
     fact = st.selectbox(
         "Fact",
         range(len(names)),
-        index=int(np.abs(share - 0.5).argmin()),
+        # The first fact that about half of the prompts get right.
+        index=int(np.abs(right / len(choice.members) - 0.5).argmin()),
         key="fact",
         bind=BOUND if len(names) > 1 else None,
         format_func=lambda number: (
@@ -46,7 +46,16 @@ def draw_fact(choice: PromptsChoice) -> None:
         f"{n_right} of {len(choice.members)} answer {gold}; below, the best on training facts first"
     )
     order = sorted(choice.members, key=lambda number: -study.train_accuracies[number])
-    st.html(_ensemble_chips(choice, fact))
+    chips = []
+    for at, ensemble in enumerate(study.ensembles):
+        if ensemble.combination != choice.combination:
+            continue
+        best = study.first_answers(study.ensemble_rows[at, fact])
+        word = study.words.get(int(best), "?")
+        mark = " ✓" if study.ensemble_ranks[at, fact] == 1 else ""
+        method = METHODS_IN_WORDS.get(ensemble.method, ensemble.method)
+        chips.append(f'<span class="lx-chip">{escape(method)}: {escape(word)}{mark}</span>')
+    st.html(f"<div>{''.join(chips)}</div>")
     for first in range(0, min(len(order), MOST_PROMPTS), PER_ROW):
         row = order[first : min(first + PER_ROW, MOST_PROMPTS)]
         for column, prompt in zip(st.columns(PER_ROW), row, strict=False):
@@ -106,18 +115,3 @@ def _draw_rest(choice: PromptsChoice, prompts: Sequence[int], fact: int) -> None
     st.caption("Tick a row, or tap a card, to ask it.")
     if picked.rows:
         open_cloze(choice, study.pool.prompts[prompts[picked.rows[0]]].template, fact)
-
-
-def _ensemble_chips(choice: PromptsChoice, fact: int) -> str:
-    """Return each ensemble's first answer to the fact as HTML."""
-    study = choice.study
-    chips = []
-    for number, ensemble in enumerate(study.ensembles):
-        if ensemble.combination != choice.combination:
-            continue
-        first = study.first_answers(study.ensemble_rows[number, fact])
-        word = study.words.get(int(first), "?")
-        mark = " ✓" if study.ensemble_ranks[number, fact] == 1 else ""
-        method = METHODS_IN_WORDS.get(ensemble.method, ensemble.method)
-        chips.append(f'<span class="lx-chip">{escape(method)}: {escape(word)}{mark}</span>')
-    return f"<div>{''.join(chips)}</div>"

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.datasets.library.installed import (
     pair_set_names,
@@ -99,7 +98,22 @@ def _choose() -> StudyRequest | None:
     below = st.container()
     options = _choose_options()
     with left:
-        relations = _choose_relations(dataset, options["prompts"])
+        offered = options["prompts"]
+        known = cache.relations_of(dataset)
+        if offered:
+            with_prompts = relations_in(prompts_dir(offered))
+            known = {name: title for name, title in known.items() if name in with_prompts}
+            if not known:
+                raise UserError(
+                    f"{offered} has no prompts for the relations of {dataset}. Choose another set."
+                )
+        relations = choose_relations(
+            known,
+            "study_relations",
+            help="Choose one relation to add your own prompts. Empty: all relations.",
+            bound=True,
+            default=[name for name in known if name == FIRST_RELATION] or list(known)[:1],
+        )
     with right:
         limit = choose_limit(
             100,
@@ -111,7 +125,14 @@ def _choose() -> StudyRequest | None:
     templates: tuple[str, ...] = ()
     if len(relations) == 1:
         prompts = cache.dataset_of(dataset).relation(relations[0]).prompts
-        templates = _type_prompts(below, prompts[0].template if prompts else EXAMPLE)
+        own = below.text_area(
+            "Your own prompts (optional, one per line)",
+            key="study_own",
+            persist_state=KEPT,
+            placeholder=(prompts[0].template if prompts else EXAMPLE),
+            help="[X] is the subject, [Y] the blank.",
+        )
+        templates = tuple(line.strip() for line in own.splitlines() if line.strip())
     request = StudyRequest(
         dataset=dataset,
         model=model,
@@ -167,37 +188,6 @@ def _choose_options() -> dict[str, Any]:
                 "prompts in ensembles.",
             )
     return {"prompts": prompts, "training": training, "ranking": ranking, "blind": blind}
-
-
-def _choose_relations(dataset: str, prompts: Path | None) -> tuple[str, ...]:
-    """Draw the choice of relations, of those with prompts; initially one."""
-    known = cache.relations_of(dataset)
-    if prompts:
-        with_prompts = relations_in(prompts_dir(prompts))
-        known = {name: title for name, title in known.items() if name in with_prompts}
-        if not known:
-            raise UserError(
-                f"{prompts} has no prompts for the relations of {dataset}. Choose another set."
-            )
-    return choose_relations(
-        known,
-        "study_relations",
-        help="Choose one relation to add your own prompts. Empty: all relations.",
-        bound=True,
-        default=[name for name in known if name == FIRST_RELATION] or list(known)[:1],
-    )
-
-
-def _type_prompts(place: DeltaGenerator, example: str) -> tuple[str, ...]:
-    """Draw the field for the visitor's own prompts, one per line, and return them."""
-    own = place.text_area(
-        "Your own prompts (optional, one per line)",
-        key="study_own",
-        persist_state=KEPT,
-        placeholder=example,
-        help="[X] is the subject, [Y] the blank.",
-    )
-    return tuple(line.strip() for line in own.splitlines() if line.strip())
 
 
 def _choose_set(

@@ -79,7 +79,11 @@ def draw_published(choice: PromptsChoice) -> None:
         if ours.empty:
             st.caption("This study has no data for this table.")
         else:
-            draw_table(_rounded(ours), column_config=_columns(ours), placeholder="–")
+            rounded_table = ours.copy()
+            for column in ours.columns[[kind.kind == "f" for kind in ours.dtypes]]:
+                digits = 3 if re.fullmatch(WEIGHT, str(column)) else 1
+                rounded_table[column] = ours[column].map(partial(rounded, digits=digits))
+            draw_table(rounded_table, column_config=_columns(ours), placeholder="–")
             st.caption(f"{table.counts} {plain(_describe_facts(choice, relations))}")
     has_ours = not ours.empty
     st.markdown("**In the paper**")
@@ -149,15 +153,6 @@ def _differences(choice: PromptsChoice, table: PublishedTable, *, has_ours: bool
     if not differences:
         return f"{setup} This study uses the same facts and model."
     return f"{setup} Not comparable, because this study differs: {differences}."
-
-
-def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with rounded numbers; browsers would round halves differently."""
-    shown = frame.copy()
-    for name in frame.columns[[kind.kind == "f" for kind in frame.dtypes]]:
-        digits = 3 if re.fullmatch(WEIGHT, str(name)) else 1
-        shown[name] = frame[name].map(partial(rounded, digits=digits))
-    return shown
 
 
 def _columns(frame: pd.DataFrame) -> dict[Any, Any]:

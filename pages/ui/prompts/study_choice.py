@@ -140,12 +140,42 @@ def choose_study() -> PromptsChoice | None:
     st.toggle("Choose study, relation and prompts", key="choosing")  # on phones
     with st.container(key="run-choice"):
         left, middle, right = st.columns([4, 3, 5], vertical_alignment="bottom")
-    whole = _choose_whole(studies, left)
+    named = {key: _title_of_study(study) for key, study in studies.items()}
+    n_same = Counter(named.values())
+    labels = {
+        key: title if n_same[title] == 1 else f"{title}, {studies[key].info.made[:16]}"
+        for key, title in named.items()
+    }
+    # In URLs from before another study of the same title was made, the title is replaced.
+    links.replace_values("study", {named[key]: labels[key] for key in reversed(studies)})
+    made = [studies[name] for name in st.session_state.get(MADE_STUDY_KEY, ()) if name in studies]
+    name = choose(
+        "Model and facts",
+        list(studies),
+        show=labels.__getitem__,
+        key="study",
+        place=left,
+        first=default_study(made or list(studies.values())).info.id,
+        help="A study has one model's answers to one set of facts with many prompts. The default "
+        "is the study with most test facts.",
+    )
+    whole = studies[name]
     open_parts = {st.session_state.get(key, st.query_params.get(key)) for key in PARTS}
     idle = open_parts == {screens.FOLDED, IN_PAPER}  # its tables are of all relations and sets
     gain = _gain(whole)
-    relation = _choose_relation(
-        whole, middle, first=gain.relation if gain else whole.relations[0], disabled=idle
+    first = gain.relation if gain else whole.relations[0]
+    names = whole.relations
+    drop_stale("relation", names)
+    titles = {key: f"{key} {whole.info.relation(key).label}".strip() for key in names}
+    note_unknown("Relation", "relation", titles, titles[st.session_state.get("relation", first)])
+    relation = middle.selectbox(
+        "Relation",
+        list(names),
+        index=names.index(first),
+        format_func=titles.__getitem__,
+        key="relation",
+        bind=BOUND,
+        disabled=idle,
     )
     mark = (str(whole.info.folder), whole.info.digest, relation)
     study = _cached("prompts study", mark, lambda: whole.relation(relation))
@@ -162,56 +192,10 @@ def choose_study() -> PromptsChoice | None:
     return PromptsChoice(whole, study, combination)
 
 
-def _choose_whole(studies: dict[str, Study], place: DeltaGenerator) -> Study:
-    """Draw the choice of the study; one that the user just made is the default."""
-    old = {
-        key: f"{title_of(study.info.model)} on {study.info.dataset} ({key.rsplit('-')[-1][:4]})"
-        for key, study in studies.items()
-    }
-    titles = {key: _title_of_study(study) for key, study in studies.items()}
-    n_same = Counter(titles.values())
-    labels = {
-        key: title if n_same[title] == 1 else f"{title}, {studies[key].info.made[:16]}"
-        for key, title in titles.items()
-    }
-    for earlier in (old, titles):  # in URLs, the latter from before another study was made
-        links.replace_values("study", {earlier[key]: labels[key] for key in reversed(studies)})
-    made = [studies[name] for name in st.session_state.get(MADE_STUDY_KEY, ()) if name in studies]
-    name = choose(
-        "Model and facts",
-        list(studies),
-        show=labels.__getitem__,
-        key="study",
-        place=place,
-        first=default_study(made or list(studies.values())).info.id,
-        help="A study has one model's answers to one set of facts with many prompts. The default "
-        "is the study with most test facts.",
-    )
-    return studies[name]
-
-
-def _choose_relation(whole: Study, place: DeltaGenerator, *, first: str, disabled: bool) -> str:
-    """Draw the choice of the relation; one in the URL that the study lacks has a note."""
-    names = whole.relations
-    drop_stale("relation", names)
-    titles = {key: f"{key} {whole.info.relation(key).label}".strip() for key in names}
-    note_unknown("Relation", "relation", titles, titles[st.session_state.get("relation", first)])
-    return place.selectbox(
-        "Relation",
-        list(names),
-        index=names.index(first),
-        format_func=titles.__getitem__,
-        key="relation",
-        bind=BOUND,
-        disabled=disabled,
-    )
-
-
 def _choose_set(study: RelationStudy, place: DeltaGenerator, *, first: str, disabled: bool) -> str:
     """Draw the choice of a combination of prompt sets with several prompts."""
     sets = [key for key in study.pool.combinations() if len(study.pool.members(key)) > 1]
     sets = sets or ["all"]
-    links.replace_values("set", {key.title(): TITLES[key] for key in sets})  # in older URLs
     drop_stale("set", sets)
     with place:
         return pick(

@@ -58,7 +58,14 @@ def draw_try(choice: PromptsChoice) -> None:
         f"Write a sentence for the relation **{relation}**: [X] stands for the subject (such as "
         f"{plain(fact.subject)}), [Y] for the right answer ({plain(fact.object)}).{beat}"
     )
-    _fill_in(example_of(choice))
+    example = example_of(choice)
+    before = st.session_state.get("try", "")
+    if links.is_new_url() or not before:
+        before = st.query_params.get("try", before)
+    if before in ("", st.session_state.get(EXAMPLE)) and example:
+        st.session_state["try"] = example
+        links.set_param("try", [example])
+    st.session_state[EXAMPLE] = example
     box, go_box = st.columns([4, 1], vertical_alignment="bottom")
     template = box.text_input(
         "Prompt",
@@ -100,17 +107,6 @@ def draw_try(choice: PromptsChoice) -> None:
 
 def _want_trial() -> None:
     st.session_state[TYPED] = True
-
-
-def _fill_in(example: str) -> None:
-    """Fill in the example if the input is empty or has the example of another relation or study."""
-    before = st.session_state.get("try", "")
-    if links.is_new_url() or not before:
-        before = st.query_params.get("try", before)
-    if before in ("", st.session_state.get(EXAMPLE)) and example:
-        st.session_state["try"] = example
-        links.set_param("try", [example])
-    st.session_state[EXAMPLE] = example
 
 
 def _draw_tried(choice: PromptsChoice, state: dict[str, Any]) -> None:
@@ -187,7 +183,43 @@ def _draw_grown(choice: PromptsChoice, state: dict[str, Any]) -> None:
     _draw_result(choice, growth, facts, running=state["running"])
     if not state["running"]:  # a new chart for each batch would flicker
         with st.expander("P@1 by number of facts queried", icon=":material/show_chart:"):
-            _draw_curve(choice, growth)
+            curve = growth.curve()
+            x = list(range(1, len(curve) + 1))
+            figure = PlotlyChart()
+            figure.add(
+                "scatter",
+                x=x + x[::-1],
+                y=[100 * point.high for point in curve]
+                + [100 * point.low for point in reversed(curve)],
+                fill="toself",
+                line={"width": 0},
+                fillcolor=charts.FAINT,
+                hoverinfo="skip",
+                name="95 % interval",
+            )
+            figure.add(
+                "scatter",
+                x=x,
+                y=[100 * point.value for point in curve],
+                mode="lines",
+                hovertext=[percent(point.value) for point in curve],
+                line={"color": choice.colour, "width": 2.5},
+                name="P@1 so far",
+                customdata=[(percent(point.low), percent(point.high)) for point in curve],
+                hovertemplate="after %{x:,} facts: %{hovertext} %<br>95 % interval: "
+                "%{customdata[0]} to %{customdata[1]}<extra></extra>",
+            )
+            figure.update(
+                yaxis={"title": "P@1, % of the facts queried", "range": [0, 100]},
+                xaxis={"title": "facts queried, in random order", "range": [0, growth.total]},
+                height=320,
+            )
+            charts.draw_chart(
+                figure,
+                "growth",
+                title=f"Accuracy of {growth.template}",
+                footnote=choice.footnote,
+            )
 
 
 def _draw_result(
@@ -266,42 +298,3 @@ def _draw_flips(
         for at in flips
     ]
     draw_facts(choice, own.template, rows, [facts[at] for at in flips])
-
-
-def _draw_curve(choice: PromptsChoice, growth: PromptTrial) -> None:
-    curve = growth.curve()
-    x = list(range(1, len(curve) + 1))
-    figure = PlotlyChart()
-    figure.add(
-        "scatter",
-        x=x + x[::-1],
-        y=[100 * point.high for point in curve] + [100 * point.low for point in reversed(curve)],
-        fill="toself",
-        line={"width": 0},
-        fillcolor=charts.FAINT,
-        hoverinfo="skip",
-        name="95 % interval",
-    )
-    figure.add(
-        "scatter",
-        x=x,
-        y=[100 * point.value for point in curve],
-        mode="lines",
-        hovertext=[percent(point.value) for point in curve],
-        line={"color": choice.colour, "width": 2.5},
-        name="P@1 so far",
-        customdata=[(percent(point.low), percent(point.high)) for point in curve],
-        hovertemplate="after %{x:,} facts: %{hovertext} %<br>95 % interval: %{customdata[0]} to "
-        "%{customdata[1]}<extra></extra>",
-    )
-    figure.update(
-        yaxis={"title": "P@1, % of the facts queried", "range": [0, 100]},
-        xaxis={"title": "facts queried, in random order", "range": [0, growth.total]},
-        height=320,
-    )
-    charts.draw_chart(
-        figure,
-        "growth",
-        title=f"Accuracy of {growth.template}",
-        footnote=choice.footnote,
-    )

@@ -70,7 +70,11 @@ def draw_batch() -> None:
         n_valid = sum(not line.fault for line in lines)
         load_page_limits().check_sentences(n_valid, len(request.models))
     history.add_entry(request, typed_sentences())
-    _draw_faults(lines)
+    place, wrong = st.empty(), [line for line in lines if line.fault]
+    if wrong:
+        reasons = [f"Line {line.number}: {line.fault}" for line in wrong[:MAX_FAULTS]]
+        reasons += [f"And {len(wrong) - MAX_FAULTS:,} more."] if len(wrong) > MAX_FAULTS else []
+        place.warning("  \n".join(map(plain, reasons)), icon=":material/rule:")
     texts = " ".join(line.text for line in lines if not line.fault)
     draw_language_note(texts, request.models)
     columns = _draw_columns(Asked(request, lines))
@@ -80,39 +84,53 @@ def draw_batch() -> None:
     asked = Asked(request, lines, cache.candidates_for(request))
     answer = Answer(KIND, asked, tuple(column.answer for column in columns.values()))
     rows = _filtered_rows(answer)
-    _draw_table(answer, rows)
-    _draw_caption(answer)
-    draw_answer_export(BATCH.exported, answer, request, rows=lambda: _csv(answer, rows))
-
-
-def _draw_caption(answer: BatchAnswer) -> None:
-    """Describe what the numbers of models that rank words, and of those that generate, count."""
+    text, number = st.column_config.TextColumn, st.column_config.NumberColumn
+    heads = answer.asked.shared
+    draw_answer_table(
+        make_table(answer, rows),
+        [(heads[row].text, heads[row].gold or "") for row in rows],
+        [model.name for model in answer.models],
+        columns={
+            "line": number("line", format="localized", width=60),
+            "sentence": text("sentence", width="large"),
+            "gold": text("right answer"),
+        },
+        model_columns={
+            "answer": text(
+                help="First answer, → the longer word that it begins; ✓: right, ✗: wrong. Not "
+                "counted: the right answer isn't among the model's candidates. Not ranked: a "
+                "likelier token that isn't a candidate; the right answer then has no ✓."
+            ),
+            "log-prob.": text(
+                "log-prob.", help="Log-probability of the first answer.", alignment="right"
+            ),
+            "rank": number(
+                "rank",
+                format="localized",
+                help="Rank of the right answer among all candidates; empty if it is not a "
+                "candidate. The CSV then has the rank that it would have.",
+            ),
+        },
+        key=f"many {hash((heads, tuple(rows)))}",
+    )
     sizes = {one.name: one.n_candidates for one in answer.models if not is_chat(one.name)}
-    texts = []
+    notes = []
     if sizes:
-        texts += [
+        notes += [
             predictions.describe_candidates(answer.asked.candidates, sizes),
             "Log-probabilities are natural logarithms. P@1: of the sentences whose right answer is "
             "among the model's candidates, the share that has it first. In brackets: the 95 % "
             "interval.",
         ]
     if len(sizes) < len(answer.models):
-        texts.append(
+        notes.append(
             "P@1 of a chat server: of the lines with a right answer, the share whose text gives it "
             "in whole words."
         )
     if any(one.begins for model in answer.models for one in model.answers):
-        texts.append(predictions.CONTINUES)
-    st.caption(" ".join(texts))
-
-
-def _draw_faults(lines: Sequence[BatchLine]) -> None:
-    """Warn about the lines that can't be queried, with the reasons."""
-    place, wrong = st.empty(), [line for line in lines if line.fault]
-    if wrong:
-        reasons = [f"Line {line.number}: {line.fault}" for line in wrong[:MAX_FAULTS]]
-        reasons += [f"And {len(wrong) - MAX_FAULTS:,} more."] if len(wrong) > MAX_FAULTS else []
-        place.warning("  \n".join(map(plain, reasons)), icon=":material/rule:")
+        notes.append(predictions.CONTINUES)
+    st.caption(" ".join(notes))
+    draw_answer_export(BATCH.exported, answer, request, rows=lambda: _csv(answer, rows))
 
 
 def _draw_columns(asked: AskedLines) -> dict[str, ModelColumn[BatchModelAnswers]]:
@@ -201,7 +219,15 @@ def _filtered_rows(answer: BatchAnswer) -> list[int]:
     for row, line in enumerate(answer.asked.shared):
         words = (model.answers[row].word or "" for model in answer.models)
         searched = "\n".join((line.text, line.gold or "", *words)).lower()
-        if wanted in searched and _is_kept(answer, row, str(chosen)):
+        verdicts = [model.answers[row].is_right for model in answer.models]
+        known = [right for right in verdicts if right is not None]
+        kept = {
+            "all": True,
+            "right": bool(known) and all(known),
+            "wrong": not all(known),
+            "models differ": differ(model.answers[row] for model in answer.models),
+        }
+        if wanted in searched and kept[str(chosen)]:
             rows.append(row)
     n = len(answer.asked.shared)
     if len(rows) < n:
@@ -210,17 +236,6 @@ def _filtered_rows(answer: BatchAnswer) -> list[int]:
             "JSON and the command have all."
         )
     return rows
-
-
-def _is_kept(answer: BatchAnswer, row: int, chosen: str) -> bool:
-    verdicts = [model.answers[row].is_right for model in answer.models]
-    known = [right for right in verdicts if right is not None]
-    return {
-        "all": True,
-        "right": bool(known) and all(known),
-        "wrong": not all(known),
-        "models differ": differ(model.answers[row] for model in answer.models),
-    }[chosen]
 
 
 def make_table(answer: BatchAnswer, rows: Sequence[int]) -> pd.DataFrame:
@@ -265,38 +280,6 @@ def _answer_cell(row: BatchRow, line: BatchLine) -> str:
         uncounted = " (not counted)" if line.gold and not is_counted else ""
         return marked_answer(row.word, row.begins, row.right, row.not_ranked) + uncounted
     return "" if line.fault else f"({row.fault})"
-
-
-def _draw_table(answer: BatchAnswer, rows: Sequence[int]) -> None:
-    text, number = st.column_config.TextColumn, st.column_config.NumberColumn
-    lines = answer.asked.shared
-    draw_answer_table(
-        make_table(answer, rows),
-        [(lines[row].text, lines[row].gold or "") for row in rows],
-        [model.name for model in answer.models],
-        columns={
-            "line": number("line", format="localized", width=60),
-            "sentence": text("sentence", width="large"),
-            "gold": text("right answer"),
-        },
-        model_columns={
-            "answer": text(
-                help="First answer, → the longer word that it begins; ✓: right, ✗: wrong. Not "
-                "counted: the right answer isn't among the model's candidates. Not ranked: a "
-                "likelier token that isn't a candidate; the right answer then has no ✓."
-            ),
-            "log-prob.": text(
-                "log-prob.", help="Log-probability of the first answer.", alignment="right"
-            ),
-            "rank": number(
-                "rank",
-                format="localized",
-                help="Rank of the right answer among all candidates; empty if it is not a "
-                "candidate. The CSV then has the rank that it would have.",
-            ),
-        },
-        key=f"many {hash((lines, tuple(rows)))}",
-    )
 
 
 def _csv(answer: BatchAnswer, shown: Sequence[int]) -> Rows:

@@ -27,7 +27,7 @@ from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form
 from pages.ui.queries.tab import describe_kind
 from pages.ui.shared import cache, links, predictions, screens, url_state
-from pages.ui.shared.export import Rows, draw_export, made_with
+from pages.ui.shared.export import draw_export, made_with
 from pages.ui.shared.messages import errors_shown
 from pages.ui.shared.model_columns import query_models
 from pages.ui.shared.query_queue import if_cached, queue_last
@@ -99,7 +99,10 @@ def draw_published_examples() -> None:
     request = options.draw(text=published[0].query, top_k=TOP_K)
     request.check()
     _draw_example(examples[chosen], request)
-    _draw_all(examples, request)
+    requests = requests_for(examples, request)
+    asks = st.session_state.get(ASKING, (None,))[0] == requests
+    draw = partial(_draw_answers, examples, request, requests)
+    (st.fragment(draw, run_every=AT_A_TIME / 2) if asks else draw)()
 
 
 def _draw_example(example: PublishedExample, request: ClozeRequest) -> None:
@@ -131,14 +134,6 @@ def _draw_example(example: PublishedExample, request: ClozeRequest) -> None:
         )
 
 
-def _draw_all(examples: Sequence[PublishedExample], request: ClozeRequest) -> None:
-    """Draw how often the answers are right, all queries in a table, and what asks them."""
-    requests = requests_for(examples, request)
-    asks = st.session_state.get(ASKING, (None,))[0] == requests
-    draw = partial(_draw_answers, examples, request, requests)
-    (st.fragment(draw, run_every=AT_A_TIME / 2) if asks else draw)()
-
-
 def _draw_answers(
     examples: Sequence[PublishedExample],
     request: ClozeRequest,
@@ -150,7 +145,15 @@ def _draw_answers(
         known = _answers(requests, here)
         done = sum(one is not None for answers in known.values() for one in answers)
         total = len(requests) * len(here)
-        _draw_counts(examples, known)
+        rights = {"BERT-large": [_published(one).is_right for one in examples]}
+        for name, answers in known.items():
+            right = [_ranked_list(one).is_right for one in answers if one is not None]
+            if len(right) == len(examples):
+                rights[predictions.short_title(name)] = right
+        counts = (f"{escape(title)} <b>{each.count(True)}</b>" for title, each in rights.items())
+        predictions.draw_conclusion(
+            f"Right answer first, of {len(examples)} queries: {', '.join(counts)}"
+        )
         if done < total:
             _draw_asking(requests, Progress("Received", done, total, "answers"), pace)
         elif asking == requests:
@@ -204,19 +207,6 @@ def _draw_asking(requests: tuple[ClozeRequest, ...], step: Progress, pace: Pace)
     if st.button("Stop", key="stop examples", icon=":material/stop:"):
         del st.session_state[ASKING]
         st.rerun()
-
-
-def _draw_counts(examples: Sequence[PublishedExample], known: Known) -> None:
-    """Draw how often the right answer is first, for BERT-large and for models asked everything."""
-    rights = {"BERT-large": [_published(one).is_right for one in examples]}
-    for name, answers in known.items():
-        lists = [_ranked_list(one).is_right for one in answers if one is not None]
-        if len(lists) == len(examples):
-            rights[predictions.short_title(name)] = lists
-    counts = (f"{escape(name)} <b>{each.count(True)}</b>" for name, each in rights.items())
-    predictions.draw_conclusion(
-        f"Right answer first, of {len(examples)} queries: {', '.join(counts)}"
-    )
 
 
 def _make_table(
@@ -314,26 +304,27 @@ def _draw_export(examples: Sequence[PublishedExample], known: Known, request: Cl
     ]
     made = made_with(field_values(request), first)
     how = requests_for(asked, request)
-    draw_export("paper-examples", lambda: _rows(asked, lists), made, how)
-
-
-def _rows(examples: Sequence[PublishedExample], lists: Sequence[dict[str, RankedList]]) -> Rows:
-    return [
-        {
-            "source": example.source,
-            "relation": example.relation,
-            "query": example.query,
-            "gold": example.gold,
-            "model": name,
-            "rank": rank,
-            "word": word,
-            "log_prob": log_prob,
-            "over": ranked.over,
-            "is_gold": ranked.right == rank - 1,
-            "gold_place": ranked.gold,
-            "not_ranked": ranked.outside,
-        }
-        for example, answers in zip(examples, lists, strict=True)
-        for name, ranked in answers.items()
-        for rank, (word, log_prob) in enumerate(ranked.words, start=1)
-    ]
+    draw_export(
+        "paper-examples",
+        lambda: [
+            {
+                "source": example.source,
+                "relation": example.relation,
+                "query": example.query,
+                "gold": example.gold,
+                "model": name,
+                "rank": rank,
+                "word": word,
+                "log_prob": log_prob,
+                "over": ranked.over,
+                "is_gold": ranked.right == rank - 1,
+                "gold_place": ranked.gold,
+                "not_ranked": ranked.outside,
+            }
+            for example, answers in zip(asked, lists, strict=True)
+            for name, ranked in answers.items()
+            for rank, (word, log_prob) in enumerate(ranked.words, start=1)
+        ],
+        made,
+        how,
+    )

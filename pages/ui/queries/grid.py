@@ -109,7 +109,15 @@ def _draw_grid(asked: GridAsked, column: ModelColumn[ModelGrid]) -> None:
     if clicked := draw_heat_map(found, names, look):
         _open(clicked)
     if len(names) > 1:
-        st.html(_shared_words(found, names, top_k))
+        lines = {"every sentence": found.shared}
+        lines |= {f"{name} only": found.only_in(at, top_k) for at, name in enumerate(names)}
+        head = f"Words among the first {top_k} of every sentence, or of one sentence only"
+        listed = (
+            f"<div><b>{escape(where)}:</b> {escape(', '.join(words))}</div>"
+            for where, words in lines.items()
+            if words
+        )
+        st.html(f'<div class="lx-muted">{head}</div>{"".join(listed)}')
     if found.note:
         st.caption(plain(found.note))
     with st.expander("As a table"):
@@ -117,9 +125,9 @@ def _draw_grid(asked: GridAsked, column: ModelColumn[ModelGrid]) -> None:
         columns: dict[str, list[object]] = {"word": [row[0].word for row in rows]}
         if any(row[0].group for row in rows):
             columns["group"] = [row[0].group for row in rows]
-        for number, name in enumerate(names):
+        for number, head in enumerate(names):
             cells = [row[number] for row in rows]
-            columns[name] = [
+            columns[head] = [
                 f"{predictions.probability(cell.prob)} ({cell.rank})"
                 if cell.prob is not None
                 else f"not among {N_KNOWN}"
@@ -130,18 +138,6 @@ def _draw_grid(asked: GridAsked, column: ModelColumn[ModelGrid]) -> None:
         )
         if picked.cell and picked.cell[1] in names:
             _open(rows[picked.cell[0]][names.index(picked.cell[1])])
-
-
-def _shared_words(found: ModelGrid, names: list[str], top_k: int) -> str:
-    """HTML of the first words that all sentences share, and of those that only one has."""
-    lines = {"every sentence": found.shared}
-    lines |= {f"{name} only": found.only_in(at, top_k) for at, name in enumerate(names)}
-    head = f"Words among the first {top_k} of every sentence, or of one sentence only"
-    return f'<div class="lx-muted">{head}</div>' + "".join(
-        f"<div><b>{escape(where)}:</b> {escape(', '.join(words))}</div>"
-        for where, words in lines.items()
-        if words
-    )
 
 
 def _first_words(found: ModelGrid, names: list[str], *, by_rank: bool) -> str:

@@ -30,8 +30,8 @@ from lama_core.rounding import fixed
 from lama_core.scoring.blanks import parse_query
 from lama_core.texts import word_key
 from pages.ui.queries.tab import describe_kind
-from pages.ui.shared import cache, links, predictions, url_state
-from pages.ui.shared.export import Rows, draw_answer_export, draw_export, made_with
+from pages.ui.shared import cache, predictions, url_state
+from pages.ui.shared.export import draw_answer_export, draw_export, made_with
 from pages.ui.shared.messages import errors_shown, plain
 from pages.ui.shared.model_columns import ModelColumn, query_models
 from pages.ui.shared.tables import draw_table
@@ -40,7 +40,6 @@ from pages.ui.shared.token_strips import shares_scale, shares_strip
 EDIT = "Edit a word"
 RESTORED: dict[str, TracedPart] = {"states": "states", "attention": "attention", "MLP": "mlp"}
 TRACED = "traced"  # in the session: the request whose trace the user wants to see
-FORMER_VIEWS = {"What if": EDIT}  # as URLs of earlier versions name them
 AS_MANY_AS_NEEDED, STEPS = "as needed", ("8", "50", "100", "200", "400", "1000")
 EXAMPLES_FROM = "starter"  # the data set whose names the example edits use
 ModelColumns = dict[str, ModelColumn[LensResult]]
@@ -48,7 +47,6 @@ ModelColumns = dict[str, ModelColumn[LensResult]]
 
 def draw_inspection(text: str, asked: ClozeRequest) -> None:
     """Draw the choice of a view, and the chosen view."""
-    links.replace_values("look", FORMER_VIEWS)
     views = {
         lens.title: VIEWS.get(name, partial(_draw_other, name)) for name, lens in LENSES.items()
     }
@@ -102,7 +100,10 @@ def _draw_lens(
         draw=lambda column: draw(column.answer, predictions.short_title(column.answer.name)),
     )
     if columns:
-        _draw_export(file_name or request.lens, request, columns)
+        request = replace(request, models=tuple(columns))
+        asked = Asked(request, cache.prepared(inspect.kind, request))
+        answer = Answer(inspect.kind, asked, tuple(column.answer for column in columns.values()))
+        draw_answer_export(file_name or request.lens, answer, request)
 
 
 def _draw_other(name: str, text: str, asked: ClozeRequest) -> None:
@@ -280,7 +281,8 @@ def _type_for_query(
 
 
 def _draw_edit(text: str, asked: ClozeRequest) -> None:
-    example = _example_edit(text)
+    name, other = _known_name(text)
+    example = text.replace(name, other) if name else text
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     edited = _type_for_query(
         left,
@@ -327,16 +329,29 @@ def _draw_edit(text: str, asked: ClozeRequest) -> None:
         answers = {name: column.answer for name, column in columns.items()}
         texts_asked = {"before": field_values(requests[0]), "after": field_values(requests[-1])}
         made = made_with(texts_asked, [after for _, after in answers.values()])
-        draw_export("what-if", lambda: _edit_rows(answers), made, requests)
-
-
-def _example_edit(text: str) -> str:
-    """The text with its longest name from the starter facts replaced by another such name.
-
-    A text without such a name is returned unchanged.
-    """
-    name, other = _known_name(text)
-    return text.replace(name, other) if name else text
+        draw_export(
+            "what-if",
+            lambda: [
+                {
+                    "model": name,
+                    "sentence": when,
+                    "text": blank.asked,
+                    "rank": item.rank,
+                    "word": item.token,
+                    "prob": item.prob,
+                    "log_prob": item.log_prob,
+                    "followed": blank.gold.word if blank.gold else None,
+                    "followed_rank": blank.gold.rank if blank.gold else None,
+                    "followed_log_prob": blank.gold.log_prob if blank.gold else None,
+                }
+                for name, pair in answers.items()
+                for when, answer in zip(("before", "after"), pair, strict=True)
+                for blank in answer.blanks[:1]
+                for item in blank.predictions
+            ],
+            made,
+            requests,
+        )
 
 
 def _known_name(text: str) -> tuple[str, str]:
@@ -404,35 +419,6 @@ def _before_and_after(before: ModelAnswer, after: ModelAnswer, gold: str) -> str
             f"before, {escape(shown[1])} after{change}</div>"
         )
     )
-
-
-def _edit_rows(answers: dict[str, tuple[ModelAnswer, ModelAnswer]]) -> Rows:
-    """A row per model, sentence and answer."""
-    return [
-        {
-            "model": name,
-            "sentence": when,
-            "text": blank.asked,
-            "rank": item.rank,
-            "word": item.token,
-            "prob": item.prob,
-            "log_prob": item.log_prob,
-            "followed": blank.gold.word if blank.gold else None,
-            "followed_rank": blank.gold.rank if blank.gold else None,
-            "followed_log_prob": blank.gold.log_prob if blank.gold else None,
-        }
-        for name, pair in answers.items()
-        for when, answer in zip(("before", "after"), pair, strict=True)
-        for blank in answer.blanks[:1]
-        for item in blank.predictions
-    ]
-
-
-def _draw_export(name: str, request: InspectRequest, columns: ModelColumns) -> None:
-    request = replace(request, models=tuple(columns))
-    asked = Asked(request, cache.prepared(inspect.kind, request))
-    answer = Answer(inspect.kind, asked, tuple(column.answer for column in columns.values()))
-    draw_answer_export(name, answer, request)
 
 
 # What a lens answers; its caption is the help text.

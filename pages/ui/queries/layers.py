@@ -26,7 +26,11 @@ SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "
 
 def draw_layers(found: ModelLayers, title: str) -> None:
     """Draw the charts and the table of one model; `title` is the model's display name."""
-    predictions.draw_conclusion(" ".join(map(_conclusion, _concluded(found))))
+    predictions.draw_conclusion(
+        " ".join(
+            map(_conclusion, [word for word in found.words if word.is_gold or word.ranks[-1] == 1])
+        )
+    )
     colours = (charts.HIGH, charts.MIDDLE, charts.LOW)
     st.html(colour_scale("rank, log scale: 1", colours, f"{found.n_candidates:,}"))
     charts.draw_chart(
@@ -41,11 +45,6 @@ def draw_layers(found: ModelLayers, title: str) -> None:
         draw_table(layers_table(found))
     for note in found.notes:
         st.caption(plain(note))
-
-
-def _concluded(found: ModelLayers) -> list[FollowedWord]:
-    """The model's first answer and the right answer."""
-    return [word for word in found.words if word.is_gold or word.ranks[-1] == 1]
 
 
 def _conclusion(word: FollowedWord) -> str:

@@ -310,9 +310,13 @@ def _draw_one(request: Request, colours: Mapping[str, str], key: str, *, spread:
         if name in here:
             with spot, errors_shown():
                 listed = if_cached(partial(_ask, request, name, here))
-                if listed is None and _may_ask(request, name):
-                    queue_last()
-                    listed = _ask(request, name, here)
+                if listed is None:
+                    asked: set[tuple[Request, str]] = st.session_state.setdefault(ASKED, set())
+                    if len(asked) < st.session_state.get(ALLOWED, N_ASKED):
+                        asked.add((request, name))
+                    if (request, name) in asked:
+                        queue_last()
+                        listed = _ask(request, name, here)
                 if listed is None:
                     n_unasked += 1
                     place.html(f'{head}<div class="lx-muted">not queried yet</div>')
@@ -340,14 +344,6 @@ def _draw_one(request: Request, colours: Mapping[str, str], key: str, *, spread:
             args=(request,),
         )
     return DrawnPin(found, n_unasked, note)
-
-
-def _may_ask(request: Request, name: str) -> bool:
-    """Whether a pin may query a model: it did before, or the limit isn't reached."""
-    asked: set[tuple[Request, str]] = st.session_state.setdefault(ASKED, set())
-    if len(asked) < st.session_state.get(ALLOWED, N_ASKED):
-        asked.add((request, name))
-    return (request, name) in asked
 
 
 def _draw_unasked(n: int) -> None:

@@ -224,7 +224,14 @@ def _draw_agreement(asked: AskedRelation, column: ModelColumn[RelationModelAnswe
     question, model = asked.shared, column.answer
     counts = first_answers(question, model)
     total = question.n_agreeing
-    shown = _marked_answers(question, model)
+    shown: dict[str, str] = {}  # a first answer -> its text with the mark
+    for wording, answer in zip(question.wordings, model.answers, strict=True):
+        first, right = answer.first, question.is_right(wording, answer)
+        if wording.kind != "negated":
+            written = marked_answer(first.token, first.begins, right)
+            if answer.outside:
+                written = f"{answer.likeliest} (not ranked)"
+            shown.setdefault(word_key(answer.likeliest), escape(written))
     word, n = counts[0]
     if total == 1:
         text, others = f"The only wording gives <b>{shown[word_key(word)]}</b> first.", counts[1:]
@@ -272,19 +279,6 @@ def _notes(question: RelationQuestion, model: RelationModelAnswers, word: str, n
     return notes + [
         f"in {counted(times, 'wording')} the model {caveat}" for caveat, times in caveats.items()
     ]
-
-
-def _marked_answers(question: RelationQuestion, model: RelationModelAnswers) -> dict[str, str]:
-    """Answer as `word_key` -> it as HTML, as in the table; a wrong one is marked, too."""
-    shown: dict[str, str] = {}
-    for wording, answer in zip(question.wordings, model.answers, strict=True):
-        first, right = answer.first, question.is_right(wording, answer)
-        if wording.kind != "negated":
-            text = marked_answer(first.token, first.begins, right)
-            if answer.outside:
-                text = f"{answer.likeliest} (not ranked)"
-            shown.setdefault(word_key(answer.likeliest), escape(text))
-    return shown
 
 
 def make_table(answer: RelationAnswer) -> pd.DataFrame:

@@ -1,8 +1,8 @@
 """The Compare tab of Results: the paired difference of two runs on the same facts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from contextlib import suppress
+from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
@@ -20,13 +20,14 @@ from lama_core.metrics.intervals import (
 from lama_core.rounding import fixed, percent
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
+from lama_core.views.colours import run_colours
 from lama_core.views.compare import Compared, compare
 from lama_core.views.slices import slicing_label
 from lama_core.views.view import Facts, Shown
 from pages.ui.results.draw_view import draw_shown, draw_view_export, open_behind
 from pages.ui.shared import cache, links
 from pages.ui.shared.messages import counted, draw_headline, plain, show_note
-from pages.ui.shared.run_choice import RunChoice, draw_comparison_basis, run_names, run_titles
+from pages.ui.shared.run_choice import RunChoice, draw_comparison_basis, run_titles
 from pages.ui.shared.url_state import BOUND
 
 FACTS_HELP = (
@@ -48,28 +49,7 @@ ONE_AHEAD = (
 )
 
 
-@dataclass(frozen=True)
-class RunPair:
-    """The runs A and B, with their titles on screen and their colours in charts.
-
-    choice: The choice with these runs instead.
-    """
-
-    choice: RunChoice
-    runs: tuple[RunInfo, RunInfo]
-    titles: tuple[str, str]
-    colours: tuple[str, str]
-
-    def view(self, *, slices: bool = False) -> Shown[CompareRequest, Compared]:
-        """The comparison, by relation or on slices."""
-        a, b = (run.id for run in self.runs)
-        ranking = self.choice.ranking
-        return self.choice.view(compare, run_a=a, run_b=b, ranking=ranking, slices=slices)
-
-    def draw(self, shown: Shown[CompareRequest, Compared], key: str, **changed: Any) -> None:
-        """Draw a chart of differences in the runs' colours; a click on a mark opens its facts."""
-        inks = dict(zip("ab", self.colours, strict=True))
-        draw_shown(self.choice, shown, key, inks, **changed)
+ShownPair = Shown[CompareRequest, Compared]
 
 
 def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo] | None:
@@ -78,59 +58,63 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
     if pair is None:
         return None
     try:
-        shown = pair.view()
+        shown = _compared(pair)
     except UserError as error:
         show_note(
             f"{plain(str(error))} Choose two runs on the same facts, or start another on the page "
             "**Data and runs**."
         )
         return pair.runs
-    found = shown.found.whole
-    draw_headline(metrics.paired_headline(found, pair.titles, k=choice.k))
-    aligned = tuple(run.info for run in cache.aligned(pair.choice.runs))
+    found, (a, b), (title_a, title_b) = shown.found.whole, pair.exact, run_titles(pair.runs)
+    draw_headline(metrics.paired_headline(found, (title_a, title_b), k=choice.k))
+    aligned = tuple(run.info for run in cache.aligned(pair.runs))
     if all(run.exact_to is None for run in aligned):  # else the basis below says so
         for note in shown.notes:
             st.warning(note, icon=":material/balance:")
     with st.container(horizontal=True, key="ways"):
-        for ahead, n in enumerate((found.mcnemar.only_a, found.mcnemar.only_b)):
-            label = f"{counted(n, found.unit)} that only {plain(pair.titles[ahead])} gets right"
+        for n, title, right, wrong in (
+            (found.mcnemar.only_a, title_a, a, b),
+            (found.mcnemar.only_b, title_b, b, a),
+        ):
+            label = f"{counted(n, found.unit)} that only {plain(title)} gets right"
             if n and st.button(label, icon=":material/list:", type="tertiary"):
-                right, wrong = pair.runs[ahead].id, pair.runs[1 - ahead].id
-                open_behind(pair.choice, Facts(wrong, right=(right,), wrong=(wrong,)))
+                open_behind(pair, Facts(wrong, right=(right,), wrong=(wrong,)))
     _draw_tests(found)
-    figure = shown.figure
-    rows = _largest(figure.frame)
-    most = f", the {MOST_LEADS} largest leads of each" * (len(rows) < len(figure.frame))
-    pair.draw(shown, "difference chart", frame=rows, title=figure.title + most)
+    defaults = run_colours(pair.runs)
+    ink_a, ink_b = (choice.colours.get(name, default) for name, default in defaults.items())
+    # As in the other charts, if the runs are in them.
+    inks = {"a": ink_a, "b": ink_b if ink_b != ink_a else defaults[b]}
+    figure, rows, most = shown.figure, shown.figure.frame, ""
+    if len(rows) > 2 * MOST_LEADS and not st.toggle(
+        f"All {len(rows)} relations",
+        key="every_lead",
+        bind=BOUND,
+        help=f"Otherwise the {MOST_LEADS} relations in which each run is most ahead.",
+    ):  # rows are sorted by the difference
+        ahead = (
+            rows[rows["difference"] < 0].head(MOST_LEADS),
+            rows[rows["difference"] > 0].tail(MOST_LEADS),
+        )
+        rows, most = pd.concat(ahead), f", the {MOST_LEADS} largest leads of each"
+    draw_shown(pair, shown, "difference chart", inks, frame=rows, title=figure.title + most)
     st.caption(
         "Whiskers: 95 % intervals. Filled point: the interval excludes 0. "
         f"Click a relation to see {ONE_AHEAD}",
         help=f"Interval: {METHOD_OF_DIFFERENCES}.",
     )
-    draw_comparison_basis(replace(pair.choice, runs=aligned))
-    a, b = (run.id for run in pair.runs)
-    draw_view_export(pair.choice, shown, name="comparison", made={"a": a, "b": b} | _tests(found))
-    _draw_slices(pair)
+    draw_comparison_basis(replace(pair, runs=aligned))
+    draw_view_export(pair, shown, name="comparison", made={"a": a, "b": b} | _tests(found))
+    _draw_slices(pair, inks)
     return pair.runs
 
 
-def _largest(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with the largest leads of each run, unless there are few or all are wanted.
-
-    rows: sorted by the column `difference`.
-    """
-    if len(rows) <= 2 * MOST_LEADS or st.toggle(
-        f"All {len(rows)} relations",
-        key="every_lead",
-        bind=BOUND,
-        help=f"Otherwise the {MOST_LEADS} relations in which each run is most ahead.",
-    ):
-        return rows
-    return pd.concat([rows[rows["difference"] < 0].head(MOST_LEADS),
-                      rows[rows["difference"] > 0].tail(MOST_LEADS)])  # fmt: skip
+def _compared(pair: RunChoice, *, slices: bool = False) -> ShownPair:
+    """Return the comparison of the two runs of a choice, by relation or on slices."""
+    a, b = pair.exact
+    return pair.view(compare, run_a=a, run_b=b, ranking=pair.ranking, slices=slices)
 
 
-def _choose_pair(choice: RunChoice, listing: RunListing) -> RunPair | None:
+def _choose_pair(choice: RunChoice, listing: RunListing) -> RunChoice | None:
     """Choose runs A and B, by default the first two, the better one as B.
 
     Returns None without two different runs.
@@ -142,10 +126,17 @@ def _choose_pair(choice: RunChoice, listing: RunListing) -> RunPair | None:
     if len(by_id) < 2:
         show_note("A comparison needs two runs: start another on the page **Data and runs**.")
         return None
-    ids = list(by_id)
     listed = {run.id: run for run in listing}
-    first, second = _better_last(_pair_of(choice, (listed[ids[0]], listed[ids[1]])))
-    titles = dict(zip(ids, run_titles(list(by_id.values())), strict=True))
+
+    def pair_of(ids: Sequence[str]) -> RunChoice:
+        runs = [listed[name] for name in ids]
+        return replace(choice.with_runs(runs), data=runs[0].dataset)
+
+    titles = dict(zip(by_id, run_titles(list(by_id.values())), strict=True))
+    first, second, *_ = by_id
+    with suppress(UserError):  # without facts in common, the page says so
+        if _compared(pair_of((first, second))).found.whole.over_relations.difference < 0:
+            first, second = second, first
     with st.container(key="pair"):  # style.css hides it on phones, like the choice of runs
         left, right = st.columns(2)
     a = _choose_run("A (baseline)", "run_a", titles, first, left)
@@ -153,23 +144,7 @@ def _choose_pair(choice: RunChoice, listing: RunListing) -> RunPair | None:
     if a == b:
         show_note("A and B are the same run: choose another.")
         return None
-    return _pair_of(choice, (listed[a], listed[b]))
-
-
-def _pair_of(choice: RunChoice, runs: tuple[RunInfo, RunInfo]) -> RunPair:
-    title_a, title_b = run_titles(runs)
-    chosen = replace(choice.with_runs(runs), data=runs[0].dataset)
-    return RunPair(chosen, runs, (title_a, title_b), run_colours(choice, runs))
-
-
-def _better_last(pair: RunPair) -> tuple[str, str]:
-    """Return the runs' ids in an order in which B minus A isn't negative, if they have one."""
-    a, b = (run.id for run in pair.runs)
-    try:
-        difference = pair.view().found.whole.over_relations.difference
-    except UserError:  # without facts in common, the page says so
-        return a, b
-    return (b, a) if difference < 0 else (a, b)
+    return pair_of((a, b))
 
 
 def _choose_run(
@@ -186,11 +161,11 @@ def _choose_run(
     return chosen
 
 
-def _draw_slices(pair: RunPair) -> None:
+def _draw_slices(pair: RunChoice, inks: Mapping[str, str]) -> None:
     """Draw the difference on slices of the facts, by the selected slicing."""
     st.markdown("### On slices of the facts")
     try:
-        every = pair.view(slices=True)
+        every = _compared(pair, slices=True)
     except UserError as error:
         show_note(plain(str(error)))
         return
@@ -203,53 +178,46 @@ def _draw_slices(pair: RunPair) -> None:
     shown = replace(every, found=found)
     figure = shown.figure
     rows = figure.frame[figure.frame["by"] == by]
-    pair.draw(
+    draw_shown(
+        pair,
         shown,
         "slice difference chart",
+        inks,
         frame=rows.assign(row=rows["slice"]),
         by=replace(figure.by, title=slicing_label(by)),
         title=f"{figure.title}, by {slicing_label(by)}",
     )
     st.caption(
-        f"{slicing_label(by).capitalize()}: {every.found.slicings[by].help} P@{pair.choice.k} "
+        f"{slicing_label(by).capitalize()}: {every.found.slicings[by].help} P@{pair.k} "
         "over all facts of a slice, not averaged by relation. Whiskers: 95 % intervals. Click "
         f"a slice to see {ONE_AHEAD}",
         help=f"Interval: {METHOD_OF_DIFFERENCES}.",
     )
-    draw_view_export(pair.choice, every, name="slice differences")
+    draw_view_export(pair, every, name="slice differences")
 
 
 def _tests(found: Comparison) -> dict[str, object]:
     """Return the differences over facts and over relations with interval and test, for exports."""
+
+    def known(**numbers: float) -> dict[str, object]:
+        return {name: None if value != value else value for name, value in numbers.items()}
+
+    def test_of(
+        unit: str, found: Difference | MeanDifference, test: str, p: float
+    ) -> dict[str, object]:
+        record: dict[str, object] = {"unit": unit, "n": found.n, "difference": found.difference}
+        ends = known(low=found.interval.low, high=found.interval.high)
+        return record | ends | {"test": test} | known(p=p)
+
     mean = found.over_relations
-    ahead = {"ahead_a": mean.ahead_a, "ahead_b": mean.ahead_b, "equal": mean.equal}
+    sample = mean.sample_interval
     return {
         "intervals": f"95 %, {METHOD_OF_DIFFERENCES}",
-        "over_facts": _test(found.unit, found.over_facts, "McNemar, exact", found.mcnemar.p),
-        "over_relations": _test("relation", mean, "Student's t", mean.p)
-        | _known({f"sample_{end}": getattr(mean.sample_interval, end) for end in ("low", "high")})
-        | ahead,
+        "over_facts": test_of(found.unit, found.over_facts, "McNemar, exact", found.mcnemar.p),
+        "over_relations": test_of("relation", mean, "Student's t", mean.p)
+        | known(sample_low=sample.low, sample_high=sample.high)
+        | {"ahead_a": mean.ahead_a, "ahead_b": mean.ahead_b, "equal": mean.equal},
     }
-
-
-def _test(unit: str, found: Difference | MeanDifference, test: str, p: float) -> dict[str, object]:
-    """Return a difference with interval and test; NaN becomes None."""
-    record: dict[str, object] = {"unit": unit, "n": found.n, "difference": found.difference}
-    ends = _known({"low": found.interval.low, "high": found.interval.high})
-    return record | ends | {"test": test} | _known({"p": p})
-
-
-def _known(numbers: dict[str, float]) -> dict[str, object]:
-    return {name: None if value != value else value for name, value in numbers.items()}
-
-
-def run_colours(choice: RunChoice, pair: tuple[RunInfo, RunInfo]) -> tuple[str, str]:
-    """Return the colours of the two runs, as in the other charts if the runs are in them."""
-    both = RunChoice(pair, run_names(pair), "", "", (), (), (), 1, "filtered", "png")
-    defaults = list(both.colours.values())
-    known = dict(zip([run.id for run in choice.runs], choice.colours.values(), strict=True))
-    a, b = (known.get(run.id, default) for run, default in zip(pair, defaults, strict=True))
-    return a, b if b != a else defaults[1]
 
 
 def _draw_tests(found: Comparison) -> None:

@@ -52,7 +52,7 @@ def draw_curves(choice: RunChoice) -> None:
     st.caption(
         "P@k: share of facts whose right answer is among the first k, averaged over relations, as "
         "in Figure 2 of Petroni et al. 2019. Bands: 95 % intervals. "
-        + "Dotted: P@k of a random order of the answers. " * choice.guessable
+        + "Dotted: P@k of a random order of the answers. " * shown.guessable
         + "Click a point to see its facts.",
         help=f"Interval: {METHOD_OF_MEANS}.",
     )
@@ -71,11 +71,6 @@ def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
     draw_view_export(choice, shown)
     st.markdown("### Spread of the ranks by model")
     _draw_boxes(choice, choice.view(quartiles), f"{BOX} Click a diamond to see the facts.")
-    _draw_spread(choice, listing)
-
-
-def _draw_spread(choice: RunChoice, listing: RunListing) -> None:
-    """Draw the mean rank over ten sentences per fact (Petroni et al. 2019, Figure 4)."""
     models = {run.model for run in choice.runs}
     spread = {
         run.model: run

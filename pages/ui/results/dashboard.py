@@ -30,7 +30,10 @@ def draw_dashboard(choice: RunChoice, bars: Figure) -> Line | None:
 
     bars: the scores, with columns `run`, `source` and `relation`.
     """
-    _draw_selection(choice)
+    if (choice.models or choice.relations) and st.button(
+        "Wrong answers", icon=":material/fact_check:", type="tertiary", key="wrongs"
+    ):
+        open_facts(choice, wrong=[choice.names[0]], sort=screens.CONFIDENT_FIRST)
     ranked = choice.where(lambda run: run.has_ranks)
     is_wide = bars.frame[bars.by.column].nunique() > MOST_BESIDE
     with st.container(key="dashboard"):
@@ -95,11 +98,3 @@ def _select(**params: Sequence[str]) -> None:
     """Open the page with another choice of runs or relations."""
     others = links.params_without([*params])
     links.go(screens.RESULTS, others | {name: list(values) for name, values in params.items()})
-
-
-def _draw_selection(choice: RunChoice) -> None:
-    """Draw the way to the first model's wrong answers, if models or relations are chosen."""
-    if not (choice.models or choice.relations):
-        return
-    if st.button("Wrong answers", icon=":material/fact_check:", type="tertiary", key="wrongs"):
-        open_facts(choice, wrong=[choice.names[0]], sort=screens.CONFIDENT_FIRST)

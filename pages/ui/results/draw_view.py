@@ -29,16 +29,9 @@ MOST_ROWS = 15  # of a table without a scroll bar
 MOST_INTERVALS = 3  # with more runs, interval columns are hidden; the table's menu shows them
 
 
-def open_facts(choice: RunChoice, title: str = "", **filters: Any) -> None:
-    """Open Wrong answers on the facts behind a run's number.
-
-    `title` is the run's title; if empty, the first run is selected. `filters` are URL parameters.
-    """
-    texts = {
-        key: value if isinstance(value, list) else str(value) for key, value in filters.items()
-    }
-    focus = {"of": choice.name_of(title)}
-    links.go(screens.RESULTS, {**choice.params(), **focus, **texts, **screens.WRONG_ANSWERS})
+def open_facts(choice: RunChoice, **filters: str | list[str]) -> None:
+    """Open Wrong answers on the facts behind a number; `filters` are URL parameters."""
+    links.go(screens.RESULTS, {**choice.params(), **filters, **screens.WRONG_ANSWERS})
 
 
 def open_behind(choice: RunChoice, found: Facts | None) -> None:
@@ -46,17 +39,16 @@ def open_behind(choice: RunChoice, found: Facts | None) -> None:
     if found is None:
         return
     names = {run.id: name for run, name in zip(choice.runs, choice.names, strict=True)}
-    titles = {run.id: title for run, title in zip(choice.runs, choice.titles, strict=True)}
     fields = {name: value for name, value in found.filter.items() if value not in ((), None)}
     relations = fields.pop("relations", choice.relations)
-    params: dict[str, Any] = params_of(fields)
+    params = {"of": names.get(found.run, ""), **params_of(fields)}
     params["relations"] = choice.labels_of(relations)
     for end in ("right", "wrong"):
         if ids := getattr(found, end):
             params[end] = [names[one] for one in ids]
     if found.counting != "counted":
         params["rows"] = found.counting
-    open_facts(choice, titles.get(found.run, ""), **params)
+    open_facts(choice, **params)
 
 
 def open_line(
@@ -103,7 +95,7 @@ def draw_figure(
 
     chart = figures.ready(
         figure,
-        choice.inks_of_runs if inks is None else inks,
+        choice.colours if inks is None else inks,
         choice.picture,
         zooms=zooms,
         least_height=least_height,
@@ -221,7 +213,10 @@ def draw_wide(
         height: The height of the table.
     """
     keys = keys or shown.view.keys_of(shown)
-    groups = _groups(frame, keys)
+    grouped: dict[tuple[Any, ...], Group] = {}
+    for line in frame.to_dict("records"):
+        grouped.setdefault(tuple(line[name] for name in keys), {})[line["run"]] = line
+    groups = list(grouped.values())
     wide = _wide_columns(choice, columns, keys, labels or {}, widths or {})
     first = [one for one in wide if one.is_key or one.run]
     last = [one for one in wide if not (one.is_key or one.run)]
@@ -249,14 +244,6 @@ def draw_wide(
         ((one.run, one.column.name) for one in wide if one.name == name), ("", "")
     )  # "" for the cells of `more`
     return Cell(number, group.get(run) or next(iter(group.values())), column)
-
-
-def _groups(frame: pd.DataFrame, keys: Sequence[str]) -> list[Group]:
-    """Return the rows of a wide table: the frame's rows that have the same values in `keys`."""
-    groups: dict[tuple[Any, ...], Group] = {}
-    for line in frame.to_dict("records"):
-        groups.setdefault(tuple(line[name] for name in keys), {})[line["run"]] = line
-    return list(groups.values())
 
 
 def _wide_columns(
@@ -324,32 +311,6 @@ def _of_all(column: Column, lines: Iterable[Line]) -> Any:
     return " / ".join(filter(None, values)) or None
 
 
-def draw_long(
-    shown: Shown[Any, Any], frame: pd.DataFrame, key: str, columns: Sequence[Column]
-) -> Cell | None:
-    """Draw a table with a row for each row of a view's frame; return the chosen cell.
-
-    Args:
-        shown: The view.
-        frame: Its rows, or some of them.
-        key: The widget's key.
-        columns: The columns.
-    """
-    picked = draw_rows(
-        frame,
-        columns,
-        key,
-        pinned=shown.view.keys_of(shown),
-        picks="single-cell",
-        placeholder="–",
-        height="content" if len(frame) <= MOST_ROWS else 460,
-    ).cell
-    if picked is None:
-        return None
-    names = {column.head: column.name for column in columns}
-    return Cell(picked[0], frame.to_dict("records")[picked[0]], names[picked[1]])
-
-
 def draw_whole(
     choice: RunChoice,
     function: ViewFunction[..., Any, Any],
@@ -390,8 +351,19 @@ def draw_whole(
         places = {info.id: place for place, info in enumerate(shown.infos)}
         frame = frame.iloc[frame["run"].map(places).argsort(kind="stable")]
     texts = [column for column in columns if column.kind == "text"]
+    picked = draw_rows(
+        frame,
+        columns,
+        f"{name} table",
+        pinned=shown.view.keys_of(shown),
+        picks="single-cell",
+        placeholder="–",
+        height="content" if len(frame) <= MOST_ROWS else 460,
+    ).cell
+    heads = {column.head: column.name for column in columns}
+    lines = frame.to_dict("records")
     if clicked := draw_facts_button(
-        draw_long(shown, frame, f"{name} table", columns),
+        picked and Cell(picked[0], lines[picked[0]], heads[picked[1]]),
         lambda chosen: ", ".join(str(cell(column, chosen.line)) for column in texts),
         f"{name} facts",
     ):
@@ -481,7 +453,7 @@ def _draw_figure_export(choice: RunChoice, shown: Shown[Any, Any], name: str) ->
         return drawing.draw(
             shown.figure,
             file_format,
-            shown.view.inks(shown, choice.inks_of_runs),
+            shown.view.inks(shown, choice.colours),
             width=width,
             font_size=font_size,
         )
@@ -489,7 +461,7 @@ def _draw_figure_export(choice: RunChoice, shown: Shown[Any, Any], name: str) ->
     def specify() -> str:
         from pages.ui.shared import figures
 
-        return figures.specification(shown.figure, shown.view.inks(shown, choice.inks_of_runs))
+        return figures.specification(shown.figure, shown.view.inks(shown, choice.colours))
 
     draw_download(
         f"Figure, {file_format.upper()}",

@@ -55,8 +55,17 @@ def draw_measured() -> None:
         "most frequent object.",
         select_all=False,
     )
-    titles = _titles(measured)
-    draw_headline(_conclusion(ranking, titles))
+    titles = {
+        one.model: url_state.title_of(one.model)
+        + (f", {one.note.partition(',')[0]}" if one.note else "")
+        for one in measured.models
+    }
+    p_at_1 = measured_table("source", ranking).set_index("model")["p_at_k"]
+    (published,) = published_cells(SOURCE, None, [COMPARED]).values()
+    draw_headline(
+        f"{listed(titles, p_at_1)} of first answers are right on LAMA's T-REx; published: "
+        f"{published:.1f} % ({COMPARED})"
+    )
     _draw_totals(ranking, titles, shown)
     first, more = _description(measured, ranking)
     st.caption(first)
@@ -82,7 +91,17 @@ def draw_measured() -> None:
         "60 % and P@100 of around 80 % for BERT (section 5, Figure 2).",
         help=f"Interval: {METHOD_OF_MEANS}.",
     )
-    _draw_relations(ranking, titles)
+    st.markdown("### By relation")
+    grid = []
+    for relation, part in measured_table("relation", ranking).groupby("relation", sort=False):
+        head_line = part.iloc[0]
+        row: dict[str, Any] = {
+            "relation": f"{relation} {head_line['label']}",
+            "type": head_line["type"],
+        }
+        grid.append(row | _cells(part, with_n=True))
+    config = {"relation": st.column_config.TextColumn(pinned=True)} | _columns(titles, METHOD)
+    draw_table(pd.DataFrame(grid), column_config=config, height=460)
     made = {
         "ranking": ranking,
         "candidates": measured.candidates,
@@ -99,25 +118,6 @@ def draw_measured() -> None:
         ),
         made,
         PYTHON.format(ranking=ranking),
-    )
-
-
-def _titles(measured: MeasuredLama) -> dict[str, str]:
-    """Return model -> its name for readers, with the first words of the note on its weights."""
-    return {
-        one.model: url_state.title_of(one.model)
-        + (f", {one.note.partition(',')[0]}" if one.note else "")
-        for one in measured.models
-    }
-
-
-def _conclusion(ranking: Ranking, titles: Mapping[str, str]) -> str:
-    """Return P@1 of this project's models on T-REx, and of the published BERT-large."""
-    ours = measured_table("source", ranking).set_index("model")["p_at_k"]
-    (paper,) = published_cells(SOURCE, None, [COMPARED]).values()
-    return (
-        f"{listed(titles, ours)} of first answers are right on LAMA's T-REx; published: "
-        f"{paper:.1f} % ({COMPARED})"
     )
 
 
@@ -172,18 +172,6 @@ def _draw_totals(ranking: Ranking, titles: Mapping[str, str], published: Sequenc
         for name in published
     }
     draw_table(pd.DataFrame(grid), column_config=config, placeholder="–")
-
-
-def _draw_relations(ranking: Ranking, titles: Mapping[str, str]) -> None:
-    st.markdown("### By relation")
-    table = measured_table("relation", ranking)
-    grid = []
-    for relation, part in table.groupby("relation", sort=False):
-        first = part.iloc[0]
-        row: dict[str, Any] = {"relation": f"{relation} {first['label']}", "type": first["type"]}
-        grid.append(row | _cells(part, with_n=True))
-    config = {"relation": st.column_config.TextColumn(pinned=True)} | _columns(titles, METHOD)
-    draw_table(pd.DataFrame(grid), column_config=config, height=460)
 
 
 def _cells(lines: pd.DataFrame, *, with_n: bool = False) -> dict[str, Any]:

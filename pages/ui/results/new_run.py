@@ -113,10 +113,6 @@ def open_form(request: RunSettings, model: str) -> None:
     links.go(screens.DATA, {**screens.NEW_RUN, **params})
 
 
-def _kind_of(request: type[RunSettings]) -> str:
-    return next(name for name, kind in KINDS.items() if request in kind.requests)
-
-
 def _limit_key(way: str) -> str:
     return "run_limit" if way == WORDS_AT_BLANK else "answers_limit"
 
@@ -164,7 +160,9 @@ def _choose() -> RunSettings | None:
         first=WORDS_AT_BLANK,
         help=explain("Words or whole answers"),
     )
-    st.caption(MEANINGS[_kind_of(REQUESTS[way])])
+    st.caption(
+        MEANINGS[next(name for name, kind in KINDS.items() if REQUESTS[way] in kind.requests)]
+    )
     left, right = st.columns(2, gap="large")
     with left:
         relations = choose_relations(cache.relations_of(data), "run_relations", bound=True)
@@ -210,6 +208,13 @@ def _choose_options(kind: type[RunSettings], common: Mapping[str, Any]) -> dict[
         for name, field in fields_of(kind).items()
         if name not in (*COMMON, *DEFAULTS) and (name != "open_book" or corpus_files())
     }
+    # Field -> label and help, if they aren't the field's own.
+    said = {
+        "part": ("Score", explain("Tokens that count")),
+        "aggregate": ("Combine tokens by", explain("Sum and mean")),
+        "hiding": ("Hidden with a token", explain("Masked together with a token")),
+        "start_token": ("Start token of causal models", explain("Start token")),
+    }
     values = {}
     with st.expander(OPTIONS, icon=":material/tune:"):
         columns = st.columns(2, gap="large")
@@ -217,20 +222,11 @@ def _choose_options(kind: type[RunSettings], common: Mapping[str, Any]) -> dict[
             with columns[2 * number // len(fields)]:
                 own = OWN_WIDGETS.get(name)
                 values[name] = (
-                    own(common) if own else draw_field(field, f"run_{name}", *_said(name))
+                    own(common)
+                    if own
+                    else draw_field(field, f"run_{name}", *said.get(name, ("", None)))
                 )
     return values
-
-
-def _said(name: str) -> tuple[str, str | None]:
-    """Return label and help of a field that has others than the declared ones."""
-    said = {
-        "part": ("Score", explain("Tokens that count")),
-        "aggregate": ("Combine tokens by", explain("Sum and mean")),
-        "hiding": ("Hidden with a token", explain("Masked together with a token")),
-        "start_token": ("Start token of causal models", explain("Start token")),
-    }
-    return said.get(name, ("", None))
 
 
 def _choose_prompts(common: Mapping[str, Any]) -> str | None:

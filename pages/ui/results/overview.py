@@ -12,6 +12,7 @@ from lama_core.glossary import explain
 from lama_core.metrics import headline, standings
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
 from lama_core.metrics.score_tables import CONCEPTNET, relations_counted
+from lama_core.metrics.slices import ORIGIN
 from lama_core.published import LAMA, published_scores, published_table
 from lama_core.rounding import percentage
 from lama_core.runs.info import RunInfo
@@ -26,9 +27,11 @@ from lama_core.views.scores import (
     best_first,
     chart_sources,
     measures,
+    origins_notes,
     said_of_best,
     scores,
     undefined_metrics,
+    weakest,
 )
 from lama_core.views.view import Shown
 from pages.ui.results.dashboard import draw_dashboard
@@ -44,8 +47,6 @@ from pages.ui.results.draw_view import (
     open_facts,
     open_line,
 )
-from pages.ui.results.origins import draw_origins
-from pages.ui.results.weakest import draw_weakest
 from pages.ui.shared import links, screens
 from pages.ui.shared.cache import cached
 from pages.ui.shared.export import draw_export
@@ -64,6 +65,11 @@ HELP_ON_CONCEPTNET = (
     "released code treats ConceptNet as one relation and averages over facts, like the published "
     "values."
 )
+HELP_ON_WEAKEST = (
+    "The relations with the worst mean over the models. Click one to see the facts that are wrong, "
+    "the most confident answers first."
+)
+N_WEAKEST = 3
 MOST_LETTERS = 38  # of a relation in the table
 LOW = 0.5  # below this P@k, a click opens only the facts with a wrong answer
 # Column -> its width in both tables.
@@ -114,7 +120,22 @@ def draw_overview(choice: RunChoice) -> None:
     with top:
         counted = _draw_headline(choice, shown, measure)
     with chart:
-        _draw_chart(choice, shown, measure, opened, is_best_first, counted)
+        key = f"{shown.request!r} {measure.label} {opened} {is_best_first} {shown.names}"
+        mark = draw_dashboard(
+            choice, _bars(key, shown.infos, shown, measure, opened, is_best_first)
+        )
+        diamonds = f"diamonds: {measure.label} of a random order of the answers. "
+        st.caption(
+            f"{comparison_basis(choice)[0]} Click a row or a curve to select it, and once more to "
+            "see its facts.",
+            help=f"{counted} **Bold**: means over relations; "
+            + "whiskers: 95 % intervals; " * measure.is_p_at_k
+            + diamonds * (measure.is_p_at_k and shown.guessable)
+            + "drag to zoom, double-click an empty place to reset. Interval for a relation, over "
+            f"its facts: {METHOD}. For a mean: {METHOD_OF_MEANS}.",
+        )
+        if mark is not None:
+            _open(choice, shown, mark, measure)
     _draw_totals(choice, shown, measure)
     if measure.is_p_at_k and choice.k == 1 and any(run.ranks_statements for run in choice.runs):
         from pages.ui.results.leaderboard import draw_leaderboard  # imports how such runs are made
@@ -147,7 +168,6 @@ def _heading(choice: RunChoice, measure: ScoreMeasure) -> str:
 def _draw_headline(choice: RunChoice, shown: ShownScores, measure: ScoreMeasure) -> str:
     """Draw the headline and links to charts; return what is counted, as Markdown."""
     every, (names, _) = shown.found.every, chart_sources(shown)
-    basis = comparison_basis(choice)
     found = headline(
         standings(every.assign(name=every["run"].map(shown.names)), measure.column),
         measure.metric,
@@ -155,7 +175,7 @@ def _draw_headline(choice: RunChoice, shown: ShownScores, measure: ScoreMeasure)
         relations=[choice.labels[name] for name in choice.relations],
         source=names[0] if len(names) == 1 else "",
         counts=choice.counts,
-        differ=basis.differ,
+        differ=comparison_basis(choice)[1],
     )
     ids = {title: run_id for run_id, title in shown.names.items()}
     more = said_of_best(shown, ids[found.order[0]], measure) if found.order else ""
@@ -166,35 +186,10 @@ def _draw_headline(choice: RunChoice, shown: ShownScores, measure: ScoreMeasure)
             pair = {"run_a": ids[found.order[1]], "run_b": ids[found.order[0]]}
             there = {**here, "tab": "Compare", **pair}
             links.draw_link("Compare the best two", "balance", screens.RESULTS, there)
-        if choice.any_ranked:
+        if any(run.has_ranks for run in choice.runs):
             for chart, icon in ((screens.CURVES, "show_chart"), (screens.RANKS, "bar_chart")):
                 links.draw_link(chart, icon, screens.RESULTS, {**here, "chart": chart})
     return plain(found.counted)
-
-
-def _draw_chart(
-    choice: RunChoice,
-    shown: ShownScores,
-    measure: ScoreMeasure,
-    opened: Sequence[str],
-    is_best_first: bool,
-    counted: str,
-) -> None:
-    """Draw the charts, and what they count. counted: the meaning of the score, as Markdown."""
-    basis = comparison_basis(choice).said
-    key = f"{shown.request!r} {measure.label} {opened} {is_best_first} {shown.names}"
-    mark = draw_dashboard(choice, _bars(key, shown.infos, shown, measure, opened, is_best_first))
-    diamonds = f"diamonds: {measure.label} of a random order of the answers. "
-    st.caption(
-        f"{basis} Click a row or a curve to select it, and once more to see its facts.",
-        help=f"{counted} **Bold**: means over relations; "
-        + "whiskers: 95 % intervals; " * measure.is_p_at_k
-        + diamonds * (measure.is_p_at_k and choice.guessable)
-        + "drag to zoom, double-click an empty place to reset. Interval for a relation, over its "
-        f"facts: {METHOD}. For a mean: {METHOD_OF_MEANS}.",
-    )
-    if mark is not None:
-        _open(choice, shown, mark, measure)
 
 
 @cached(60)
@@ -235,7 +230,12 @@ def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: ScoreMeas
         f"### {_heading(choice, measure)} by source and type of relation",
         help=HELP_ON_CONCEPTNET if over_facts else None,
     )
-    published = _choose_published(choice, by_relation, box) if _is_table_2(choice, measure) else []
+    only_manual = all(run.prompts == "manual" for run in choice.runs)
+    published = (
+        _choose_published(choice, by_relation, box)
+        if measure.is_p_at_k and choice.k == 1 and only_manual and choice.all_words
+        else []
+    )
     if published:
         datasets = dict.fromkeys(
             (run.dataset, tuple((part.source, part.n + part.n_excluded) for part in run.relations))
@@ -251,7 +251,20 @@ def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: ScoreMeas
         measure,
         "totals table",
         [text("source"), text("kind", "type of relation")],
-        [_number_of_relations()],
+        [
+            text(
+                "n_relations",
+                "#rel",
+                "Number of relations in the unweighted mean. 2 of 3: one relation has no scored "
+                "fact. Several numbers: the models differ.",
+                cell=lambda line: (
+                    relations_counted(line["n_relations"], line["of_relations"]).removesuffix(
+                        " relations"
+                    )
+                    or str(line["n_relations"])
+                ),
+            )
+        ],
         more=[
             published_cells(source, kind, published)
             for source, kind in zip(groups["source"], groups["kind"], strict=True)
@@ -270,13 +283,35 @@ def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: ScoreMeas
 
     if clicked := draw_facts_button(cell, describe, "totals way"):
         open_line(choice, shown, clicked.line, clicked.column)
-    _draw_notes_on_totals(choice, shown, measure, published, over_facts)
-
-
-def _is_table_2(choice: RunChoice, measure: ScoreMeasure) -> bool:
-    """Whether the scores are those of LAMA's Table 2: P@1 of words at the manual prompts."""
-    only_manual = all(run.prompts == "manual" for run in choice.runs)
-    return measure.is_p_at_k and choice.k == 1 and only_manual and choice.all_words
+    if published:
+        st.caption(
+            "**\\***: published by Petroni et al. 2019, Table 2, on LAMA's facts and candidates."
+        )
+    for note in undefined_metrics(shown):
+        st.caption(plain(note))
+    if measure.is_p_at_k and (origins := list(origins_notes(shown))):
+        with st.expander("Facts from the models' training sources", icon=":material/menu_book:"):
+            st.markdown("\n".join(f"- {plain(note)}" for note in origins))
+            st.caption("A fact of several sources counts for each of them.")
+            there = {**choice.params(), "tab": "More", "chart": "Slices", "slice_by": ORIGIN}
+            links.draw_link(f"P@{choice.k} by origin", "arrow_forward", screens.RESULTS, there)
+    requests = [replace(shown.request, by="type"), shown.request]
+    if over_facts:
+        concepts = dict.fromkeys(
+            relation.name
+            for run in choice.runs
+            for relation in run.relations
+            if relation.source == CONCEPTNET
+            and relation.name in (choice.relations or choice.labels)
+        )
+        request = replace(shown.request, conceptnet="facts", relations=tuple(concepts))
+        requests.append(request)
+    draw_export(
+        "totals",
+        lambda: shown.found.totals,
+        choice.made() | {"intervals": f"95 %, {METHOD_OF_MEANS}"},
+        tuple(requests),
+    )
 
 
 def _choose_published(choice: RunChoice, shown: ShownScores, box: DeltaGenerator) -> list[str]:
@@ -322,66 +357,23 @@ def _rows_of_totals(found: RunScores) -> pd.DataFrame:
     return rows.iloc[sorted(range(len(places)), key=places.__getitem__)]
 
 
-def _number_of_relations() -> Column:
-    return text(
-        "n_relations",
-        "#rel",
-        "Number of relations in the unweighted mean. 2 of 3: one relation has no scored fact. "
-        "Several numbers: the models differ.",
-        cell=lambda line: (
-            relations_counted(line["n_relations"], line["of_relations"]).removesuffix(" relations")
-            or str(line["n_relations"])
-        ),
-    )
-
-
-def _draw_notes_on_totals(
-    choice: RunChoice,
-    shown: ShownScores,
-    measure: ScoreMeasure,
-    published: Sequence[str],
-    over_facts: bool,
-) -> None:
-    """Draw what readers must know about the totals, and their export.
-
-    over_facts: Whether a row is a mean over facts.
-    """
-    if published:
-        st.caption(
-            "**\\***: published by Petroni et al. 2019, Table 2, on LAMA's facts and candidates."
-        )
-    for note in undefined_metrics(shown):
-        st.caption(plain(note))
-    if measure.is_p_at_k:
-        draw_origins(choice, shown)
-    requests = [replace(shown.request, by="type"), shown.request]
-    if over_facts:
-        concepts = dict.fromkeys(
-            relation.name
-            for run in choice.runs
-            for relation in run.relations
-            if relation.source == CONCEPTNET
-            and relation.name in (choice.relations or choice.labels)
-        )
-        request = replace(shown.request, conceptnet="facts", relations=tuple(concepts))
-        requests.append(request)
-    draw_export(
-        "totals",
-        lambda: shown.found.totals,
-        choice.made() | {"intervals": f"95 %, {METHOD_OF_MEANS}"},
-        tuple(requests),
-    )
-
-
 def _draw_relations(
     choice: RunChoice, shown: ShownScores, measure: ScoreMeasure, is_best_first: bool
 ) -> None:
     """Draw the table by relation; a cell opens the relation's scored or excluded facts."""
-    with st.container(horizontal=True, vertical_alignment="center", key="weakest"):
-        relation = draw_weakest(choice, shown, measure)
-    if relation is not None:
-        names = list(choice.names)
-        open_facts(choice, relations=[relation], wrong=names, sort=screens.CONFIDENT_FIRST)
+    if shown.frame["relation"].nunique() > N_WEAKEST:
+        with st.container(horizontal=True, vertical_alignment="center", key="weakest"):
+            head = "**Weakest relations** (mean over the models)"
+            st.markdown(head, width="content", help=HELP_ON_WEAKEST)
+            for name, value in weakest(shown, measure, N_WEAKEST).items():
+                said = measure.metric.shown(value) + " %" * measure.metric.is_share
+                if st.button(f"{plain(choice.labels[name])}: {said}", type="tertiary"):
+                    open_facts(
+                        choice,
+                        relations=[choice.labels[name]],
+                        wrong=list(choice.names),
+                        sort=screens.CONFIDENT_FIRST,
+                    )
     rows = best_first(shown.frame, "relation", measure) if is_best_first else shown.frame
     cell = _draw_scores(
         choice,
@@ -463,7 +455,7 @@ def _columns(
     if measure.is_p_at_k and choice.k == 1 and rows["freq"].notna().any():
         freq = "P@1 of ranking words by how often they are objects of the relation."
         chosen.append(replace(known["freq"], label="Freq", help=freq))
-    if choice.guessable:
+    if shown.guessable:
         # A run that doesn't record how many words it ranked has NaN here.
         if "n_answers" in rows:
             chosen.append(_as_text(known["n_answers"], explain("Answers ranked")))

@@ -29,7 +29,7 @@ def draw_types(choice: RunChoice) -> None:
         "Bars: the unweighted mean over relations, with its 95 % interval over the facts of these "
         "relations; points: relations. Click a bar or a point to see its facts. "
         + f"Diamonds: mean P@{choice.k} of a random order of the answers. "
-        * choice.guessable
+        * shown.guessable
         + "**1-1**: one object per subject and one subject per object (capitals). **N-1**: many "
         "subjects share an object (birthplaces). **N-M**: many of both (shared borders).",
         help=f"Interval: {METHOD_OF_MEANS}.",

@@ -1,7 +1,6 @@
 """The Slices chart of Results: P@k and kinds of wrong answers on groups of facts."""
 
 from dataclasses import replace
-from typing import Any
 
 import streamlit as st
 
@@ -16,7 +15,6 @@ from lama_core.views.slices import (
     slices,
     slicing_label,
 )
-from lama_core.views.view import Shown
 from pages.ui.results.draw_view import (
     MOST_INTERVALS,
     described,
@@ -66,13 +64,18 @@ def draw_slices(choice: RunChoice) -> None:
     draw_shown(choice, shown, "slices chart")
     rows = by_slice(shown.found)
     same = bool((rows.groupby(["by", "slice"])["n"].nunique() == 1).all())
+    names = f"slice p_at_k n interval {'chance ' * shown.guessable}macro_p_at_1 {' '.join(KINDS)}"
+    names = f"by {names}" if way == EVERY else names
+    n_runs = len(choice.runs)
+    hidden = [*MORE] if n_runs > MOST_INTERVALS else []
+    hidden += ["macro_p_at_1", *KINDS] if n_runs > MOST_KINDS else []
     chosen = draw_wide(
         choice,
         shown,
         rows[rows["by"].isin(("all", *ways))],
         "slices table",
-        [_on_page(column, same) for column in _columns(shown, way)],
-        hidden=_hidden(choice),
+        [_on_page(column, same) for column in shown.chosen(names)],
+        hidden=hidden + ["another_valid"] * (choice.ranking == "filtered"),
         widths={"by": 160, "slice": 210 if way == EVERY else 260, "interval": 110},
     )
     if clicked := draw_facts_button(
@@ -95,13 +98,6 @@ def draw_slices(choice: RunChoice) -> None:
     draw_view_export(choice, shown)
 
 
-def _columns(shown: Shown[Any, Any], way: str) -> list[Column]:
-    """The columns of the table; the way of slicing only if the table has several."""
-    chance = "chance" if shown.guessable else ""
-    names = f"slice p_at_k n interval {chance} macro_p_at_1 {' '.join(KINDS)}"
-    return shown.chosen(f"by {names}" if way == EVERY else names)
-
-
 def _on_page(column: Column, same: bool) -> Column:
     """A column in the page's words; the number of facts once if it is the same for all runs."""
     if column.name in ("n", "interval"):
@@ -114,11 +110,3 @@ def _on_page(column: Column, same: bool) -> Column:
         help=slicing_label(column.help),
         cell=lambda line: "" if line["by"] == "all" else slicing_label(line["by"]),
     )
-
-
-def _hidden(choice: RunChoice) -> list[str]:
-    """The columns of a run that only the table's menu shows."""
-    n_runs = len(choice.runs)
-    hidden = [*MORE] if n_runs > MOST_INTERVALS else []
-    hidden += ["macro_p_at_1", *KINDS] if n_runs > MOST_KINDS else []
-    return hidden + (["another_valid"] if choice.ranking == "filtered" else [])

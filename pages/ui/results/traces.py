@@ -54,7 +54,18 @@ def draw_traces(choice: RunChoice, _: RunListing) -> Sequence[RunInfo]:
         "Run", list(runs), key="trace_run", first=first, show=names.__getitem__, place=boxes[0]
     )
     info = runs[chosen]
-    relation = _choose_relation(choice, info, boxes[1])
+    traced = sorted((one for one in info.relations if one.n), key=lambda one: -one.n)
+    labels = {one.name: relation_label(one.name, one.label) for one in traced}
+    options = [*labels, *([ALL_FACTS] if len(labels) > 1 else [])]
+    first_relation = next((name for name in choice.relations if name in labels), "")
+    relation = choose(
+        "Relation",
+        options,
+        key="trace_relation",
+        first=first_relation,
+        show=lambda name: labels.get(name, name),
+        place=boxes[1],
+    )
     try:
         found = cache.traces_of(info, relation)
     except UserError as error:
@@ -65,45 +76,10 @@ def draw_traces(choice: RunChoice, _: RunListing) -> Sequence[RunInfo]:
         "Then the values of one layer at one token are put back. If the answer's probability "
         "returns, the fact passed through there."
     )
-    _draw_headline(info, found)
-    at = _draw_chart(choice, info, relation, found)
-    draw_export("traces", lambda: found.effects, {"run": info.id}, request_of(info))
-    _draw_facts(info, found.facts, at)
-    return [info]
-
-
-def _names(runs: dict[str, RunInfo]) -> dict[str, str]:
-    """Return id -> unique name for display."""
-    names: dict[str, str] = {}
-    for name, run in runs.items():
-        part = PARTS.get(run.prompts.removeprefix("trace "), run.prompts)
-        limit = f", first {run.limit} a relation" if run.limit else ""
-        shown = run.title or f"{title_of(run.model)}, {part}{limit}"
-        names[name] = shown if shown not in names.values() else f"{shown}, {run.digest[:6]}"
-    return names
-
-
-def _choose_relation(choice: RunChoice, info: RunInfo, place: Any) -> str:
-    traced = sorted((one for one in info.relations if one.n), key=lambda one: -one.n)
-    labels = {one.name: relation_label(one.name, one.label) for one in traced}
-    options = [*labels, *([ALL_FACTS] if len(labels) > 1 else [])]
-    chosen = next((name for name in choice.relations if name in labels), "")
-    return choose(
-        "Relation",
-        options,
-        key="trace_relation",
-        first=chosen,
-        show=lambda name: labels.get(name, name),
-        place=place,
-    )
-
-
-def _draw_headline(info: RunInfo, found: Traces) -> None:
-    """Draw the largest effects, at the blank and elsewhere, and what is averaged."""
     how, best, n = found.options, found.largest, int(found.effects["n"].max())
-    first, last = found.best_layers
-    layers = f"one of the layers {first} to {last}" if last > first else f"layer {first}"
-    up_to, blank = "up to " * (last > first), found.at_blank
+    low, last = found.best_layers
+    layers = f"one of the layers {low} to {last}" if last > low else f"layer {low}"
+    up_to, blank = "up to " * (last > low), found.at_blank
     draw_headline(
         f"{title_of(info.model)}: restoring {layers} at the {best.role} raises the right "
         f"answer's probability by {up_to}{fixed(best.effect, 2)}, restoring layer {blank.layer} at "
@@ -123,6 +99,21 @@ def _draw_headline(info: RunInfo, found: Traces) -> None:
         f"{part}{window}.{few}" + plain(excluded),
         help=f"{counted(how.draws, 'draw')} of noise on the subject for each fact.",
     )
+    at = _draw_chart(choice, info, relation, found)
+    draw_export("traces", lambda: found.effects, {"run": info.id}, request_of(info))
+    _draw_facts(info, found.facts, at)
+    return [info]
+
+
+def _names(runs: dict[str, RunInfo]) -> dict[str, str]:
+    """Return id -> unique name for display."""
+    names: dict[str, str] = {}
+    for name, run in runs.items():
+        part = PARTS.get(run.prompts.removeprefix("trace "), run.prompts)
+        limit = f", first {run.limit} a relation" if run.limit else ""
+        shown = run.title or f"{title_of(run.model)}, {part}{limit}"
+        names[name] = shown if shown not in names.values() else f"{shown}, {run.digest[:6]}"
+    return names
 
 
 def _draw_chart(choice: RunChoice, info: RunInfo, relation: str, found: Traces) -> tuple[int, str]:

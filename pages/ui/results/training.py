@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 import streamlit as st
 
@@ -32,7 +31,7 @@ from pages.ui.results.draw_view import (
 from pages.ui.shared import charts
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, draw_headline, plain, show_note
-from pages.ui.shared.run_choice import MAX_RUNS, RunChoice
+from pages.ui.shared.run_choice import MAX_RUNS, RunChoice, evenly_spaced
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import choose, pick, title_of
 
@@ -46,7 +45,6 @@ MEASURES: dict[str, Measure] = {
     "mean rank": "mean_rank",
     "log-probability": "log_prob",
 }
-Item = TypeVar("Item")
 FORGOTTEN = "forgotten"
 FATES = (FORGOTTEN, "learned")
 
@@ -100,32 +98,18 @@ def draw_training(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
         return series.runs
     (found,) = shown.found
     draw_headline(shown.conclusion.replace(series_title(found.series.name), name, 1))
-    _draw_steps(found)
-    _draw_curves(chosen, shown)
-    _draw_readings(chosen, shown)
-    _draw_relations(chosen, shown)
-    _draw_facts(chosen, shown)
-    return series.runs
-
-
-def _draw_steps(found: TrainedSeries) -> None:
-    training, steps = found.training, found.series.steps
-    dropped = f" {counted(training.n_dropped, 'fact')} count only at some steps and are excluded."
+    trained, steps = found.training, found.series.steps
+    dropped = f" {counted(trained.n_dropped, 'fact')} count only at some steps and are excluded."
     st.caption(
         f"{len(steps)} checkpoints from step {steps[0]:,} to step {steps[-1]:,}, compared on the "
-        f"facts that count at all of them. {training.n_forgotten:,} are forgotten: right at some "
-        "step, and wrong at the last." + dropped * (training.n_dropped > 0)
+        f"facts that count at all of them. {trained.n_forgotten:,} are forgotten: right at some "
+        "step, and wrong at the last." + dropped * (trained.n_dropped > 0)
     )
-
-
-def _draw_curves(choice: RunChoice, shown: ShownTraining) -> None:
-    """Draw the measure over training; a click opens the facts of a line at a step."""
     figure = shown.figure
-    (found,) = shown.found
     title = figure.title.replace(series_title(found.series.name), _title(found.series.name))
     inks = shown.view.inks(shown, {})
     several = len(figure.names) > len(inks)
-    mark = draw_figure(choice, replace(figure, title=title), "training chart", inks)
+    mark = draw_figure(chosen, replace(figure, title=title), "training chart", inks)
     st.caption(
         ("A source's value is the mean over its relations. " if shown.request.by == SOURCE else "")
         + f"In colour: the {len(inks)} best at the last step; choose relations above to see "
@@ -138,8 +122,12 @@ def _draw_curves(choice: RunChoice, shown: ShownTraining) -> None:
         )
         + "Click a point to see the facts at this step."
     )
-    open_line(choice, shown, mark, alone=True)
-    draw_view_export(choice, shown, made=_made(found))
+    open_line(chosen, shown, mark, alone=True)
+    draw_view_export(chosen, shown, made=_made(found))
+    _draw_readings(chosen, shown)
+    _draw_relations(chosen, shown)
+    _draw_facts(chosen, shown)
+    return series.runs
 
 
 def _draw_readings(choice: RunChoice, shown: ShownTraining) -> None:
@@ -150,7 +138,7 @@ def _draw_readings(choice: RunChoice, shown: ShownTraining) -> None:
         return
     table = every[every["n"] >= LEAST_FACTS]
     drawn = table.groupby("step").size()
-    steps = _spread([int(step) for step in drawn[drawn > 1].index], MOST_STEPS)
+    steps = evenly_spaced([int(step) for step in drawn[drawn > 1].index], MOST_STEPS)
     if not steps:
         return
     st.markdown("### How often must a model read a fact?")
@@ -235,15 +223,9 @@ def _draw_facts(choice: RunChoice, shown: ShownTraining) -> None:
     )
     if picked.rows:
         fact = facts.iloc[picked.rows[0]]
-        some = choice.with_runs(_spread(found.series.runs, MAX_RUNS))
+        some = choice.with_runs(evenly_spaced(found.series.runs, MAX_RUNS))
         open_facts(some, fact=f"{fact['fact_id']}#{fact['prompt']}")
     draw_export("facts over training", lambda: fates, choice.made() | _made(found), shown.request)
-
-
-def _spread(items: Sequence[Item], most: int) -> list[Item]:
-    """Return at most `most` items, evenly spaced from the first to the last."""
-    n = min(most, len(items))
-    return [items[round(at * (len(items) - 1) / max(1, n - 1))] for at in range(n)]
 
 
 def _made(found: TrainedSeries) -> dict[str, object]:

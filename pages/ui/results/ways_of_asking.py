@@ -52,7 +52,17 @@ def _models(choice: RunChoice, listing: RunListing) -> dict[str, dict[str, list[
 def draw_ways(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
     """Draw P@1 of each way by relation, and facts known in one way only; return the runs."""
     models = _models(choice, listing)
-    model, by_way = _choose_runs(choice, models)
+    with st.container(key="way-choice"):
+        boxes = st.columns([1, 1, 1, 1], vertical_alignment="bottom")
+    wanted = {run.model for run in choice.runs}
+    first = next((name for name in models if name in wanted), next(iter(models)))
+    model = choose(
+        "Model", list(models), key="way_model", first=first, show=title_of, place=boxes[0]
+    )
+    by_way = {
+        way: _choose_run(way, of_way, box)
+        for (way, of_way), box in zip(models[model].items(), boxes[1:], strict=False)
+    }
     runs = list(by_way.values())
     chosen = choice.with_runs(runs)
     generated = [cache.finished_run(run) for run in runs if run.generates]
@@ -72,7 +82,20 @@ def draw_ways(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
         show_note(f"{plain(str(error))} Start a run on the same facts on the page Data and runs.")
         return runs
     shown = judged if counts else as_matched
-    _draw_totals(shown, title_of(model))
+    title = title_of(model)
+    (found,) = shown.found
+    n, n_ways = len(found.facts), len(found.ways)
+    draw_headline(shown.conclusion.replace(found.model, title, 1))
+    facts_of_runs = "; ".join(f"{way} {info.n:,}" for way, info in found.runs.items())
+    st.caption(
+        f"Compared on the same {counted(n, 'fact')} of "
+        f"{counted(found.facts['relation'].nunique(), 'relation')}, which all "
+        f"{n_ways} runs score. Facts that each run scores: {facts_of_runs}. Differences are of the "
+        "numbers before rounding. " + plain(" ".join(shown.notes).replace(found.model, title, 1))
+    )
+    left, right = st.columns([6, 5])
+    draw_rows(_over_all(found.shares()), shown.chosen("way p_at_1 interval n_only"), place=left)
+    draw_rows(_over_all(found.differences()), _differences(shown), place=right)
     if verdicts:
         first, second = (
             _over_all(one.frame).set_index("way")["p_at_1"].iloc[-1] for one in (as_matched, judged)
@@ -86,24 +109,6 @@ def draw_ways(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
     return runs
 
 
-def _choose_runs(
-    choice: RunChoice, models: Mapping[str, Mapping[str, list[RunInfo]]]
-) -> tuple[str, RunsByWay]:
-    """Draw the choice of a model and of its run for each way of asking; return both."""
-    with st.container(key="way-choice"):
-        boxes = st.columns([1, 1, 1, 1], vertical_alignment="bottom")
-    shown = [run.model for run in choice.runs if run.model in models]
-    first = next((name for name in models if name in shown), next(iter(models)))
-    model = choose(
-        "Model", list(models), key="way_model", first=first, show=title_of, place=boxes[0]
-    )
-    runs = {
-        way: _choose_run(way, of_way, box)
-        for (way, of_way), box in zip(models[model].items(), boxes[1:], strict=False)
-    }
-    return model, runs
-
-
 def _choose_run(way: str, runs: list[RunInfo], box: DeltaGenerator) -> RunInfo:
     """Draw the choice of a way's run, listed by title (or prompts) and number of facts."""
     names = {
@@ -115,23 +120,6 @@ def _choose_run(way: str, runs: list[RunInfo], box: DeltaGenerator) -> RunInfo:
     key = f"way_{way.split()[0]}"
     chosen = choose(way.capitalize(), list(names), key=key, show=names.__getitem__, place=box)
     return next(run for run in runs if run.id == chosen)
-
-
-def _draw_totals(shown: ShownWays, title: str) -> None:
-    """Draw the numbers of facts known in all, some or no ways, the facts compared, P@1 by way."""
-    (found,) = shown.found
-    n, n_ways = len(found.facts), len(found.ways)
-    draw_headline(shown.conclusion.replace(found.model, title, 1))
-    runs = "; ".join(f"{way} {info.n:,}" for way, info in found.runs.items())
-    st.caption(
-        f"Compared on the same {counted(n, 'fact')} of "
-        f"{counted(found.facts['relation'].nunique(), 'relation')}, which all "
-        f"{n_ways} runs score. Facts that each run scores: {runs}. Differences are of the numbers "
-        "before rounding. " + plain(" ".join(shown.notes).replace(found.model, title, 1))
-    )
-    left, right = st.columns([6, 5])
-    draw_rows(_over_all(found.shares()), shown.chosen("way p_at_1 interval n_only"), place=left)
-    draw_rows(_over_all(found.differences()), _differences(shown), place=right)
 
 
 def _over_all(table: pd.DataFrame) -> pd.DataFrame:

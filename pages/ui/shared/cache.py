@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial, wraps
+from functools import partial
 from hashlib import blake2b
 from itertools import product
 from pathlib import Path
@@ -141,18 +141,10 @@ def _found_candidates(settings: CandidateSettings) -> list[Candidates]:
     return []
 
 
-def queued(ask: Callable[P, T]) -> Callable[P, T]:
-    """A function that queries a model, with its calls queued and its answers cached."""
-
-    @wraps(ask)
-    def find(*args: P.args, **options: P.kwargs) -> T:
-        key = (ask.__name__, args, tuple(options.items()))
-        return cached_answer(key, partial(run_query, _asker(), ask, *args, **options))
-
-    return find
-
-
-complete_words = queued(queries.complete_words)
+def complete_words(*about: Any) -> list[str | None]:
+    """The answers of `queries.complete_words`, queued and cached."""
+    ask = partial(run_query, _asker(), queries.complete_words, *about)
+    return cached_answer(("complete_words", about), ask)
 
 
 def prepared(kind: QueryKind[R, S, Any], request: R) -> S:
@@ -353,8 +345,9 @@ def shown(
         UserError: If these runs can't be shown together.
     """
     view.check(infos)
-    what = f"{view.name} {request!r} {_verdicts(request, infos)}"
-    return _shown(what, infos, {**names}, view, request)
+    judged = getattr(request, "verdicts", False)  # verdicts can change after a run is finished
+    verdicts = [{**overridden(finished_run(info))} for info in infos if judged]
+    return _shown(f"{view.name} {request!r} {verdicts}", infos, {**names}, view, request)
 
 
 @cached(200)
@@ -365,22 +358,10 @@ def _shown(
     _view: View[V, Found],
     _request: V,
 ) -> Shown[V, Found]:
-    return Shown(_view, _request, infos, _found(what, infos, _view, _request), names)
-
-
-@cached(200)
-def _found(what: str, infos: tuple[RunInfo, ...], _view: View[V, Found], _request: V) -> Found:
     runs = [finished_run(info) if info.kind in FACT_KINDS else Run(info) for info in infos]
     if getattr(_request, "verdicts", False):
         runs = [with_verdicts(run) for run in runs]
-    return _view.compute(runs, _request)
-
-
-def _verdicts(request: Request, infos: Iterable[RunInfo]) -> str:
-    """The verdicts that a request counts, which can change after a run is finished."""
-    if not getattr(request, "verdicts", False):
-        return ""
-    return str([sorted(overridden(finished_run(info)).items()) for info in infos])
+    return Shown(_view, _request, infos, _view.compute(runs, _request), names)
 
 
 @cached(30)

@@ -149,8 +149,22 @@ def ready(
     above = f'<div class="lx-title" style="{style}" aria-hidden="true">{escape(title)}</div>'
     foot_style = f"font-size:{enlarged * FOOT_SIZE}px;margin-top:-{0 if on_top else below - 12}px"
     foot = f'<div class="lx-foot" style="{foot_style}">{escape(footnote)}</div>'
+    removed = [f"{name}2d" for name in ZOOMS if not (zooms and name == "resetScale")]
     return TitledChart(
-        chart.unchecked, title, above, foot * bool(footlines), _settings(title, picture, zooms)
+        chart.unchecked,
+        title,
+        above,
+        foot * bool(footlines),
+        {
+            "displaylogo": False,
+            "modeBarButtonsToRemove": removed,
+            "toImageButtonOptions": {
+                "filename": title.lower().replace(" ", "-"),
+                "scale": 2 if picture == "png" else 1,
+                "width": PICTURE,
+                "format": picture,
+            },
+        },
     )
 
 
@@ -179,8 +193,9 @@ def _add_footnote(chart: PlotlyChart, lines: Sequence[str], enlarged: float) -> 
     note = f'<span style="font-size:{size}px">{"<br>".join(map(escape, lines))}</span>'
     axis = chart.layout["yaxis"]
     named = axis.get("type") == "category" or "categoryarray" in axis
-    # At the right edge, because the names leave little room.
-    if named or any(trace.get("orientation") == "h" for trace in chart.data):
+    if named or any(
+        trace.get("orientation") == "h" for trace in chart.data
+    ):  # at the right edge, because the names leave little room
         annotation: Style = {
             "text": note,
             "font": {"color": muted_ink()},
@@ -198,21 +213,6 @@ def _add_footnote(chart: PlotlyChart, lines: Sequence[str], enlarged: float) -> 
     else:  # below the axis title, wherever long tick labels put it
         texts = (_text_of(chart.layout["xaxis"]), note)
         chart.update(xaxis_title="<br>".join(filter(None, texts)))
-
-
-def _settings(title: str, picture: str, zooms: bool) -> dict[str, Any]:
-    """Return Plotly's settings: the buttons of the chart and the file of a saved picture."""
-    removed = [f"{name}2d" for name in ZOOMS if not (zooms and name == "resetScale")]
-    return {
-        "displaylogo": False,
-        "modeBarButtonsToRemove": removed,
-        "toImageButtonOptions": {
-            "filename": title.lower().replace(" ", "-"),
-            "scale": 2 if picture == "png" else 1,
-            "width": PICTURE,
-            "format": picture,
-        },
-    }
 
 
 def _wrapped(text: str, letters: int) -> list[str]:
@@ -581,7 +581,16 @@ def confusion(found: Confusion, *, narrow: bool = False) -> PlotlyChart:
         "hoverinfo": "skip",
     }
     style |= {"textfont_size": TEXT_SIZE - 1} if narrow else {}
-    bar = _scale_of_counts(int(counts[~others].max(initial=1)))
+    most = int(counts[~others].max(initial=1))
+    ticks = [10**power for power in range(int(np.log10(most)) + 1)]
+    if most > 2 * ticks[-1]:  # else the labels would touch
+        ticks.append(most)
+    bar = {
+        "tickvals": np.log10(ticks),
+        "ticktext": [f"{tick:,}" for tick in ticks],
+        "title": {"text": "facts"},
+        "thickness": 12,
+    }
     chart = heat_map(
         tone, texts, *axes, colorscale=COUNTED, colorbar=bar, showscale=not narrow, **style
     )
@@ -610,19 +619,6 @@ def confusion(found: Confusion, *, narrow: bool = False) -> PlotlyChart:
         height=230 + 24 * len(golds),
         hoverdistance=40,
     )
-
-
-def _scale_of_counts(most: int) -> Style:
-    """Return a colour bar of numbers of facts up to `most`, whose colours are their logarithms."""
-    ticks = [10**power for power in range(int(np.log10(most)) + 1)]
-    if most > 2 * ticks[-1]:  # else the labels would touch
-        ticks.append(most)
-    return {
-        "tickvals": np.log10(ticks),
-        "ticktext": [f"{tick:,}" for tick in ticks],
-        "title": {"text": "facts"},
-        "thickness": 12,
-    }
 
 
 def _thousands(n: int) -> str:

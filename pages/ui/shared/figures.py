@@ -4,7 +4,7 @@ A mark's `customdata` is its row in the figure's frame, so that a click can open
 it.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from itertools import cycle
 from typing import Any
@@ -144,7 +144,11 @@ def _lines(figure: Figure, table: pd.DataFrame, colours: Colours) -> PlotlyChart
         straight = {"mode": "lines", "line": {"color": charts.GREY, "width": 1, "dash": "dash"}}
         drawn.add("scatter", x=ends, y=ends, name=figure.diagonal, hoverinfo="skip", **straight)
     faint = [name for name, ink in colours.items() if ink == charts.GREY]
-    _add_faint(drawn, table, faint)
+    for series in faint:
+        thin: Style = {"mode": "lines+markers", "marker_size": 3, "line_width": 1, "opacity": 0.25}
+        thin["showlegend"] = series == faint[0]
+        charts.add_runs(drawn, "scatter", table, {series: charts.GREY}, "at", "value", MARK, **thin)
+        drawn.data[-1] |= {"name": f"{len(faint)} others", "legendgroup": "others"}
     colours = {name: ink for name, ink in colours.items() if name not in faint}
     _add_series(drawn, figure, table, colours)
     for baseline in figure.baselines:
@@ -163,15 +167,6 @@ def _lines(figure: Figure, table: pd.DataFrame, colours: Colours) -> PlotlyChart
     return drawn.update(
         xaxis=_axis(figure.by), yaxis=_axis(figure.value), height=470 if figure.size else 430
     )
-
-
-def _add_faint(drawn: PlotlyChart, table: pd.DataFrame, names: Sequence[str]) -> None:
-    """Add thin grey lines, all with one entry in the legend."""
-    for name in names:
-        thin: Style = {"mode": "lines+markers", "marker_size": 3, "line_width": 1, "opacity": 0.25}
-        thin["showlegend"] = name == names[0]
-        charts.add_runs(drawn, "scatter", table, {name: charts.GREY}, "at", "value", MARK, **thin)
-        drawn.data[-1] |= {"name": f"{len(names)} others", "legendgroup": "others"}
 
 
 def _add_series(drawn: PlotlyChart, figure: Figure, table: pd.DataFrame, colours: Colours) -> None:
@@ -274,9 +269,31 @@ def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> PlotlyChart:
         if trace["type"] == "scatter":
             trace["cliponaxis"] = False  # points at 0 are whole
     if figure.hollow:
-        _explain_hollow(drawn, figure.hollow_name, table, ours)
-    _add_published(drawn, table, published)
-    _add_baselines(drawn, figure, table, TICK_SIZE["bars" if bars else "points"])
+        mark: Style = {"size": 10, "line": {"width": 2}, "color": charts.GREY}
+        charts.add_key(drawn, figure.hollow_name, symbol="circle-open", **mark)
+        if table.duplicated(["label", "name"]).any():
+            drawn.update(scattermode="group", scattergap=0.4)
+            for drawn_trace in drawn.data:
+                drawn_trace.setdefault("offsetgroup", next(iter(ours)))
+    edge, stroke = charts.line_inks()
+    for reference, symbol in zip(published, cycle(charts.SYMBOLS), strict=False):
+        marked_rows = table[table["name"] == reference]
+        look: Style = {"marker_size": 9, "marker_symbol": symbol, "mode": "markers"}
+        look |= {"marker_color": edge, "marker_line": {"width": 1.6, "color": stroke}}
+        charts.add(
+            drawn, "scatter", marked_rows, "value", "label", MARK, name=escape(reference), **look
+        )
+    for baseline in figure.baselines:
+        rows = _baseline_rows(figure, table, baseline).drop_duplicates(["at", "line"])
+        if len(rows):
+            style: Style = {
+                "marker_symbol": SYMBOLS[baseline.mark],
+                "marker_size": 8
+                if baseline.mark == "diamond"
+                else TICK_SIZE["bars" if bars else "points"],
+                "name": baseline.name,
+            }
+            charts.add_marks(drawn, rows, "line", "label", MARK, **style)
     axis = _axis(figure.value)
     if figure.text:
         ends = table["high"].fillna(table["value"])
@@ -298,39 +315,6 @@ def _rows(figure: Figure, table: pd.DataFrame, colours: Colours) -> PlotlyChart:
         height=120 + max(1, len(labels)) * row,
         **charts.BARS,
     )
-
-
-def _explain_hollow(drawn: PlotlyChart, name: str, table: pd.DataFrame, ours: Colours) -> None:
-    """Add hollow marks to the legend; separate two marks of each series in a row."""
-    key: Style = {"size": 10, "line": {"width": 2}, "color": charts.GREY}
-    charts.add_key(drawn, name, symbol="circle-open", **key)
-    if table.duplicated(["label", "name"]).any():
-        drawn.update(scattermode="group", scattergap=0.4)
-        for trace in drawn.data:
-            trace.setdefault("offsetgroup", next(iter(ours)))
-
-
-def _add_published(drawn: PlotlyChart, table: pd.DataFrame, names: Iterable[str]) -> None:
-    """Add the marks of published values, a symbol for each name."""
-    edge, line = charts.line_inks()
-    for name, symbol in zip(names, cycle(charts.SYMBOLS), strict=False):
-        rows = table[table["name"] == name]
-        look: Style = {"marker_size": 9, "marker_symbol": symbol, "mode": "markers"}
-        look |= {"marker_color": edge, "marker_line": {"width": 1.6, "color": line}}
-        charts.add(drawn, "scatter", rows, "value", "label", MARK, name=escape(name), **look)
-
-
-def _add_baselines(drawn: PlotlyChart, figure: Figure, table: pd.DataFrame, tick: int) -> None:
-    """Add the marks of the baselines that have values. tick: the length of a tick in pixels."""
-    for baseline in figure.baselines:
-        rows = _baseline_rows(figure, table, baseline).drop_duplicates(["at", "line"])
-        if len(rows):
-            style: Style = {
-                "marker_symbol": SYMBOLS[baseline.mark],
-                "marker_size": 8 if baseline.mark == "diamond" else tick,
-                "name": baseline.name,
-            }
-            charts.add_marks(drawn, rows, "line", "label", MARK, **style)
 
 
 def _boxes(figure: Figure, table: pd.DataFrame, colours: Colours) -> PlotlyChart:

@@ -40,9 +40,9 @@ from pages.ui.shared.url_state import (
 
 V = TypeVar("V", bound=Request)
 Found = TypeVar("Found")
+Item = TypeVar("Item")
 MAX_RUNS = 8
 SAME, OWN = SCORED_ON = ("the same facts", "each model's own facts")
-OLD_OWN = "each its own"  # in URLs of earlier versions
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,9 @@ class RunChoice:
         k: The k of P@k.
         ranking: The chosen ranking.
         picture: The file format of saved charts.
-        missing: Chosen models without a run.
         known: All models with a run, without earlier checkpoints of a training run, so that a
             model's colour doesn't depend on the choice, and no other run has it.
         facts: What runs are scored on, one of `SCORED_ON`.
-        small: Runs that aren't shown because they have few facts, in words; "" without any.
     """
 
     runs: tuple[RunInfo, ...]
@@ -77,20 +75,13 @@ class RunChoice:
     k: int
     ranking: Ranking
     picture: str
-    missing: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
     facts: str = SAME
-    small: str = ""
-
-    @cached_property
-    def inks_of_runs(self) -> dict[str, str]:
-        """Run id -> colour, for charts of views."""
-        return run_colours(self.runs, self.known)
 
     @cached_property
     def colours(self) -> dict[str, str]:
-        """Run name -> colour."""
-        return dict(zip(self.names, self.inks_of_runs.values(), strict=True))
+        """Run id -> colour."""
+        return run_colours(self.runs, self.known)
 
     @cached_property
     def titles(self) -> tuple[str, ...]:
@@ -111,10 +102,6 @@ class RunChoice:
         short = [re.sub(r" \(.*?\)", "", title) for title in self.titles]
         unique = len(set(short)) == len(short)
         return dict(zip(self.titles, short if unique else self.titles, strict=True))
-
-    def name_of(self, title: str) -> str:
-        """The name in URLs of the run with this title; empty if there is none."""
-        return dict(zip(self.titles, self.names, strict=True)).get(title, "")
 
     @cached_property
     def labels(self) -> dict[str, str]:
@@ -151,8 +138,8 @@ class RunChoice:
         """Whether all runs have the same number of facts in every relation."""
         return len({tuple(one.n for one in run.relations) for run in self.runs}) == 1
 
-    def request(self, kind: type[V], **options: Any) -> V:
-        """Return a view's request for these runs; `options` are its own fields."""
+    def view(self, function: ViewFunction[..., V, Found], **options: Any) -> Shown[V, Found]:
+        """Return a view of these runs, cached; `options` are fields of its request."""
         same_ranking = all(run.ranking == self.ranking for run in self.runs)
         chosen = TopRequest(
             tuple(run.id for run in self.runs),
@@ -161,12 +148,8 @@ class RunChoice:
             own=self.facts == OWN,
             k=self.k,
         )
-        return narrowed(kind, chosen, **options)
-
-    def view(self, function: ViewFunction[..., V, Found], **options: Any) -> Shown[V, Found]:
-        """Return a view of these runs, cached; `options` are fields of its request."""
-        request = self.request(function.request, **options)
         names = {run.id: title for run, title in zip(self.runs, self.titles, strict=True)}
+        request = narrowed(function.request, chosen, **options)
         return cache.shown(function.view, request, self.runs, names)
 
     def params(self) -> dict[str, str | list[str]]:
@@ -218,19 +201,9 @@ class RunChoice:
         return any(run.ranks_statements for run in self.runs)
 
     @property
-    def all_statements(self) -> bool:
-        """Whether all runs rank whole answers by the likelihood of statements."""
-        return all(run.ranks_statements for run in self.runs)
-
-    @property
     def all_words(self) -> bool:
         """Whether all runs rank words at a blank."""
         return all(run.ranks_words for run in self.runs)
-
-    @property
-    def any_ranked(self) -> bool:
-        """Whether any run has ranks: not generated answers, nor results that are right or wrong."""
-        return any(run.has_ranks for run in self.runs)
 
     def where(self, keep: Callable[[RunInfo], bool]) -> "RunChoice":
         """The choice with the runs for which `keep` is true."""
@@ -239,20 +212,10 @@ class RunChoice:
         return replace(self, runs=runs, names=tuple(self.names[number] for number in kept))
 
     @property
-    def guessable(self) -> bool:
-        """Whether any run has a chance level worth showing."""
-        return any(run.guessable for run in self.runs)
-
-    @property
     def ranked_among(self) -> str:
         """What the gold answer is ranked among, in words."""
-        if not self.any_statements:
-            return "the candidates"
-        return "the answers" if self.all_statements else "the candidates or answers"
-
-    def footnote(self) -> str:
-        """The footnote of charts: prompts, data, ranking and scored facts."""
-        return (f"prompts: {self.question}; " if self.question else "") + self.basis
+        found = {"answers" if run.ranks_statements else "candidates" for run in self.runs}
+        return f"the {' or '.join(sorted(found, reverse=True))}"
 
     @property
     def basis(self) -> str:
@@ -302,21 +265,23 @@ def run_names(runs: Sequence[RunInfo]) -> tuple[str, ...]:
 
     A run's title replaces its name, unless two runs would then have the same name.
     """
-    formats = (
-        lambda run: run.title or run.model + f" {run.prompts}" * (run.prompts != "manual"),
-        lambda run: f"{run.model} {run.prompts}",
-        lambda run: f"{run.model} {run.prompts} {run.dataset}",
-        lambda run: f"{run.model} {run.prompts} {run.dataset} {run.digest[:6]}",
+    names = tuple(
+        run.title or run.model + f" {run.prompts}" * (run.prompts != "manual") for run in runs
     )
-    for name_of in formats:
-        names = tuple(map(name_of, runs))
-        if len(set(names)) == len(names):
-            break
+    for more in ("", "{0.dataset}", "{0.dataset} {0.digest:.6}"):
+        if len(set(names)) < len(names):
+            names = tuple(f"{r.model} {r.prompts} {more.format(r)}".strip() for r in runs)
     return names
 
 
 def run_titles(runs: Sequence[RunInfo]) -> tuple[str, ...]:
     """A unique title for each run: as its name, with what differs between runs of the same name."""
+
+    def facts_of(run: RunInfo) -> str:
+        names = [one.name for one in run.scored_relations]
+        of = names[0] if len(names) == 1 else counted(len(names), "relation")
+        return f"{counted(run.n, 'fact')} of {of}"
+
     titles = [
         run.title or title_of(run.model) + f" {run.prompts_said}" * (run.prompts != "manual")
         for run in runs
@@ -324,7 +289,7 @@ def run_titles(runs: Sequence[RunInfo]) -> tuple[str, ...]:
     tells: tuple[Callable[[RunInfo], str], ...] = (
         lambda run: run.dataset,
         lambda run: f"{run.prompts_said} prompts",
-        _facts_of,
+        facts_of,
         lambda run: run.digest[:6],
     )
     for tell in tells:
@@ -336,38 +301,22 @@ def run_titles(runs: Sequence[RunInfo]) -> tuple[str, ...]:
     return tuple(titles)
 
 
-def _facts_of(run: RunInfo) -> str:
-    """The number of a run's facts, and their relation or the number of relations."""
-    names = [one.name for one in run.scored_relations]
-    of = names[0] if len(names) == 1 else counted(len(names), "relation")
-    return f"{counted(run.n, 'fact')} of {of}"
-
-
-def open_runs(here: str) -> tuple[RunListing, RunChoice] | None:
+def open_runs() -> tuple[RunListing, RunChoice] | None:
     """Draw the choice of runs; return the finished runs and the choice, or None without runs.
 
-    Also shows which runs can't be read, and which chosen models have no run.
+    Also shows which runs can't be read, which chosen models have no run, and ways back to all.
     """
     listing = list_runs(kinds=FACT_KINDS)
     problems = st.container()
-    listing, choice = choose_runs(listing) if len(listing) else (listing, None)
+    listing, choice = _choose_runs(listing) if len(listing) else (listing, None)
     with problems:
         for problem in listing.problems:
             show_error(problem)
-    if choice is None:
-        return None
-    draw_missing(choice, here)
-    _draw_ways_back(choice, listing, here)
-    if choice.small:
-        st.caption(
-            f"Not shown, because all models would be scored on its few facts only: "
-            f"{plain(choice.small)}. To include it, choose it under Models."
-        )
-    return listing, choice
+    return None if choice is None else (listing, choice)
 
 
-def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice | None]:
-    """Draw the widgets and return the choice.
+def _choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice | None]:
+    """Draw the widgets, and what isn't shown; return the choice.
 
     Args:
         listing: The finished runs, at least one; only those on the chosen data are checked.
@@ -388,27 +337,40 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice | None]:
     )
     named = {*(st.session_state.get("runs") or ()), *st.query_params.get_all("runs")}
     listing = listing.intact(unless=lambda run: run.dataset != data and run.id not in named)
-    every = list(listing)
-    by_id = {run.id: run for run in every}
-    if not any(run.dataset == data for run in every):
+    by_id = {run.id: run for run in listing}
+    of_data = [run for run in listing if run.dataset == data]
+    if not of_data:
         return listing, None
-    kept = links.runs_of_url((run.id for run in every if run.dataset == data), of=data)
-    every = [run for run in every if run.dataset != data or run.id in kept]
+    kept = links.runs_of_url((run.id for run in of_data), of=data)
+    of_data = [run for run in of_data if run.id in kept]
+    every = tuple(run for run in listing if run.dataset != data or run.id in kept)
     with more_box, st.popover("More options", icon=":material/tune:", width="stretch"):
-        more = _choose_more([run for run in every if run.dataset == data], list(by_id))
-    picked = pick_runs(every, data, more["prompts"])
-    exact = more["exact"]
+        more = _choose_more(of_data, list(by_id))
+    picked, exact = pick_runs(every, data, more["prompts"]), more["exact"]
     earlier = earlier_checkpoints(every)
     usual = [name for name, run in picked.items() if run.id not in earlier]
     folded = _folded_checkpoints(every, picked)
-    shown = dict.fromkeys(title_of(by_id[name].model) for name in exact)
-    models = _choose_models(usual, folded, ", ".join(shown), models_box)
-    if exact:
-        runs = [by_id[name] for name in exact]
-    else:
-        runs = [picked[name] for name in (models or usual) if name in picked]
-        runs = runs or [picked[name] for name in usual]
-    runs, small = runs[:MAX_RUNS], ""
+    of_exact = ", ".join(dict.fromkeys(title_of(by_id[name].model) for name in exact))
+    chosen = choose_several(
+        "Models",
+        {name: title_of(name) for name in usual} | {name: name for name in folded},
+        key="models",
+        place=models_box,
+        bind=BOUND,
+        accept_new_options=True,
+        max_selections=MAX_RUNS,
+        disabled=bool(exact),
+        placeholder=of_exact or f"All {len(usual)} with a run",
+        help="The models whose runs are shown. None: all models with a run on this data; of a "
+        "training run's checkpoints only the last (More, Training shows all). You can also type "
+        "the name of one checkpoint.",
+    )
+    names = dict.fromkeys(name for one in chosen for name in folded.get(one, (one,)))
+    models = tuple(names)[:MAX_RUNS]
+    runs = [by_id[name] for name in exact]
+    runs = runs or [picked[name] for name in models if name in picked]
+    runs = (runs or [picked[name] for name in usual])[:MAX_RUNS]
+    small = ""
     if more["facts"] == SAME and not exact and not models:
         small = described_small(runs, {run.id: title_of(run.model) for run in runs})
         runs = [run for run in runs if run.id not in small_runs(runs)]
@@ -420,12 +382,17 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice | None]:
         data=data,
         models=models,
         relations=_choose_relations(runs, relations_box),
-        missing=tuple(name for name in models if name not in picked and not exact),
         known=tuple(dict.fromkeys(run.model for run in every if run.id not in earlier)),
-        small=small,
         **more,
     )
-    return RunListing(tuple(every), listing.problems), choice
+    missing = [] if exact else [title_of(name) for name in models if name not in picked]
+    _draw_ways_back(choice, missing, any(run.prompts == "manual" for run in of_data))
+    if small:
+        st.caption(
+            f"Not shown, because all models would be scored on its few facts only: "
+            f"{plain(small)}. To include it, choose it under Models."
+        )
+    return RunListing(every, listing.problems), choice
 
 
 def _choose_more(of_data: Sequence[RunInfo], ids: Sequence[str]) -> dict[str, Any]:
@@ -451,7 +418,6 @@ def _choose_more(of_data: Sequence[RunInfo], ids: Sequence[str]) -> dict[str, An
     ranking: Ranking = pick(
         "Ranking", ("filtered", "raw"), key="ranking", help=explain("Filtered and raw ranking")
     )
-    links.replace_values("scored_on", {OLD_OWN: OWN})
     facts = pick(
         "Scored on",
         SCORED_ON,
@@ -483,38 +449,6 @@ def _choose_more(of_data: Sequence[RunInfo], ids: Sequence[str]) -> dict[str, An
     return {**chosen, "exact": tuple(exact), "picture": picture}
 
 
-def _choose_models(
-    usual: Sequence[str],
-    folded: Mapping[str, tuple[str, ...]],
-    exact: str,
-    place: DeltaGenerator,
-) -> tuple[str, ...]:
-    """Draw the choice of models; none means the usual ones.
-
-    Args:
-        usual: The models with a run, except earlier checkpoints.
-        folded: Label -> the checkpoints of a training run.
-        exact: The models of the exact runs, which replace the choice; empty without them.
-        place: Where to draw it.
-    """
-    chosen = choose_several(
-        "Models",
-        {name: title_of(name) for name in usual} | {name: name for name in folded},
-        key="models",
-        place=place,
-        bind=BOUND,
-        accept_new_options=True,
-        max_selections=MAX_RUNS,
-        disabled=bool(exact),
-        placeholder=exact or f"All {len(usual)} with a run",
-        help="The models whose runs are shown. None: all models with a run on this data; of a "
-        "training run's checkpoints only the last (More, Training shows all). You can also type "
-        "the name of one checkpoint.",
-    )
-    models = dict.fromkeys(name for one in chosen for name in folded.get(one, (one,)))
-    return tuple(models)[:MAX_RUNS]
-
-
 def _choose_relations(runs: Sequence[RunInfo], place: DeltaGenerator) -> tuple[str, ...]:
     """Draw the choice of relations, or of all relations of a source; none means all."""
     labels = {label: name for name, label in labels_of(tuple(runs)).items()}
@@ -537,6 +471,12 @@ def _choose_relations(runs: Sequence[RunInfo], place: DeltaGenerator) -> tuple[s
     return tuple(dict.fromkeys(names))
 
 
+def evenly_spaced(items: Sequence[Item], most: int) -> list[Item]:
+    """Return at most `most` items, evenly spaced from the first to the last."""
+    n = min(most, len(items))
+    return [items[round(at * (len(items) - 1) / max(1, n - 1))] for at in range(n)]
+
+
 def _folded_checkpoints(
     every: Sequence[RunInfo], picked: Mapping[str, RunInfo]
 ) -> dict[str, tuple[str, ...]]:
@@ -544,33 +484,18 @@ def _folded_checkpoints(
     found, ids = {}, {run.id for run in picked.values()}
     for series in find_series(every):
         models = [run.model for run in series.runs if run.id in ids]
-        n_shown = min(len(models), MAX_RUNS)
-        if n_shown < 2:
+        if len(models) < 2:
             continue
-        shown = {round(at * (len(models) - 1) / (n_shown - 1)): None for at in range(n_shown)}
-        many = f"{n_shown} of {len(models)}" if n_shown < len(models) else str(n_shown)
-        label = f"{title_of(series.name)}: {many} checkpoints"
-        found[label] = tuple(models[at] for at in shown)
+        shown = evenly_spaced(models, MAX_RUNS)
+        many = f"{len(shown)} of {len(models)}" if len(shown) < len(models) else str(len(shown))
+        found[f"{title_of(series.name)}: {many} checkpoints"] = tuple(shown)
     return found
-
-
-@dataclass(frozen=True)
-class ComparisonBasis:
-    """The facts and words on which runs are compared.
-
-    Attributes:
-        said: The description as Markdown; empty for a single run.
-        differ: A clause on what differs between the runs; empty if they are comparable.
-    """
-
-    said: str = ""
-    differ: str = ""
 
 
 def draw_comparison_basis(choice: RunChoice) -> None:
     """Draw the runs' prompts, and the facts and words on which several runs are compared."""
     draw_question(choice)
-    if said := comparison_basis(choice).said:
+    if said := comparison_basis(choice)[0]:
         st.caption(said)
 
 
@@ -580,129 +505,117 @@ def draw_question(choice: RunChoice) -> None:
         st.markdown(f"**Prompts: {plain(choice.question)}.**")
 
 
-def comparison_basis(choice: RunChoice) -> ComparisonBasis:
-    """Return the facts and words on which the runs are compared."""
+def comparison_basis(choice: RunChoice) -> tuple[str, str]:
+    """Return the facts and words on which the runs are compared.
+
+    Returns:
+        The description as Markdown, empty for a single run; and a clause on what differs between
+        the runs, empty if they are comparable.
+    """
     if len(choice.runs) < 2:
-        return ComparisonBasis()
-    facts, words = _facts_compared(choice), _words_compared(choice)
-    return ComparisonBasis(f"{facts.said} {words.said}", words.differ or facts.differ)
-
-
-def _facts_compared(choice: RunChoice) -> ComparisonBasis:
-    """Return whether the runs are scored on the same facts, and on how many."""
-    together = choice.runs
-    if not any(run.beside for run in choice.runs):
-        together = tuple(run.info for run in cache.aligned(choice.runs))
+        return "", ""
+    aligned = choice.runs
+    if not any(run.beside for run in aligned):
+        aligned = tuple(run.info for run in cache.aligned(aligned))
+    words, differ = _words_compared(choice)
     if any(
-        not info.beside or info.n != run.n for info, run in zip(together, choice.runs, strict=True)
+        not info.beside or info.n != run.n for info, run in zip(aligned, choice.runs, strict=True)
     ):
         named = zip(choice.titles, choice.runs, strict=True)
         each = ", ".join(f"{run.n:,} ({plain(title)})" for title, run in named)
-        return ComparisonBasis(
-            f"**Different {choice.counts}**: {each}.",
-            f"the models are scored on different {choice.counts}",
+        return (
+            f"**Different {choice.counts}**: {each}. {words}",
+            differ or f"the models are scored on different {choice.counts}",
         )
     first = choice.runs[0]
     text = f"Scored on the {first.n:,} {choice.counts} that all models can be scored on"
     if choice.relations:
         n = sum(first.relation(name).n for name in choice.relations)
         text += f"; {n:,} of them are in the chosen relations"
-    return ComparisonBasis(f"{text}.")
+    return f"{text}. {words}", differ
 
 
-def _words_compared(choice: RunChoice) -> ComparisonBasis:
-    """Return whether the runs rank the same words or answers, and how many."""
+def _words_compared(choice: RunChoice) -> tuple[str, str]:
+    """Return whether the runs rank the same words or answers, and how many; what differs."""
+
+    def when_right(runs: Sequence[RunInfo]) -> str:
+        rules = {
+            "a text that contains a right answer is right": any(run.generates for run in runs),
+            "the tool that made the results says what is right": any(run.imported for run in runs),
+        }
+        return "; ".join(rule for rule, applies in rules.items() if applies)
+
     runs, first = choice.runs, choice.runs[0]
     own = first.beside or runs
     each = ", ".join(
         f"{run.n_said} ({plain(title)})" for title, run in zip(run_titles(own), own, strict=True)
     )
     if exact_to := [run.exact_to for run in runs if run.exact_to is not None]:
-        return ComparisonBasis(
+        return (
             f"Ranked among the {first.n_candidates:,} words that all runs ranked "
             f"(originally {each}). Runs store their ten best words, so P@k is exact up to "
             f"k = {min(exact_to)}, and ranks beyond the ten best are upper bounds."
-        )
-    if not choice.any_ranked:
-        return ComparisonBasis(f"Nothing is ranked: {_when_right(runs)}, so only P@1 is defined.")
+        ), ""
     unranked = {
         title: run for title, run in zip(choice.titles, runs, strict=True) if not run.has_ranks
     }
+    if len(unranked) == len(runs):
+        return f"Nothing is ranked: {when_right(runs)}, so only P@1 is defined.", ""
     if unranked:
-        return ComparisonBasis(
-            f"**Different things are counted**: {_when_right(list(unranked.values()))} "
-            f"({plain(', '.join(unranked))}); the other runs rank words or answers.",
-            "some models generate answers and others rank them",
-        )
+        return (
+            f"**Different things are counted**: {when_right(list(unranked.values()))} "
+            f"({plain(', '.join(unranked))}); the other runs rank words or answers."
+        ), "some models generate answers and others rank them"
     if len({run.ranks_statements for run in runs}) > 1:
-        return ComparisonBasis(
+        return (
             "**Different things are ranked**: whole-answer runs rank answers by the likelihood of "
             f"the sentence, cloze runs rank words at the blank ({each}). The fewer candidates, the "
-            "better the ranks.",
-            "some models rank words and others whole answers",
-        )
+            "better the ranks."
+        ), "some models rank words and others whole answers"
     if differing_candidates(runs):
-        is_imported = any(run.imported for run in runs)
         new_run = " A new run of all models together ranks the words that all of them have."
-        return ComparisonBasis(
+        return (
             f"**Different words** are ranked: {each}. The fewer words, the better the ranks."
-            + new_run * (not is_imported),
-            "the models rank different words",
-        )
+            + new_run * (not any(run.imported for run in runs))
+        ), "the models rank different words"
     if first.candidates == OWN_WORDS:
         ranked = "answers" if first.ranks_statements else "words"
-        return ComparisonBasis(f"All rank the same {ranked}: each relation's own, {first.n_said}.")
-    return ComparisonBasis(f"All rank the same {first.n_candidates:,} words.")
+        return f"All rank the same {ranked}: each relation's own, {first.n_said}.", ""
+    return f"All rank the same {first.n_candidates:,} words.", ""
 
 
-def _when_right(runs: Sequence[RunInfo]) -> str:
-    """When an answer without ranks is right, as a clause."""
-    rules = {
-        "a text that contains a right answer is right": any(run.generates for run in runs),
-        "the tool that made the results says what is right": any(run.imported for run in runs),
-    }
-    return "; ".join(rule for rule, applies in rules.items() if applies)
+def _draw_ways_back(choice: RunChoice, missing: Sequence[str], has_manual: bool) -> None:
+    """Draw the exact runs, a note on missing models, and links back to all runs and relations.
 
-
-def _candidates_of(run: RunInfo) -> str:
-    """What a run ranked, as text."""
-    if not run.has_ranks:
-        return "none"
-    return f"{run.candidates} ({run.n_said})" if run.n_candidates else run.n_said
-
-
-def draw_missing(choice: RunChoice, here: str) -> None:
-    """Draw the exact runs, a button that clears them, and a note on chosen models without a run."""
+    Args:
+        choice: The choice.
+        missing: The titles of chosen models without a run.
+        has_manual: Whether a run on this data has the manual prompts.
+    """
     if choice.exact:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"Exact runs: {plain(', '.join(choice.titles))}", width="content")
             opened = {name: st.query_params.get(name, "") for name in screens.OPENED}
             there = {**opened, **choice.params(), "runs": [], "relations": []}
-            links.draw_link("Choose by data and models", "undo", here, there)
-    if choice.missing:
-        names = ", ".join(map(title_of, choice.missing))
+            links.draw_link("Choose by data and models", "undo", screens.RESULTS, there)
+    if missing:
         show_note(
-            plain(f"{names}: no run on {choice.data} with these prompts yet. ")
+            plain(f"{', '.join(missing)}: no run on {choice.data} with these prompts yet. ")
             + "Start one on the page **Data and runs**."
         )
-
-
-def _draw_ways_back(choice: RunChoice, listing: RunListing, here: str) -> None:
-    """Draw links from chosen prompts, models and relations back to all, on every tab."""
-    has_manual = any(run.dataset == choice.data and run.prompts == "manual" for run in listing)
-    ways: dict[str, tuple[str, ...]] = {}
-    if has_manual and not choice.exact and choice.prompts != "manual":
-        ways["Back to manual prompts"] = ("prompts", "models")
-    if choice.models:
-        ways["All models"] = ("models",)
-    if choice.relations:
-        ways["All relations"] = ("relations",)
-    if not ways:
+    changed_prompts = has_manual and not choice.exact and choice.prompts != "manual"
+    ways: dict[str, list[str]] = {
+        "Back to manual prompts": ["prompts", "models"] * changed_prompts,
+        "All models": ["models"] * bool(choice.models),
+        "All relations": ["relations"] * bool(choice.relations),
+    }
+    if not any(ways.values()):
         return
     with st.container(horizontal=True, key="selection"):
         for label, names in ways.items():
-            back = links.params_without(names) | {name: [] for name in names}
-            links.draw_link(label, "undo", here, back)
+            if names:
+                back = links.params_without(names) | {name: [] for name in names}
+                links.draw_link(label, "undo", screens.RESULTS, back)
 
 
 def draw_runs(choice: RunChoice) -> None:
@@ -715,7 +628,13 @@ def draw_runs(choice: RunChoice) -> None:
                     "made": run.made.replace("T", " ").removesuffix("Z"),
                     choice.counts: run.n,
                     "excluded": run.n_excluded,
-                    "candidates": _candidates_of(run),
+                    "candidates": (
+                        "none"
+                        if not run.has_ranks
+                        else f"{run.candidates} ({run.n_said})"
+                        if run.n_candidates
+                        else run.n_said
+                    ),
                     "context": "" if run.imported else run.context,
                     "precision": "" if run.imported else run.precision,
                     "device": run.device or "unknown",

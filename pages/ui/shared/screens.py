@@ -44,67 +44,15 @@ _PAPERS: tuple[tuple[str, Params, str], ...] = (
 )
 
 
-def _charts(**names: str) -> dict[str, tuple[str, Params]]:
-    """Tabs that became charts of the More tab. names: tab -> chart."""
-    return {tab: (RESULTS, {"tab": "More", "chart": chart}) for tab, chart in names.items()}
-
-
-def _prompts(view: str, **more: str) -> tuple[str, Params]:
-    return RESULTS, {**PROMPTS, "prompts_view": view, **more}
-
-
-def _views(page: str, tab: Params, key: str, *names: str) -> dict[str, tuple[str, Params]]:
-    """Tabs that became views of one tab, which opens the first view by default."""
-    return {name: (page, {**tab, key: name} if at else tab) for at, name in enumerate(names)}
-
-
-# Page of an older URL -> the parameter that named its tab, and tab -> the page and tab that
-# replaced it. URLs without the parameter open the first tab.
-_OLD: dict[str, tuple[str, dict[str, tuple[str, Params]]]] = {
-    "cloze": (
-        "view",
-        {
-            "Sentence": (ASK, {}),
-            "Subject and relation": (ASK, {"tab": "Wordings"}),
-            "Rank my answers": (ASK, {"tab": "Answers"}),
-            "Compare sentences": (ASK, {"tab": "Answers", "score": "Whole sentences"}),
-            "Many at once": (ASK, {"tab": "Batch"}),
-            "The paper's examples": (ASK, {"tab": "Examples"}),
-        },
-    ),
-    "analogy": (
-        "view",
-        _views(ASK, ANALOGIES, "analogy", "Solve", "Score") | {"Probes": (RESULTS, ANALOGY_PROBES)},
-    ),
-    "results": (
-        "tab",
-        {"P@k": (RESULTS, {}), "New run": (DATA, NEW_RUN)}
-        | _charts(Curves=CURVES, Ranks=RANKS, Types="Relation types", Calibration="Calibration")
-        | _charts(Correlations="Correlations", Slices="Slices", Margins="Margins")
-        | _charts(Wording="Wording and negation", **{"LAMA T-REx": "LAMA T-REx"}),
-    ),
-    "facts": (
-        "view",
-        _views(RESULTS, ALL_FACTS, "view", "Facts", "Confusion")
-        | {"Wrong answers": (RESULTS, {**ALL_FACTS, "view": "Frequent answers"})},
-    ),
-    "prompts": (
-        "tab",
-        {
-            "Prompts": _prompts("Prompts"),
-            "Try a prompt": (RESULTS, PROMPTS),
-            "Ensembles": _prompts("Ensembles"),
-            "One fact": _prompts("One fact"),
-            "Weights": _prompts("Ensembles"),
-            "Analyses": _prompts(FOLDED),
-            "In the paper": _prompts(FOLDED, prompts_part="In the paper"),
-            "New study": (DATA, {"tab": "New study"}),
-        },
-    ),
-    "data": ("tab", {"Sources": (DATA, {})}),
-    "method": ("view", {"Departures": (HELP, {"paper": "All"}), "Glossary": (HELP, {})}),
+# Path of a page of version 0.1 -> the screen that replaced it. Its other parameters are kept.
+_MOVED: dict[str, tuple[str, Params]] = {
+    "cloze": (ASK, {}),
+    "analogy": (ASK, ANALOGIES),
+    "facts": (RESULTS, ALL_FACTS),
+    "prompts": (RESULTS, {**PROMPTS, "prompts_view": "Prompts"}),
+    "method": (HELP, {"paper": "All"}),
 }
-OLD_PAGES = tuple(name for name in _OLD if name not in ("results", "data"))
+OLD_PAGES = tuple(_MOVED)
 # Path that redirects to another page -> file. The first page's own path is empty.
 REDIRECTS = {name: f"pages/{name}.py" for name in OLD_PAGES} | {"ask": "pages/cloze.py"}
 # The words of an analogy in a URL of an earlier version, and their values if the URL has none.
@@ -129,36 +77,21 @@ def paper_of(page: str, params: Mapping[str, object]) -> str:
     )
 
 
-def _in_one_line(params: Params) -> Params:
-    """The parameters with an analogy in one line; earlier versions had one for each word."""
-    if "solve" in params or not any(slot in params for slot in _SLOTS):
-        return params
-    words = {slot: _first(params.get(slot, word)) for slot, word in _SLOTS.items()}
-    blank = _first(params.get("blank", "D")).lower()
-    solution = words.get(blank, "")
-    a, b, c, d = ("?" if slot == blank else word for slot, word in words.items())
-    rest = {name: value for name, value in params.items() if name not in (*_SLOTS, "blank")}
-    return {**rest, "solve": f"{a} : {b} :: {c} : {d}", "solution": solution}
-
-
-def _first(value: str | Sequence[str]) -> str:
-    """The first value of a parameter; empty if it has none."""
-    return value if isinstance(value, str) else (*value, "")[0]
-
-
 def resolve(name: str, params: Params) -> tuple[str, Params]:
     """The page and parameters of a URL, which may be from an earlier version.
+
+    An analogy is in one line; earlier versions had a parameter for each word.
 
     Args:
         name: The last part of the URL's path; empty for the first page.
         params: The URL parameters.
     """
-    page = _NAMES.get(name, ASK)
-    params = _in_one_line(params)
-    key, tabs = _OLD.get(name or "cloze", ("", {}))
-    tab = _first(params.get(key, ""))
-    if not tabs or (name not in OLD_PAGES and tab not in tabs):
-        return page, params
-    page, more = tabs.get(tab) or next(iter(tabs.values()))
-    rest = {param: value for param, value in params.items() if param != key or tab not in tabs}
-    return page, {**rest, **more}
+    page, screen = _MOVED.get(name, (_NAMES.get(name, ASK), {}))
+    if "solve" not in params and any(slot in params for slot in _SLOTS):
+        values = {slot: params.get(slot, word) for slot, word in (_SLOTS | {"blank": "D"}).items()}
+        words = {slot: v if isinstance(v, str) else (*v, "")[0] for slot, v in values.items()}
+        blank = words.pop("blank").lower()
+        a, b, c, d = ("?" if slot == blank else word for slot, word in words.items())
+        rest = {name: value for name, value in params.items() if name not in values}
+        params = {**rest, "solve": f"{a} : {b} :: {c} : {d}", "solution": words.get(blank, "")}
+    return page, {**params, **screen}

@@ -143,7 +143,8 @@ def make_cards(frame: pd.DataFrame, config: Mapping[str, Any], order: Any = None
     """Return a card per row, with the columns that the grid shows."""
     columns = [str(name) for name in (order or frame.columns)]
     columns = [name for name in columns if config.get(name, "") is not None]
-    settings = {name: _setting(config.get(name)) for name in columns}
+    given = {name: config.get(name) or {} for name in columns}
+    settings = {n: {"label": one} if isinstance(one, str) else one for n, one in given.items()}
     titles = [name for name in columns if settings[name].get("pinned")]
     texts = [name for name in columns if pd.api.types.is_string_dtype(frame[name])]
     titles = titles or texts[:1] or columns[:1]
@@ -176,11 +177,6 @@ def _card_lines(shown: Mapping[str, str], settings: Mapping[str, dict[str, Any]]
         else:
             lines[name.removesuffix(ANSWER)] = CardLine(label or name, text, name)
     return [*lines.values()]
-
-
-def _setting(config: Any) -> dict[str, Any]:
-    """A column's configuration; a text is its label."""
-    return {"label": config} if isinstance(config, str) else config or {}
 
 
 def _text(value: Any, setting: Mapping[str, Any]) -> str:

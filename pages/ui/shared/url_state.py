@@ -40,7 +40,6 @@ TYPED = "typed by this visitor"
 SHOWN = "shown in"
 CLICKED = "key of the clicked row"
 OF = "query of"
-NO_LONGER_IN_TITLES = " (embedded)"  # URLs of earlier versions have it after a model's title
 VECTOR_FILE = re.compile(r"\.(txt|vec)(\.(gz|bz2|xz|zip))?$")  # not part of a title
 MARK = "→"  # before the first cell of the chosen row of a table
 MAX_SHOWN = 200  # characters of a URL's value that a message repeats
@@ -169,8 +168,6 @@ def _chosen(
 ) -> str:
     """Return the chosen option, see `choose`, and put it in the URL; name an unknown value."""
     labels = {show(option): option for option in options}
-    old = st.query_params.get(key, "")
-    links.replace_values(key, {old: old.replace(NO_LONGER_IN_TITLES, "")})
     links.replace_values(key, {option: text for text, option in labels.items()})
     asked = st.query_params.get(key)
     chosen = labels.get(asked or "", "")

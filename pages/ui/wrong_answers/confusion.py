@@ -1,12 +1,13 @@
 """Confusion matrix of right answers and a model's first answers, as a chart and a table."""
 
+from dataclasses import asdict
 from hashlib import blake2b
 from typing import Any
 
 import streamlit as st
 
 from lama_core.metrics.confusion import N_WORDS, Confusion, are_right, confusion
-from lama_core.metrics.fact_answers import JoinedAnswers
+from lama_core.metrics.fact_answers import AnswerFilter, JoinedAnswers
 from lama_core.rounding import percentage
 from lama_core.runs.info import RunInfo
 from pages.ui.shared import charts
@@ -17,18 +18,18 @@ from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.style import theme
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND, pick
-from pages.ui.wrong_answers.filters import FactsChoice, narrow
-from pages.ui.wrong_answers.rows import Ints, describe_filter, python_of
+from pages.ui.wrong_answers.filters import narrow
+from pages.ui.wrong_answers.rows import Ints, python_of
 
 SIZES = (10, N_WORDS, 40)
 N_NARROW = 8  # on phones
 
 
 def draw_confusion(
-    joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: RunChoice
+    joined: JoinedAnswers, rows: Ints, chosen: AnswerFilter, choice: RunChoice
 ) -> None:
     """Draw a chart of the most frequent words and a table of every pair."""
-    title = choice.titles[chosen.filter.of]
+    title, of = choice.titles[chosen.of], choice.names[chosen.of]
     headline = st.container()
     size = pick(
         "Columns",
@@ -45,7 +46,7 @@ def draw_confusion(
         choice,
         int(size),
         title=f"Right and first answers of {title}",
-        footnote=choice.footnote(),
+        footnote=f"prompts: {choice.question}; " * bool(choice.question) + choice.basis,
     )
     if not found.n:
         st.info(
@@ -54,7 +55,7 @@ def draw_confusion(
         )
         return
     with headline:
-        draw_headline(found.conclusion(title, joined.runs[chosen.filter.of].run))
+        draw_headline(found.conclusion(title, joined.runs[chosen.of].run))
     with st.container(key="confusion-large"):
         points = charts.draw_ready(chart, "confusion chart")
         st.caption(_describe(found, title))
@@ -73,30 +74,30 @@ def draw_confusion(
     for point in points:
         gold, answer = point["customdata"][:2]
         if gold and answer:
-            _open(chosen, gold, answer)
-    _draw_pairs(found, chosen)
+            _open(of, gold, answer)
+    _draw_pairs(found, of)
     n = "" if int(size) == N_WORDS else f", n={size}"
     lines = (
         python_of(chosen, choice)
         + "\n\nfrom lama_core.metrics.confusion import confusion\n\n"
-        + f"found = confusion(joined, rows, of={chosen.filter.of}{n})\npairs = found.pairs"
+        + f"found = confusion(joined, rows, of={chosen.of}{n})\npairs = found.pairs"
     )
-    made = choice.made() | describe_filter(chosen)
+    made = choice.made() | {"filter": asdict(chosen)}
     draw_export("confusion", lambda: found.pairs, made, lines)
 
 
 def _found(
     joined: JoinedAnswers,
     rows: Ints,
-    chosen: FactsChoice,
+    chosen: AnswerFilter,
     choice: RunChoice,
     n: int,
     **texts: Any,
 ) -> tuple[Confusion, charts.TitledChart]:
     """Return the matrix of n words and its chart, which is kept; texts: see `charts.ready`."""
-    facts = f"{choice.ranking} {chosen.filter.of} {blake2b(rows.tobytes()).hexdigest()}"
+    facts = f"{choice.ranking} {chosen.of} {blake2b(rows.tobytes()).hexdigest()}"
     texts |= {"picture": choice.picture}
-    return _made(facts, choice.runs, n, texts, theme(), joined, rows, chosen.filter.of)
+    return _made(facts, choice.runs, n, texts, theme(), joined, rows, chosen.of)
 
 
 @cached(60)
@@ -129,8 +130,11 @@ def _describe(found: Confusion, title: str) -> str:
     return f"{text} Click a cell to see its facts."
 
 
-def _draw_pairs(found: Confusion, chosen: FactsChoice) -> None:
-    """Draw a table of the pairs of right and first answer; a ticked row opens its facts."""
+def _draw_pairs(found: Confusion, of: str) -> None:
+    """Draw a table of the pairs of right and first answer; a ticked row opens its facts.
+
+    of: the name of the selected run.
+    """
     st.markdown("### Pairs of right and first answer")
     pairs = found.pairs
     if not st.toggle("Right answers, too", key="every_pair", bind=BOUND):
@@ -156,10 +160,10 @@ def _draw_pairs(found: Confusion, chosen: FactsChoice) -> None:
     )
     if picked.rows and picked.rows[0] < len(pairs):
         line = pairs.iloc[picked.rows[0]]
-        _open(chosen, str(line["gold"]), str(line["answer"]))
+        _open(of, str(line["gold"]), str(line["answer"]))
 
 
-def _open(chosen: FactsChoice, gold: str, answer: str) -> None:
+def _open(of: str, gold: str, answer: str) -> None:
     """Open the facts of a cell, whether the answer is right or wrong."""
-    others = [name for name in st.session_state.get("wrong", ()) if name != chosen.of]
-    narrow(of=chosen.of, gold=gold, answer=answer, wrong=others)
+    others = [name for name in st.session_state.get("wrong", ()) if name != of]
+    narrow(of=of, gold=gold, answer=answer, wrong=others)

@@ -1,7 +1,7 @@
 """Filters of Wrong answers: widgets, URL parameters and `AnswerFilter`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NoReturn, cast
 
 import streamlit as st
@@ -39,7 +39,6 @@ from pages.ui.shared.url_state import BOUND
 MAX_SEARCH = 500  # characters
 
 ANY = "any"
-ENDS = ("right", "wrong")
 OPENED_ON = ("wrong", "sort")  # URL parameters of the facts that the tab opens on
 # URL parameters that choose runs, and don't ask for some of their facts.
 CHOICES_OF_RUNS = {
@@ -69,18 +68,6 @@ SLICED: dict[str, tuple[str, Callable[[], str], str]] = {
 }
 
 
-@dataclass(frozen=True)
-class FactsChoice:
-    """The filter, and the name of the selected run (`of`)."""
-
-    filter: AnswerFilter
-    of: str
-
-    def swapped(self) -> AnswerFilter:
-        """Return the filter with the models that are right and those that are wrong exchanged."""
-        return replace(self.filter, right=self.filter.wrong, wrong=self.filter.right)
-
-
 def open_on_wrong(names: Sequence[str]) -> None:
     """Choose the first model's wrong answers, the most confident first, unless the URL asks more.
 
@@ -102,8 +89,8 @@ def open_on_wrong(names: Sequence[str]) -> None:
 
 def choose_filters(
     choice: RunChoice, joined: JoinedAnswers, *, any_verdict: bool = False, label: str = "Model"
-) -> FactsChoice:
-    """Draw the filter widgets and return the choice.
+) -> AnswerFilter:
+    """Draw the filter widgets and return the filter.
 
     any_verdict: whether the view shows the right and the wrong answers of the selected model, so
     that "Wrong in" applies to the other models only.
@@ -133,7 +120,25 @@ def choose_filters(
         help="Facts with this text in the subject, an answer or the query.",
     )
     with boxes[2], st.popover("Filters", icon=":material/filter_alt:", width="stretch"):
-        right, wrong = _choose_right_and_wrong(choice, titles)
+        left, middle = st.columns(2)
+        right = _choose_any(
+            "Right in",
+            choice.names,
+            "right",
+            left,
+            format_func=titles.__getitem__,
+            help=f"Facts whose right answer is among the first {choice.k} of each of these models "
+            "(k is set under More options).",
+        )
+        wrong = _choose_any(
+            "Wrong in",
+            choice.names,
+            "wrong",
+            middle,
+            format_func=titles.__getitem__,
+            help="Combine with **Right in** to see the facts that A gets right and B gets wrong. "
+            "Of the selected model, Confusion and Frequent answers show all answers.",
+        )
         focus = choice.runs[names.index(of)]
         slicing = slicings(joined)
         more = (
@@ -142,8 +147,22 @@ def choose_filters(
             | _choose_facts(focus, slicing)
         )
     if not any_verdict:
-        _draw_quick(names, of, titles[of])
-    chosen = AnswerFilter(
+        title = titles[of]
+        others = [other for other in names if other != of]
+        quick: dict[str, dict[str, str | list[str]]] = {
+            f"Wrong in {title}": {"wrong": [of]},
+            f"Confident and wrong in {title}": {"wrong": [of], "conf": [str(CONFIDENT), "1.0"]},
+        }
+        if others:
+            quick |= {
+                f"Only {title} is right": {"right": [of], "wrong": others},
+                "All are wrong": {"wrong": list(names)},
+            }
+        with st.container(horizontal=True, key="quick-filters"):
+            for text_of, params in quick.items():
+                if st.button(plain(text_of)):
+                    narrow(**{"right": [], "conf": [], "of": of, **params})
+    return AnswerFilter(
         of=names.index(of),
         k=choice.k,
         relations=choice.relations,
@@ -152,51 +171,6 @@ def choose_filters(
         text=(text or "").strip(),
         **more,
     )
-    return FactsChoice(chosen, of)
-
-
-def _choose_right_and_wrong(
-    choice: RunChoice, titles: Mapping[str, str]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Draw the fields for the models that must be right and wrong; return the names of the runs."""
-    left, middle = st.columns(2)
-    right = _choose_any(
-        "Right in",
-        choice.names,
-        "right",
-        left,
-        format_func=titles.__getitem__,
-        help=f"Facts whose right answer is among the first {choice.k} of each of these models "
-        "(k is set under More options).",
-    )
-    wrong = _choose_any(
-        "Wrong in",
-        choice.names,
-        "wrong",
-        middle,
-        format_func=titles.__getitem__,
-        help="Combine with **Right in** to see the facts that A gets right and B gets wrong. "
-        "Of the selected model, Confusion and Frequent answers show all answers.",
-    )
-    return right, wrong
-
-
-def _draw_quick(names: Sequence[str], of: str, title: str) -> None:
-    """Draw buttons for common filters. of, title: the selected run in URLs and on screen."""
-    others = [name for name in names if name != of]
-    quick: dict[str, dict[str, str | list[str]]] = {
-        f"Wrong in {title}": {"wrong": [of]},
-        f"Confident and wrong in {title}": {"wrong": [of], "conf": [str(CONFIDENT), "1.0"]},
-    }
-    if others:
-        quick |= {
-            f"Only {title} is right": {"right": [of], "wrong": others},
-            "All are wrong": {"wrong": list(names)},
-        }
-    with st.container(horizontal=True, key="quick-filters"):
-        for label, params in quick.items():
-            if st.button(plain(label)):
-                narrow(**{"right": [], "conf": [], "of": of, **params})
 
 
 def _choose_kinds(runs: Sequence[RunInfo], slicing: Mapping[str, Slicing]) -> dict[str, Any]:
@@ -359,9 +333,9 @@ def narrow(**params: str | list[str]) -> NoReturn:
     links.go(screens.RESULTS, links.params_without(("view", "fact", "page")) | kept | params)
 
 
-def describe(chosen: FactsChoice, choice: RunChoice) -> list[str]:
+def describe(f: AnswerFilter, choice: RunChoice) -> list[str]:
     """Describe each filter that is set in a few words."""
-    f, names = chosen.filter, choice.titles
+    names = choice.titles
     of, ways = names[f.of], (("above", f.margin_min), ("up to", f.margin_max))
     has_confidence = f.confidence_min > 0 or f.confidence_max < 1
     confidence = f"{f.confidence_min:.2f} to {f.confidence_max:.2f}" * has_confidence
@@ -414,14 +388,14 @@ def _any_of(values: Sequence[str]) -> str:
     return " or ".join(value or NO_TYPE for value in values)
 
 
-def draw_active(chosen: FactsChoice, choice: RunChoice, joined: JoinedAnswers, n: int) -> None:
+def draw_active(f: AnswerFilter, choice: RunChoice, joined: JoinedAnswers, n: int) -> None:
     """Draw the number of facts, the filters that are set, and a button that removes them.
 
     n: the number of facts that pass the filters.
     """
-    parts = describe(chosen, choice)
+    parts = describe(f, choice)
     with st.container(horizontal=True, vertical_alignment="center"):
-        f, n_all = chosen.filter, len(joined.facts)
+        n_all = len(joined.facts)
         n_of = len(joined.select(AnswerFilter(of=f.of, counting=f.counting)))
         scored = f.counting == "counted" and n_of < n_all
         kind = "scored " if scored else "excluded " if f.counting == "excluded" else ""
@@ -432,13 +406,11 @@ def draw_active(chosen: FactsChoice, choice: RunChoice, joined: JoinedAnswers, n
             every = {**choice.params(), **screens.ALL_FACTS, "relations": []}
             links.draw_link("Show all", "filter_alt_off", screens.RESULTS, every)
         if f.right and f.wrong:
-            _draw_swap(chosen, choice, len(joined.select(chosen.swapped())))
-
-
-def _draw_swap(chosen: FactsChoice, choice: RunChoice, n: int) -> None:
-    """Draw a link to the n facts with right and wrong models exchanged."""
-    ahead = " and ".join(choice.titles[number] for number in chosen.filter.wrong)
-    label = f"The other way round: {counted(n, 'fact')} right in {plain(ahead)}"
-    if st.button(label, icon=":material/swap_horiz:", type="tertiary", disabled=not n):
-        names = {end: [choice.names[at] for at in getattr(chosen.filter, end)] for end in ENDS}
-        narrow(right=names["wrong"], wrong=names["right"])
+            n_other = len(joined.select(replace(f, right=f.wrong, wrong=f.right)))
+            ahead = " and ".join(choice.titles[number] for number in f.wrong)
+            label = f"The other way round: {counted(n_other, 'fact')} right in {plain(ahead)}"
+            if st.button(
+                label, icon=":material/swap_horiz:", type="tertiary", disabled=not n_other
+            ):
+                names = choice.names
+                narrow(right=[names[at] for at in f.wrong], wrong=[names[at] for at in f.right])

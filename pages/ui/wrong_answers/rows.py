@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.glossary import explain
-from lama_core.metrics.fact_answers import AnswerFilter, JoinedAnswers, RunAnswers, fallbacks
+from lama_core.metrics.fact_answers import AnswerFilter, JoinedAnswers, fallbacks
 from lama_core.models.protocols import KINDS
 from lama_core.queries.blank_answers import BlankAnswer, Gold, Over, Prediction
 from lama_core.rounding import fixed, percent
@@ -26,7 +26,7 @@ from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.tables import Picked, draw_table
 from pages.ui.shared.url_state import BOUND, DEFAULT_MODELS
 from pages.ui.wrong_answers.answer_scores import draw_scores_of_answers
-from pages.ui.wrong_answers.filters import FactsChoice, narrow
+from pages.ui.wrong_answers.filters import narrow
 from pages.ui.wrong_answers.tags import draw_fact_tags, draw_fact_verdict, draw_picked_tags
 
 PAGE_SIZE = 100
@@ -117,7 +117,15 @@ def make_table(
     if one is chosen. `whole` comes from `whole_answers`; empty if answers aren't completed.
     """
     facts = joined.facts.iloc[rows]
-    columns: dict[str, Any] = {"subject": _subjects(facts)}
+    named = zip(facts["subject"], facts["source"], facts["query"], strict=True)
+    columns: dict[str, Any] = {
+        "subject": [
+            short(str(query).replace("[MASK]", "___"), MOST_LETTERS)
+            if subject in ("", source)
+            else str(subject)
+            for subject, source, query in named
+        ]
+    }
     if len(choice.relations) != 1:
         columns["relation"] = [
             short(choice.labels.get(name, name), MOST_LETTERS)
@@ -133,7 +141,17 @@ def make_table(
     for number, name in enumerate(choice.names):
         run = joined.runs[number]
         ticked = joined.right(number, 1)[rows] if choice.k == 1 else np.zeros(len(rows), bool)
-        columns[f"{name} answer"] = _shown_answers(run, rows, ticked, whole.get(number))
+        longer_words = whole.get(number)
+        answers = pd.Series(run.answer[rows]).astype(object)
+        if run.run.info.generates:
+            answers = answers.where(answers.notna() | np.isnan(run.rank[rows]), NO_TEXT)
+        marked = np.where(ticked, answers.astype(str) + " ✓", answers)
+        if longer_words is not None:
+            longer = pd.Series(list(longer_words), dtype=object)
+            marked = np.where(longer != "", answers.astype(str) + " → " + longer, marked)
+        reasons = pd.Series(run.excluded[rows]).astype(object)
+        excluded = ("excluded: " + reasons.astype(str)).where(reasons.notna(), None)
+        columns[f"{name} answer"] = np.where(answers.notna(), marked, excluded)
         columns[f"{name} prob"] = run.confidence[rows]
         if run.run.info.has_ranks:
             columns[f"{name} rank"] = run.shown_rank[rows]
@@ -143,40 +161,10 @@ def make_table(
     return pd.DataFrame(columns)
 
 
-def _shown_answers(
-    run: RunAnswers, rows: Ints, ticked: NDArray[np.bool_], whole: Sequence[str] | None
-) -> NDArray[np.object_]:
-    """Return a run's first answers with their marks, or why a fact is excluded.
-
-    ticked: whether the row's answer has a tick. whole: the completed words of `whole_answers`.
-    """
-    answers = pd.Series(run.answer[rows]).astype(object)
-    if run.run.info.generates:
-        answers = answers.where(answers.notna() | np.isnan(run.rank[rows]), NO_TEXT)
-    marked = np.where(ticked, answers.astype(str) + " ✓", answers)
-    if whole is not None:
-        longer = pd.Series(list(whole), dtype=object)
-        marked = np.where(longer != "", answers.astype(str) + " → " + longer, marked)
-    reasons = pd.Series(run.excluded[rows]).astype(object)
-    excluded = ("excluded: " + reasons.astype(str)).where(reasons.notna(), None)
-    return np.where(answers.notna(), marked, excluded)
-
-
-def _subjects(facts: pd.DataFrame) -> list[str]:
-    """Each fact's subject, or its sentence if the data name none and repeat the source instead."""
-    named = zip(facts["subject"], facts["source"], facts["query"], strict=True)
-    return [
-        short(str(query).replace("[MASK]", "___"), MOST_LETTERS)
-        if subject in ("", source)
-        else str(subject)
-        for subject, source, query in named
-    ]
-
-
 def draw_rows(
     joined: JoinedAnswers,
     rows: Ints,
-    chosen: FactsChoice,
+    chosen: AnswerFilter,
     choice: RunChoice,
     sort_box: DeltaGenerator,
     more_box: DeltaGenerator,
@@ -185,15 +173,23 @@ def draw_rows(
 
     sort_box, more_box: where to draw the choice of the order, and the switches.
     """
-    several, completes = _choose_switches(choice, more_box)
+    switches = more_box.container(horizontal=True)
+    several = visitors.may("manage") and switches.toggle("Tag several", key="several")
+    completes = any(map(cache.can_complete_words, choice.runs)) and switches.toggle(
+        "Complete words",
+        key="whole",
+        bind=BOUND,
+        help="A causal model's wrong answer may be only the first token of a longer word, like "
+        "`new` for New York. Turn on to let the model complete the answers on this page.",
+    )
     sort = sort_box.selectbox(
         "Order",
         SORTS,
         key="sort",
         bind=BOUND,
-        help=f"Uses the ranks and probabilities of {choice.titles[chosen.filter.of]}.",
+        help=f"Uses the ranks and probabilities of {choice.titles[chosen.of]}.",
     )
-    rows = sort_rows(joined, rows, chosen.filter.of, sort)
+    rows = sort_rows(joined, rows, chosen.of, sort)
     key = st.query_params.get("fact", "")
     row = find_fact(joined, key) if key and not several else None
     # Columns without a panel, too, so that the list stays in its place while the panel is drawn.
@@ -203,10 +199,15 @@ def draw_rows(
         st.info("No fact matches these filters. Remove one.", icon=":material/filter_alt_off:")
         return
     table_box = list_box.container(gap=None)
-    shown = _choose_page(rows, list_box)
+    n_pages = -(-len(rows) // PAGE_SIZE)
+    page = 1
+    if n_pages > 1:  # below the table, whose toolbar would cover it
+        with list_box:
+            page = min(st.pagination(n_pages, key="page", bind=BOUND), n_pages)
+    shown = rows[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
     with st.spinner("Completing the answers", show_time=True):
         whole = whole_answers(joined, shown, choice) if completes else {}
-    table = make_table(joined, shown, chosen.filter.of, choice, whole)
+    table = make_table(joined, shown, chosen.of, choice, whole)
     may_tag = visitors.may("manage")
 
     def open_row(picked: Picked) -> None:
@@ -216,8 +217,10 @@ def draw_rows(
     picked = draw_table(
         table,
         place=table_box,
-        column_config=_config(table, choice, choice.titles[chosen.filter.of]),
-        column_order=_columns(table, choice, sort, None if row is None else chosen.of),
+        column_config=_config(table, choice, choice.titles[chosen.of]),
+        column_order=_columns(
+            table, choice, sort, None if row is None else choice.names[chosen.of]
+        ),
         key=f"facts {hash(shown.tobytes())} {'|'.join(choice.names)}{' several' * several}",
         on_pick=open_row,
         picks="multi-row" if several else "rows-or-cell" if may_tag else "single-row",
@@ -230,50 +233,19 @@ def draw_rows(
                 ticked = [int(shown[at]) for at in picked.rows if at < len(shown)]
                 draw_picked_tags(joined, ticked, chosen, choice)
             else:
-                _draw_how_to_pick()
+                with st.container(key="ticks"):  # not on phones, see style.css
+                    st.caption(
+                        "Click a fact to open it. Tick facts to tag them; Shift and a click tick "
+                        "all in between."
+                    )
+                with st.container(key="taps"):
+                    st.caption("Tap a fact to open it. To tag several, turn on the switch above.")
     if row is not None:
         with panels[0]:
             draw_fact(joined, row, rows, chosen, choice)
-    made = choice.made() | describe_filter(chosen)
+    made = choice.made() | {"filter": asdict(chosen)}
     lines = python_of(chosen, choice)
     draw_export("facts", lambda: joined.table(rows, choice.names), made, lines)
-
-
-def _choose_switches(choice: RunChoice, place: DeltaGenerator) -> tuple[bool, bool]:
-    """Draw the switches; return whether several facts are tagged, and answers are completed.
-
-    `style.css` shows the first one only on phones, where rows have no ticks.
-    """
-    switches = place.container(horizontal=True)
-    several = visitors.may("manage") and switches.toggle("Tag several", key="several")
-    completes = any(map(cache.can_complete_words, choice.runs)) and switches.toggle(
-        "Complete words",
-        key="whole",
-        bind=BOUND,
-        help="A causal model's wrong answer may be only the first token of a longer word, like "
-        "`new` for New York. Turn on to let the model complete the answers on this page.",
-    )
-    return several, completes
-
-
-def _choose_page(rows: Ints, place: DeltaGenerator) -> Ints:
-    """Return the rows on the chosen page of the table; draw the choice if there are several."""
-    n_pages = -(-len(rows) // PAGE_SIZE)
-    page = 1
-    if n_pages > 1:  # below the table, whose toolbar would cover it
-        with place:
-            page = min(st.pagination(n_pages, key="page", bind=BOUND), n_pages)
-    return rows[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
-
-
-def _draw_how_to_pick() -> None:
-    with st.container(key="ticks"):  # not on phones, see style.css
-        st.caption(
-            "Click a fact to open it. Tick facts to tag them; Shift and a click tick all in "
-            "between."
-        )
-    with st.container(key="taps"):
-        st.caption("Tap a fact to open it. To tag several, turn on the switch above.")
 
 
 def _config(table: pd.DataFrame, choice: RunChoice, of: str) -> dict[str, Any]:
@@ -332,7 +304,7 @@ def _columns(table: pd.DataFrame, choice: RunChoice, sort: str, opened: str | No
 
 
 def draw_fact(
-    joined: JoinedAnswers, row: int, rows: Ints, chosen: FactsChoice, choice: RunChoice
+    joined: JoinedAnswers, row: int, rows: Ints, chosen: AnswerFilter, choice: RunChoice
 ) -> None:
     """Draw one fact: the query, its tags, and each run's best answers.
 
@@ -386,7 +358,7 @@ def _link_to_ask(query: str, gold: str, models: tuple[str, ...]) -> screens.Para
 def _draw_run(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, gold: str) -> None:
     """Draw one run's best answers to a fact."""
     run, info, name = joined.runs[number], choice.runs[number], choice.names[number]
-    at, colour = int(run.at[row]), choice.colours[name]
+    at, colour = int(run.at[row]), choice.colours[info.id]
     detail = f"{info.prompts}{' prompts' * info.ranks_words}, {choice.ranking} rank"
     if not info.has_ranks or info.imported:
         detail = f"imported from {info.imported.source}" if info.imported else info.prompts
@@ -410,7 +382,14 @@ def _draw_run(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, g
     )
     if cache.can_complete_words(info):
         with st.spinner("Completing the answers", show_time=True):
-            answers = _completed(answers, str(run.run.facts["query"].iloc[at]), info)
+            tokens = tuple(answer.token for answer in answers)
+            queries = (str(run.run.facts["query"].iloc[at]),) * len(tokens)
+            words = cache.complete_words(
+                info.model, info.precision, info.fold_case, queries, tokens
+            )
+            answers = tuple(
+                replace(answer, begins=word) for answer, word in zip(answers, words, strict=True)
+            )
     rank, log_prob = int(run.rank[row]), float(run.log_prob[row])
     if info.model_kind not in KINDS and np.isnan(log_prob):
         if answers:
@@ -490,18 +469,8 @@ def _over(info: RunInfo) -> Over:
     return "rescored" if info.model_kind == "causal" and info.context == "both" else "vocabulary"
 
 
-def _completed(
-    answers: tuple[Prediction, ...], query: str, info: RunInfo
-) -> tuple[Prediction, ...]:
-    """Add to each answer the longer word that it begins, if any."""
-    tokens = tuple(answer.token for answer in answers)
-    queries = (query,) * len(tokens)
-    words = cache.complete_words(info.model, info.precision, info.fold_case, queries, tokens)
-    return tuple(replace(answer, begins=word) for answer, word in zip(answers, words, strict=True))
-
-
 def draw_fallbacks(
-    joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: RunChoice
+    joined: JoinedAnswers, rows: Ints, chosen: AnswerFilter, choice: RunChoice
 ) -> None:
     """Draw each model's most frequent wrong first answers; a click shows their facts."""
     noun = "word" if any(run.ranks_words for run in choice.runs) else "answer"
@@ -517,7 +486,7 @@ def draw_fallbacks(
     known = table[table["whole"].astype(bool)]
     known = table if known.empty else known
     top = known.iloc[known["share"].astype(float).argmax()]
-    n_all = len(joined.select(AnswerFilter(of=chosen.filter.of)))
+    n_all = len(joined.select(AnswerFilter(of=chosen.of)))
     among = f" among these {len(rows):,} facts" * (len(rows) < n_all)
     draw_headline(
         f"The most frequent wrong {noun}: “{top['answer']}” by {choice.titles[top['number']]} on "
@@ -531,7 +500,9 @@ def draw_fallbacks(
         with box:
             points = charts.draw_chart(
                 charts.words(
-                    table[table["number"] == number], choice.colours[name], int(table["n"].max())
+                    table[table["number"] == number],
+                    choice.colours[choice.runs[number].id],
+                    int(table["n"].max()),
                 ),
                 f"words {name}",
                 title=f"Wrong answers of {choice.titles[number]}",
@@ -552,24 +523,19 @@ def draw_fallbacks(
     draw_export(
         "wrong-answers",
         lambda: named.drop(columns="number"),
-        choice.made() | describe_filter(chosen),
+        choice.made() | {"filter": asdict(chosen)},
         python_of(chosen, choice),
     )
 
 
-def describe_filter(chosen: FactsChoice) -> dict[str, Any]:
-    """Return the filter for an export."""
-    return {"filter": asdict(chosen.filter)}
-
-
-def python_of(chosen: FactsChoice, choice: RunChoice) -> str:
+def python_of(chosen: AnswerFilter, choice: RunChoice) -> str:
     """Return Python code that selects the same facts."""
     return (
         "from lama_core.metrics.fact_answers import AnswerFilter, fallbacks, join_answers\n"
         f"{choice.lines_of_runs()}"
         f'joined = join_answers(runs, ranking="{choice.ranking}")\n'
-        f"rows = joined.select({chosen.filter!r})\n"
+        f"rows = joined.select({chosen!r})\n"
         "facts = joined.facts.iloc[rows]\n"
-        f"tags = [joined.tags({chosen.filter.of})[row] for row in rows]\n"
+        f"tags = [joined.tags({chosen.of})[row] for row in rows]\n"
         f"wrong_words = fallbacks(joined, rows, n={N_WORDS})"
     )

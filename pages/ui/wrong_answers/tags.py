@@ -9,14 +9,14 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from lama_core.metrics.fact_answers import JoinedAnswers
+from lama_core.metrics.fact_answers import AnswerFilter, JoinedAnswers
 from lama_core.rounding import percent
 from lama_core.runs.info import RunInfo
 from lama_core.runs.tags import MOST_TAGS, VERDICTS, Row, change_tags, known_tags, read_tags
 from pages.ui.shared import visitors
 from pages.ui.shared.messages import counted, errors_shown, plain
 from pages.ui.shared.run_choice import RunChoice
-from pages.ui.wrong_answers.filters import FactsChoice, narrow
+from pages.ui.wrong_answers.filters import narrow
 
 EXAMPLES = "Choose or type a tag: wrong in the data, ambiguous, ..."
 AS_MATCHED = "as matched"
@@ -27,10 +27,12 @@ VERDICT_HELP = (
 )
 
 
-def draw_fact_tags(joined: JoinedAnswers, row: int, chosen: FactsChoice, choice: RunChoice) -> None:
+def draw_fact_tags(
+    joined: JoinedAnswers, row: int, chosen: AnswerFilter, choice: RunChoice
+) -> None:
     """Draw the tags of one fact in the selected run; the local user can change them."""
-    info = joined.runs[chosen.filter.of].run.info
-    of = plain(choice.titles[chosen.filter.of])
+    info = joined.runs[chosen.of].run.info
+    of = plain(choice.titles[chosen.of])
     (key,) = _rows_of(joined, [row])
     with errors_shown():
         tags = read_tags(info)
@@ -102,11 +104,11 @@ def draw_verdicts(joined: JoinedAnswers, rows: NDArray[np.int64], choice: RunCho
 
 
 def draw_picked_tags(
-    joined: JoinedAnswers, rows: Sequence[int], chosen: FactsChoice, choice: RunChoice
+    joined: JoinedAnswers, rows: Sequence[int], chosen: AnswerFilter, choice: RunChoice
 ) -> None:
     """Draw the form that adds or removes tags of several facts."""
-    of = plain(choice.titles[chosen.filter.of])
-    info = joined.runs[chosen.filter.of].run.info
+    of = plain(choice.titles[chosen.of])
+    info = joined.runs[chosen.of].run.info
     keys = _rows_of(joined, rows)
     with st.container(border=True), errors_shown():
         known = known_tags(read_tags(info))
