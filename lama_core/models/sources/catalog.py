@@ -215,10 +215,10 @@ def is_served(reference: str) -> bool:
 
 
 def _served(reference: str) -> Entry:
-    if source := source_of(reference):
-        title = f"{reference.partition(':')[2]} ({source.title})"
+    if added := source_of(reference):
+        title = f"{reference.partition(':')[2]} ({added.title})"
         place = ModelSource("server", reference)
-        return Entry(reference, title, source.kind, place, added=True)
+        return Entry(reference, title, added.kind, place, added=True)
     address = read_address(reference)
     source = ModelSource("server", address.url)
     what = "chat server" if is_chat(reference) else "server"

@@ -190,7 +190,9 @@ def _state(run: KeptRun) -> str:
 
 def _kind(run: KeptRun) -> str | None:
     """The kind of probe for display; None if it isn't known."""
-    return kinds.title_of(run.info.kind) if run.info else None
+    if run.info is None:
+        return None
+    return kinds.title_of(run.info.kind)
 
 
 def _draw_run(run: KeptRun) -> None:

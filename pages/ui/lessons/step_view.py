@@ -25,6 +25,7 @@ from lama_core.lessons.charts import (
 from lama_core.lessons.lesson import N_BEST, Analogy, Ask, Compare, ShowRun, Step, Try
 from lama_core.lessons.step_results import StepResult
 from lama_core.lessons.stored_answers import Stored
+from lama_core.metrics.ways_of_asking import WAYS, runs_by_way
 from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.generation.request import GenerateRequest
@@ -41,7 +42,6 @@ from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.shared_fields import ClozeSettings
 from lama_core.texts import word_key
 from lama_core.views.colours import model_colours
-from lama_core.views.ways import WAYS, runs_by_way
 from pages.ui.lessons.lesson_models import available_models, find_or_note
 from pages.ui.lessons.teacher import HEIGHT, enlarged, is_teaching
 from pages.ui.poll.entry import draw_entry
