@@ -49,6 +49,7 @@ class Plugin:
         formats: Name of a format of data -> the `Format`.
         result_formats: Name of a format of other tools' results -> the `ResultsFormat`.
         executors: Name of a value of `--executor` -> the function that makes the executor.
+        stores: Scheme of the addresses of `--parts-at`, or `*` for all others -> the `PartsPlace`.
         papers: Paper -> the `Paper` for `reproduce`.
         tabs: Title of a tab of the page Ask -> the `Tab` that draws a kind of query.
         charts: Name of a chart of the tab More -> the `Chart`.
@@ -70,6 +71,7 @@ class Plugin:
     formats: Rows = field(default_factory=dict)
     result_formats: Rows = field(default_factory=dict)
     executors: Rows = field(default_factory=dict)
+    stores: Rows = field(default_factory=dict)
     papers: Rows = field(default_factory=dict)
     tabs: Rows = field(default_factory=dict)
     charts: Rows = field(default_factory=dict)

@@ -11,14 +11,15 @@ import errno
 import hashlib
 import shutil
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lama_core import plugins
 from lama_core.errors import UserError, reason_of
 from lama_core.files import atomic_file, read_file
 from lama_core.models.devices import PassSettings
@@ -77,48 +78,32 @@ class Folder:
         return str(self.path)
 
 
-class Address:
-    """The parts at an address that `fsspec` knows, such as `s3://bucket/folder`; see `Folder`.
-
-    A file that was cut while it was written is found damaged by its digest, and written again.
-    """
-
-    def __init__(self, address: str) -> None:
-        import fsspec
-
-        self._address = address
-        try:
-            self._files, self._root = fsspec.core.url_to_fs(address)
-        except (ValueError, ImportError, OSError) as error:
-            raise UserError(f"Parts can't be stored at {address!r}: {reason_of(error)}.") from error
+class PartsPlace(Protocol):
+    """Where the parts of a run are: a folder, or what a plug-in stores them at."""
 
     def read(self, name: str) -> bytes | None:
-        try:
-            content: bytes = self._files.cat_file(f"{self._root}/{name}")
-        except FileNotFoundError:
-            return None
-        return content
+        """Return the content of a file; None if there is none."""
 
     def write(self, name: str, content: bytes) -> None:
-        self._files.makedirs(self._root, exist_ok=True)
-        self._files.pipe_file(f"{self._root}/{name}", content)
+        """Write a file."""
 
     def delete(self) -> None:
-        with suppress(FileNotFoundError):
-            self._files.rm(self._root, recursive=True)
-
-    def __str__(self) -> str:
-        return self._address
-
-
-PartsPlace = Folder | Address  # where the parts of a run are
+        """Delete all files."""
 
 
 def place_of(run_id: str, folder: Path, address: str = "") -> PartsPlace:
-    """Return the place of a run's parts: in the folder of the runs, or below an address."""
-    return (
-        Address(f"{address.rstrip('/')}/{run_id}") if address else Folder(folder / (run_id + PART))
-    )
+    """Return the place of a run's parts: in the folder of the runs, or below an address.
+
+    Raises:
+        UserError: If parts can't be stored at the address.
+    """
+    if not address:
+        return Folder(folder / (run_id + PART))
+    store = plugins.find("stores", address.partition("://")[0]) or plugins.find("stores", "*")
+    if store is None:
+        raise UserError(f"Parts can't be stored at {address!r}: no plug-in stores parts there.")
+    place: PartsPlace = store(f"{address.rstrip('/')}/{run_id}")
+    return place
 
 
 class Parts:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from lama_core.candidates.columns import Candidates as CandidateColumns
 from lama_core.candidates.lists import COMMON, list_names, named_candidates
@@ -114,9 +114,7 @@ Ranking = Annotated[
     option("Ranking to show: filtered (other valid objects excluded) or raw. Runs keep both."),
 ]
 Out = Annotated[Path | None, option("Folder of the runs. Default: `runs` in the data folder.")]
-ExecutorName = Annotated[
-    Literal["local", "ray"], option("Where queries are scored: local, or ray for a Ray cluster.")
-]
+ExecutorName = Annotated[str, option("Where queries are scored: local, or ray for a Ray cluster.")]
 
 
 def _default_models() -> tuple[str, ...]:

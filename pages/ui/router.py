@@ -14,6 +14,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from lama_core import plugins
 from pages.ui.shared import links, running, screens, share
 from pages.ui.shared.messages import errors_shown
 from pages.ui.shared.url_state import BOUND, note_unknown
@@ -72,7 +73,12 @@ def draw_pinned(page: str) -> None:
 
 
 def draw_help_link(page: str) -> None:
-    """Draw the link to the departures from the paper on which the screen's numbers are based."""
+    """Draw the link to the departures from the paper on which the screen's numbers are based.
+
+    The numbers of a plug-in's tab are its own.
+    """
+    if page == screens.ASK and st.session_state.get("tab") in plugins.names("tabs"):
+        return
     opened = {"tab": st.session_state.get("tab"), "chart": st.query_params.get("chart")}
     paper = screens.paper_of(page, opened)
     if paper:

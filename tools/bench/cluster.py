@@ -37,7 +37,7 @@ def run(*, n_queries: int = N_QUERIES) -> Iterator[BenchRow]:
     import ray
     from ray.cluster_utils import Cluster
 
-    from lama_core.scoring.executors.ray import RayExecutor
+    from lama_core.scoring.executors import make_executor
 
     with tempfile.TemporaryDirectory() as folder:
         data = write_lama(Path(folder) / "data", n_queries)
@@ -51,7 +51,7 @@ def run(*, n_queries: int = N_QUERIES) -> Iterator[BenchRow]:
             made = execute(
                 spec,
                 folder=Path(folder) / str(n_workers),
-                executor=RayExecutor(),
+                executor=make_executor("ray"),
                 load=load_costless,
             )
             cpu, seconds = time.process_time() - cpu, time.perf_counter() - start

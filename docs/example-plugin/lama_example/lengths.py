@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from lama_core.metrics.intervals import share_intervals
+from lama_core.rounding import percent
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, interval, share, table_of_frame, text
 from lama_core.views.bars import share_bars
@@ -64,9 +65,13 @@ class LengthsView(View[LengthsRequest, pd.DataFrame]):
         )
 
     def conclusion(self, shown: Shown[LengthsRequest, pd.DataFrame]) -> str:
-        """Return how many facts there are of each length."""
-        n = shown.frame.drop_duplicates("words").set_index("words")["n"]
-        return "; ".join(f"{n_facts:,} with {words} words" for words, n_facts in n.items())
+        """Return P@k of the shortest and the longest subjects for each run."""
+        parts = []
+        for run, table in shown.frame.groupby("run", sort=False):
+            ends = table.iloc[[0, -1]]
+            said = zip(ends["p_at_k"].map(percent), ends["words"], strict=True)
+            parts.append(f"{shown.names[run]} " + ", ".join(f"{p} % for {n}" for p, n in said))
+        return f"P@{shown.request.k} by words of the subject: {'; '.join(parts)}"
 
     def figure(self, shown: Shown[LengthsRequest, pd.DataFrame]) -> Figure:
         """Return bars for each length."""

@@ -12,7 +12,7 @@ A worker uses one GPU if the cluster has any and LAMA_DEVICE isn't `cpu`, otherw
 
 Ray is an optional extra (`pip install ray`). RAY_ADDRESS names a running cluster; without it, one
 is started on this machine. Every node needs the weights and data at the same paths, and the folder
-of the runs: docs/scale.md.
+of the runs: see README.md.
 """
 
 import logging

@@ -29,8 +29,8 @@ ray: Any = pytest.importorskip("ray", reason="ray, an optional extra, is not ins
 import ray_fakes  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
 
-from lama_core.scoring.executors import ray as executors  # noqa: E402
-from lama_core.scoring.executors.ray import RayExecutor  # noqa: E402
+from lama_ray import cluster as executors  # noqa: E402
+from lama_ray.cluster import RayExecutor  # noqa: E402
 
 pytestmark = pytest.mark.slow
 # Nodes are missed after a second instead of a quarter of a minute.
@@ -52,7 +52,10 @@ def opened(nodes: tuple[Cluster, list[Any]], tmp_path: Path) -> Iterator[Path]:
     cluster, _ = nodes
     folder = tmp_path / "opened"
     folder.mkdir()
-    variables = {"RAY_TEST_OPENED": str(folder), "PYTHONPATH": str(Path(__file__).parents[1])}
+    places = [Path(__file__).parent, Path(__file__).parents[3] / "tests"]
+    variables = {
+        "RAY_TEST_OPENED": str(folder), "PYTHONPATH": os.pathsep.join(map(str, places)),
+    }
     cluster.wait_for_nodes()
     ray.init(address=cluster.address, log_to_driver=False, runtime_env={"env_vars": variables})
     yield folder

@@ -1,9 +1,9 @@
-"""Executors: they have runs made in this process, or by the workers of a Ray cluster.
+"""Executors: they have runs made in this process, or elsewhere, by a plug-in's.
 
 A `Maker` does all the work on a run: it prepares queries, scores, ranks and writes rows. The
 process that starts a run hands out shares of runs and gets back what was written, by name; neither
 queries nor rows pass through it. Each part of a run is scored as a whole, so the executor doesn't
-affect the scores. To add an executor, add a file here and a row to `EXECUTORS`.
+affect the scores. A plug-in adds an executor by its table `executors`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from lama_core import plugins
-from lama_core.errors import UserError, choose
+from lama_core.errors import choose
 from lama_core.progress import Unit
 
 # Called with the number of units of a part that were finished since the last call; may raise an
@@ -178,23 +178,10 @@ def _events(maker: Maker, run: int, n_ranges: int, tick: Tick) -> Iterator[Event
     yield maker.finish(run)
 
 
-def _ray() -> Executor:
-    try:
-        from lama_core.scoring.executors.ray import RayExecutor
-    except ModuleNotFoundError as error:
-        raise UserError(
-            "Ray is not installed: run `pip install ray`, or remove `--executor ray`."
-        ) from error
-    return RayExecutor()
-
-
-EXECUTORS: dict[str, Callable[[], Executor]] = {"local": LocalExecutor, "ray": _ray}
-
-
 def make_executor(name: str) -> Executor:
     """Return an executor. Raises UserError for an unknown name, or one that isn't installed."""
-    make = EXECUTORS.get(name) or plugins.find("executors", name)
-    if make is None:
-        choose(name, [*EXECUTORS, *plugins.names("executors")], "executor")
-    executor: Executor = make()
+    if name == "local":
+        return LocalExecutor()
+    names = plugins.names("executors")
+    executor: Executor = plugins.find("executors", choose(name, ["local", *names], "executor"))()
     return executor
