@@ -168,7 +168,7 @@ def open_model(
     family = read_json(located.folder / CONFIG).get("model_type")
     is_known = located.identity in (known_digests() if known is None else known)
     # A plug-in's backend comes first, except for models that this project's own networks read.
-    added = None if is_known else plugins.find("backends", str(family))
+    added = None if is_known else _find_added(located.folder, family)
     for backend in (added, *BACKENDS) if added else BACKENDS:
         if backend.kind != kind or (backend.known and not is_known):
             continue
@@ -185,13 +185,24 @@ def open_model(
     raise UserError(f"{name}: no backend reads {kind} models.")
 
 
+def _find_added(folder: Path, family: object) -> Backend | None:
+    """Return a plug-in's backend for a `model_type`; None if no plug-in has one.
+
+    Raises UserError if the project's plug-in that has one isn't installed.
+    """
+    added: Backend | None = plugins.find("backends", str(family))
+    if added is None and (why := plugins.missing(str(family))):
+        raise UserError(f"{folder}: {why}")
+    return added
+
+
 def find_kind(folder: Path) -> Kind:
     """Return the kind of model in a folder, by its architecture or else by its family.
 
     Raises UserError if no backend reads it.
     """
     family = read_json(folder / CONFIG).get("model_type")
-    if added := plugins.find("backends", str(family)):
+    if added := _find_added(folder, family):
         return added.kind
 
     from transformers import CONFIG_MAPPING, AutoConfig
@@ -200,8 +211,6 @@ def find_kind(folder: Path) -> Kind:
     if str(family) not in CONFIG_MAPPING:
         if any(release.is_one(folder) for release in plugins.rows("releases").values()):
             raise UserError(f"{folder} is in an old release format. Run `models convert` first.")
-        if missing := plugins.missing(str(family)):
-            raise UserError(f"{folder}: {missing}")
     config = read_folder(
         folder, lambda: AutoConfig.from_pretrained(folder, trust_remote_code=False)
     )

@@ -1,6 +1,7 @@
 """Without this plug-in: what needs it says so, and finished runs are shown as before."""
 
 import json
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,8 +14,9 @@ from lama_core import plugins
 from lama_core.errors import UserError
 from lama_core.models.cache import check_and_add_model, load_model
 from lama_core.models.conversion.convert import convert
+from lama_core.models.registry import open_model
 from lama_core.models.sources.catalog import find_model, known_models
-from lama_core.models.sources.locations import fetch
+from lama_core.models.sources.locations import LocatedModel, fetch
 
 pytestmark = pytest.mark.usefixtures("home")
 FACTS = """subject,object,relation,template
@@ -56,10 +58,13 @@ def test_a_converted_folder_names_the_plugin_and_its_runs_are_shown(
     take_away()
     after = invoke(shown)
     assert (after.exit_code, after.stdout) == (0, before.stdout)
+    shutil.copytree(tmp_path / "xl", tmp_path / "other")  # no model of this name is loaded
     with pytest.raises(UserError, match=f"transformer-xl {NEEDS}"):
-        load_model(str(tmp_path / "xl"))
+        load_model(str(tmp_path / "other"))
     with pytest.raises(UserError, match=f"transformer-xl {NEEDS}"):
-        check_and_add_model(str(tmp_path / "xl"))
+        check_and_add_model(str(tmp_path / "other"))
+    with pytest.raises(UserError, match=f"transformer-xl {NEEDS}"):  # the catalogue has the kind
+        open_model("it", LocatedModel(tmp_path / "other", "digest"), "causal", "fp32")
 
 
 @pytest.mark.parametrize(
