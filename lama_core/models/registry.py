@@ -208,9 +208,9 @@ def find_kind(folder: Path) -> Kind:
     from transformers import CONFIG_MAPPING, AutoConfig
     from transformers.models.auto import modeling_auto
 
-    if str(family) not in CONFIG_MAPPING:
-        if any(release.is_one(folder) for release in plugins.rows("releases").values()):
-            raise UserError(f"{folder} is in an old release format. Run `models convert` first.")
+    releases = () if str(family) in CONFIG_MAPPING else plugins.rows("releases").values()
+    if any(release.is_one(folder) for release in releases):
+        raise UserError(f"{folder} is in an old release format. Run `models convert` first.")
     config = read_folder(
         folder, lambda: AutoConfig.from_pretrained(folder, trust_remote_code=False)
     )
