@@ -16,7 +16,7 @@ from cyclopts import App
 from project_files import PACKAGES, PLUGINS, ROOT, SOURCES
 
 from lama_core.cli import make_app
-from lama_core.plugins import find_plugins
+from lama_core.plugins import OWN, find_plugins, missing
 from tools.documentation.site import commands_of
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -86,6 +86,15 @@ def test_the_installed_plugins_are_those_of_the_project_file() -> None:
     assert found == PROJECT["project"]["entry-points"]["lama_explorer.plugins"].keys(), (
         "install the project again: `.venv/bin/pip install --no-deps --no-build-isolation -e .`"
     )
+
+
+def test_a_missing_plugin_is_named_for_each_of_its_rows() -> None:
+    rows = {
+        one.plugin.name: {name for table in one.plugin.rows().values() for name in table}
+        for one in find_plugins()[0]
+    }
+    assert {name: set(own) for name, own in OWN.items()} == {name: rows[name] for name in OWN}
+    assert missing("elmo") == ""
 
 
 # Contract -> the wrong imports that it names.
