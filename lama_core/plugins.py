@@ -17,6 +17,13 @@ from lama_core.errors import UserError
 
 GROUP = "lama_explorer.plugins"
 PROJECT = "lama-explorer"  # the distribution whose plug-ins are always installed
+# The rows of the project's own plug-ins, to say which one is missing.
+OWN = {
+    "older_systems": (
+        *("elmo", "fconv", "transformer-xl"),
+        *("ELMo", "ERNIE (Tsinghua)", "fairseq's fconv_lm", "Transformer-XL"),
+    )
+}
 Rows = Mapping[str, str]  # name -> `module:object`
 log = logging.getLogger("lama_explorer")
 
@@ -191,6 +198,21 @@ def rows(table: str) -> dict[str, Any]:
         except PluginError as error:
             log.warning(str(error))
     return found
+
+
+def missing(name: str) -> str:
+    """Return a sentence if the project's plug-in that has a row isn't installed; else "".
+
+    name: of the row.
+    """
+    found = [one.plugin.name for one in find_plugins()[0]]
+    for plugin, own in OWN.items():
+        if name in own and plugin not in found:
+            return (
+                f"{name} needs the plug-in {plugin}, which is part of {PROJECT} but not installed "
+                f"here: install {PROJECT} again."
+            )
+    return ""
 
 
 def find_function(name: str) -> Any:

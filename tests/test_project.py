@@ -16,7 +16,7 @@ from cyclopts import App
 from project_files import PACKAGES, PLUGINS, ROOT, SOURCES
 
 from lama_core.cli import make_app
-from lama_core.plugins import find_plugins
+from lama_core.plugins import OWN, find_plugins, missing
 from tools.documentation.site import commands_of
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -86,6 +86,15 @@ def test_the_installed_plugins_are_those_of_the_project_file() -> None:
     assert found == PROJECT["project"]["entry-points"]["lama_explorer.plugins"].keys(), (
         "install the project again: `.venv/bin/pip install --no-deps --no-build-isolation -e .`"
     )
+
+
+def test_a_missing_plugin_is_named_for_each_of_its_rows() -> None:
+    rows = {
+        one.plugin.name: {name for table in one.plugin.rows().values() for name in table}
+        for one in find_plugins()[0]
+    }
+    assert {name: set(own) for name, own in OWN.items()} == {name: rows[name] for name in OWN}
+    assert missing("elmo") == ""
 
 
 # Contract -> the wrong imports that it names.
@@ -227,64 +236,6 @@ def test_every_extra_is_locked() -> None:
 def test_every_command_shows_an_example(words: tuple[str, ...], command: App) -> None:
     assert command.help
     assert f"Example: lama-explorer {' '.join(words)}" in (command.help_epilogue or "")
-
-
-# What stands on the API may also import these modules, which all rooms share.
-SHARED = {
-    "api", "errors", "files", "glossary", "grouping", "paths", "plugins", "progress", "queries",
-    "requests", "rounding", "tables", "texts", "views",
-}  # fmt: skip
-# Other modules that the pages still import: to be emptied, never to grow.
-BELOW = """
-    candidates.columns candidates.lists datasets datasets.library datasets.library.download
-    datasets.library.installed datasets.library.manage datasets.library.published
-    datasets.passages datasets.prompt_sets lessons.charts lessons.handout lessons.lesson
-    lessons.markup lessons.step_results metrics metrics.comparison metrics.confusion
-    metrics.correlates metrics.fact_answers metrics.intervals metrics.origins
-    metrics.precision_at_k metrics.relation_figures metrics.score_tables metrics.slices models
-    models.cache models.devices models.languages models.protocols models.server.addresses
-    models.sources.catalog models.sources.locations papers.framework papers.jiang2020_data
-    papers.jiang2020_scores papers.own_results papers.rezaee2022 papers.wiland2024
-    probes.analogy.accuracy_tables probes.analogy.decisions probes.analogy.instances
-    probes.analogy.request probes.analogy.spec probes.cloze.request probes.kinds probes.prompts
-    probes.prompts.accuracy_growth probes.prompts.analyses probes.prompts.ensemble
-    probes.prompts.gains probes.prompts.request probes.prompts.spec probes.prompts.study
-    probes.statements.plan published queue reports.html runs.alignment runs.facts_table
-    runs.find runs.info runs.manage runs.tags scoring.answer_spaces scoring.blanks
-    scoring.limits scoring.model_info scoring.prompt_choice scoring.queries scoring.ranking
-    scoring.retrieval scoring.shared_fields scoring.statement_scores
-"""
-
-
-def imports_below_the_api(path: Path) -> set[str]:
-    """The library's modules that a file imports past the API, without `lama_core.`."""
-    found = set()
-    for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.ImportFrom) and f"{node.module}".split(".")[0] == "lama_core":
-            _, _, module = f"{node.module}".partition(".")
-            found |= {module} if module else {alias.name for alias in node.names}
-    return {
-        one
-        for one in found
-        if one.split(".")[0] not in {*SHARED, "service", "types", "__version__"}
-    }
-
-
-def test_commands_stand_on_the_python_api() -> None:
-    found = {
-        (path.stem, module)
-        for path in (ROOT / "lama_core" / "cli").glob("*.py")
-        for module in imports_below_the_api(path)
-        if not re.match(r"cli(\.|$)", module)
-    }
-    # The files of processes that were killed are removed before any command is imported.
-    assert found == {("__init__", "runs.locks")}
-
-
-def test_pages_import_no_more_of_the_library_past_its_api() -> None:
-    pages = [*ROOT.glob("pages/**/*.py"), ROOT / "app.py"]
-    taken = {module for path in pages for module in imports_below_the_api(path)}
-    assert sorted(taken - {*BELOW.split()}) == []
 
 
 def test_no_further_file_is_large() -> None:

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from lama_core.types import Query
 
@@ -64,6 +64,7 @@ def _touching(right: str) -> str:
     return right[: MAX_NEXT + 1].split()[0][:MAX_NEXT] if right and not right[0].isspace() else ""
 
 
+@runtime_checkable
 class Vocabulary(Protocol):
     """A model's tokens as words: the part of a tokenizer that candidates need.
 

@@ -61,6 +61,11 @@ def open_app(
         words += ["--server.allowedHosts", name]
     if public:
         words += ["--browser.serverAddress", named[0] if named else socket.gethostname()]
+    _become(words)
+
+
+def _become(words: list[str]) -> None:
+    """Run a Python command instead of this one."""
     if sys.platform == "win32":  # there, `execv` would return to the command prompt at once
         sys.exit(subprocess.call(words))
     os.execv(sys.executable, words)

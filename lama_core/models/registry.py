@@ -6,9 +6,9 @@ plug-in; for a new kind of model, also add a name to `protocols.Kind` and a row 
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lama_core import plugins
 from lama_core.errors import UserError
-from lama_core.models.classic.converted import ELMO, FCONV, TRANSFORMER_XL
 from lama_core.models.cpu import NO_BF16, ROUNDED, has_bf16
 from lama_core.models.devices import chosen_device, one_device
 from lama_core.models.model_folder import (
@@ -32,12 +31,11 @@ from lama_core.models.sources.catalog import known_digests
 from lama_core.models.sources.locations import LocatedModel
 
 if TYPE_CHECKING:
-    from lama_core.models.classic.elmo import ElmoModel
     from lama_core.models.hf.causal import CausalModel
     from lama_core.models.hf.masked import MaskedModel
     from lama_core.models.hf.seq2seq import Seq2SeqModel
 
-    Model = MaskedModel | CausalModel | Seq2SeqModel | ElmoModel
+    Model = MaskedModel | CausalModel | Seq2SeqModel
 
 
 ROUNDED_NOTE = "Its weights are rounded to bf16, and it computes in fp32."
@@ -50,21 +48,21 @@ class Backend:
     scorer: a name that is part of a model's identity, because the scores of two backends differ in
         the last digits.
     kind: the kind of model that it reads.
-    architectures: name of transformers' list of the architectures that it reads.
-    family: the only `model_type` that it reads, for formats that transformers doesn't support.
     open: (name, folder, precision, identity) -> the model, or None to leave the folder to the next
         row. Raises UserError for a folder that no backend can read.
-    readings: names of the options of `catalog.READINGS` that `open` accepts as keyword arguments.
+    architectures: name of transformers' list of the architectures that it reads; "" in a plug-in,
+        whose backend reads the `model_type` that its row names.
+    readings: ways to read a text, chosen behind a model's name, such as `+passes=10`: option -> its
+        values, the usual one first. `open` takes the others as keyword arguments.
     known: whether it reads only the models whose digests the catalogue has: one of this project's
         networks, which was compared with transformers on those models.
     """
 
     scorer: str
     kind: Kind
-    architectures: str
-    open: Callable[..., "Model | None"]
-    family: str = ""
-    readings: tuple[str, ...] = ()
+    open: Callable[..., Any]
+    architectures: str = ""
+    readings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     known: bool = False
 
 
@@ -72,7 +70,7 @@ def _open_bert(name: str, folder: Path, precision: str, identity: str) -> "Model
     from lama_core.models.hf.bert import read_bert
     from lama_core.models.hf.masked import MaskedModel
 
-    model, tokenizer = read_bert(folder, _dtype(precision))
+    model, tokenizer = read_bert(folder, dtype_of(precision))
     return MaskedModel(name, model.to(one_device()), tokenizer, identity=identity)
 
 
@@ -84,7 +82,7 @@ def _open_llama(name: str, folder: Path, precision: str, identity: str) -> "Mode
     device = chosen_device()
     if device == "spread":  # transformers distributes a model over several devices
         return None
-    read = read_llama(folder, _dtype(precision), device)
+    read = read_llama(folder, dtype_of(precision), device)
     return use_fast_paths(CausalModel(name, *read, identity=identity))
 
 
@@ -111,53 +109,33 @@ def _open_checked(
     return opened
 
 
-def _open_classic(
-    module: str, name: str, folder: Path, precision: str, identity: str, **reading: str
-) -> "Model":
-    """Load a converted release with a module in `classic/`."""
-    opener = getattr(import_module(f"lama_core.models.classic.{module}"), f"open_{module}")
-    return opener(name, folder, _dtype(precision), one_device(), identity, **reading)
-
-
 MASKED, CAUSAL = "MODEL_FOR_MASKED_LM_MAPPING_NAMES", "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES"
 SEQ2SEQ = "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES"
 # Families of encoder-decoder models that were trained with sentinels. LongT5 was trained in another
 # way, and a Switch transformer's answers depend on the other texts in the batch.
 SPAN_FILLERS = ("t5", "mt5", "umt5", "t5gemma", "t5gemma2")
-# The model_type of releases that must be converted first.
-OLD = ("transfo-xl",)
 # Tried in this order; the first backend that accepts a folder is used.
 BACKENDS = (
-    Backend("elmo", "bidirectional", "", partial(_open_classic, "elmo"), ELMO, ("passes",)),
-    Backend(
-        "transformer-xl",
-        "causal",
-        "",
-        partial(_open_classic, "transformer_xl"),
-        TRANSFORMER_XL,
-        ("memory",),
-    ),
-    Backend("fconv", "causal", "", partial(_open_classic, "fconv"), FCONV),
-    Backend("bert", "masked", MASKED, _open_bert, known=True),
+    Backend("bert", "masked", _open_bert, MASKED, known=True),
     Backend(
         "transformers",
         "masked",
-        MASKED,
         partial(_open_checked, "masked", "MaskedModel", "AutoModelForMaskedLM"),
+        MASKED,
     ),
     # The same operations as in transformers, so the scores are equal to the last digit.
-    Backend("transformers", "causal", CAUSAL, _open_llama, known=True),
+    Backend("transformers", "causal", _open_llama, CAUSAL, known=True),
     Backend(
         "transformers",
         "causal",
-        CAUSAL,
         partial(_open_checked, "causal", "CausalModel", "AutoModelForCausalLM"),
+        CAUSAL,
     ),
     Backend(
         "transformers",
         "seq2seq",
-        SEQ2SEQ,
         partial(_open_checked, "seq2seq", "Seq2SeqModel", "AutoModelForSeq2SeqLM"),
+        SEQ2SEQ,
     ),
 )
 
@@ -189,10 +167,10 @@ def open_model(
     option, _, value = reading.partition("=")
     family = read_json(located.folder / CONFIG).get("model_type")
     is_known = located.identity in (known_digests() if known is None else known)
-    for backend in backends_of(family, is_known=is_known):
-        if backend.kind != kind or (backend.family and backend.family != family):
-            continue
-        if backend.known and not is_known:
+    # A plug-in's backend comes first, except for models that this project's own networks read.
+    added = None if is_known else _find_added(located.folder, family)
+    for backend in (added, *BACKENDS) if added else BACKENDS:
+        if backend.kind != kind or (backend.known and not is_known):
             continue
         if option and option not in backend.readings:
             raise UserError(
@@ -207,15 +185,15 @@ def open_model(
     raise UserError(f"{name}: no backend reads {kind} models.")
 
 
-def backends_of(family: object, *, is_known: bool = False) -> tuple[Backend, ...]:
-    """Return the backends in the order in which they are tried for a `model_type`.
+def _find_added(folder: Path, family: object) -> Backend | None:
+    """Return a plug-in's backend for a `model_type`; None if no plug-in has one.
 
-    A plug-in's backend for just this family comes first. is_known: the model is one that this
-    project's own networks read; then no plug-in is looked up.
+    Raises UserError if the project's plug-in that has one isn't installed.
     """
-    own = any(backend.family == family for backend in BACKENDS if backend.family)
-    added = None if is_known or own else plugins.find("backends", str(family))
-    return BACKENDS if added is None else (added, *BACKENDS)
+    added: Backend | None = plugins.find("backends", str(family))
+    if added is None and (why := plugins.missing(str(family))):
+        raise UserError(f"{folder}: {why}")
+    return added
 
 
 def find_kind(folder: Path) -> Kind:
@@ -224,23 +202,19 @@ def find_kind(folder: Path) -> Kind:
     Raises UserError if no backend reads it.
     """
     family = read_json(folder / CONFIG).get("model_type")
-    for backend in backends_of(family):
-        if backend.family and backend.family == family:
-            return backend.kind
-    if family in OLD:
-        raise UserError(f"{folder} is in an old release format. Run `models convert` first.")
+    if added := _find_added(folder, family):
+        return added.kind
 
-    from transformers import AutoConfig
+    from transformers import CONFIG_MAPPING, AutoConfig
     from transformers.models.auto import modeling_auto
 
+    releases = () if str(family) in CONFIG_MAPPING else plugins.rows("releases").values()
+    if any(release.is_one(folder) for release in releases):
+        raise UserError(f"{folder} is in an old release format. Run `models convert` first.")
     config = read_folder(
         folder, lambda: AutoConfig.from_pretrained(folder, trust_remote_code=False)
     )
-    known = {
-        backend.kind: getattr(modeling_auto, backend.architectures)
-        for backend in BACKENDS
-        if backend.architectures
-    }
+    known = {backend.kind: getattr(modeling_auto, backend.architectures) for backend in BACKENDS}
     named = config.architectures if isinstance(config.architectures, list) else ()
     found = [kind for one in named for kind, names in known.items() if one in names.values()]
     found += [kind for kind, names in known.items() if config.model_type in names]
@@ -285,7 +259,8 @@ def round_weights(model: "Model") -> "Model":
     return model
 
 
-def _dtype(precision: str) -> Any:
+def dtype_of(precision: str) -> Any:
+    """Return torch's type of the weights in a precision."""
     import torch
 
     return torch.bfloat16 if precision == "bf16" else torch.float32
@@ -338,7 +313,7 @@ def load_with_transformers(
 
     logging.disable_progress_bar()
     logging.set_verbosity_error()
-    dtype = _dtype(precision)
+    dtype = dtype_of(precision)
     rows = rows or int(read_folder(folder, lambda: _check_shapes(folder, auto)))
     tokenizer = read_folder(folder, lambda: AutoTokenizer.from_pretrained(folder, **LOCAL))
     _check_tokenizer(name, tokenizer, kind, rows)

@@ -9,7 +9,7 @@ from lama_core.runs.find import bundled_dir
 from lama_core.testing import check_view
 from lama_core.views.choice import RunsRequest
 from lama_core.views.table import VIEWS
-from lama_core.views.view import show
+from lama_core.views.view import Shown, show
 
 A, B, C = (
     next(bundled_dir().glob(f"starter-{model}-manual-*")).name
@@ -78,6 +78,11 @@ EVERY = [
 ]
 
 
+def shown(function: Any, fields: dict[str, Any]) -> Shown[Any, Any]:
+    """What a view shows."""
+    return show(function.view, function.request(**fields))
+
+
 @pytest.mark.parametrize(("function", "fields"), EVERY)
 def test_numbers_are_the_same_everywhere_with_facts_behind_them(
     function: Any, fields: dict[str, Any]
@@ -96,5 +101,5 @@ def test_bad_input_is_one_sentence(function: Any) -> None:
         wrong.append({"runs": (A, B), "relations": ("P3666",)})
     for fields in wrong:
         with pytest.raises(UserError) as raised:
-            show(function.view, function.request(**fields))
+            shown(function, fields)
         assert "\n" not in str(raised.value)

@@ -14,4 +14,4 @@ def open_folder(name: str, folder: Path, precision: str, identity: str) -> Causa
     return CausalModel(name, model, AutoTokenizer.from_pretrained(folder), identity=identity)
 
 
-BACKEND = Backend("example", "causal", "", open_folder, family="example-gpt2")
+BACKEND = Backend("example", "causal", open_folder)

@@ -13,7 +13,7 @@ from lama_core.errors import UserError
 from lama_core.models.devices import to_cpu
 from lama_core.models.hf.transformer import Transformer
 from lama_core.models.protocols import Pooling, Statement
-from lama_core.models.whole_words import WordVocabulary
+from lama_core.models.vocabulary import TokenVocabulary
 
 Span = tuple[int, int]
 
@@ -39,7 +39,7 @@ def hidden_states(
     Raises:
         UserError: If the layer doesn't exist, a text is too long, or the model is word-level.
     """
-    if isinstance(model.vocabulary, WordVocabulary):
+    if not isinstance(model.vocabulary, TokenVocabulary):
         raise UserError(
             f"{model.name} is a word-level model without hidden states. Choose another model."
         )

@@ -7,7 +7,6 @@ from pathlib import Path
 from lama_core import plugins
 from lama_core.errors import UserError, reason_of
 from lama_core.files import work_folder
-from lama_core.models.conversion import elmo, ernie, fconv, transformer_xl
 from lama_core.models.model_folder import check_contents, check_files
 from lama_core.progress import OnProgress, Progress, ignore
 
@@ -18,34 +17,15 @@ class Release:
 
     title: its name for users. files: the files of a release, for users. is_one: returns whether a
     folder contains a release in this format. convert: writes the release in a folder to a model
-    folder, as `convert(folder, out)`.
+    folder, as `convert(folder, out)`. check: raises UserError if a package that it needs isn't
+    installed.
     """
 
     title: str
     files: str
     is_one: Callable[[Path], bool]
     convert: Callable[[Path, Path], None]
-
-
-# To support another old format, add a module here and a row below, or a plug-in.
-RELEASES = (
-    Release("ELMo", elmo.FILES, elmo.is_elmo, elmo.convert_elmo),
-    Release(
-        "ERNIE (Tsinghua)",
-        "ernie_config.json, pytorch_model.bin and vocab.txt",
-        ernie.is_ernie,
-        ernie.convert_ernie,
-    ),
-    Release(
-        "fairseq's fconv_lm", "dict.txt and a checkpoint *.pt", fconv.is_fconv, fconv.convert_fconv
-    ),
-    Release(
-        "Transformer-XL",
-        "config.json, vocab.json or vocab.bin, and pytorch_model.bin or model.safetensors",
-        transformer_xl.is_transformer_xl,
-        transformer_xl.convert_transformer_xl,
-    ),
-)
+    check: Callable[[], None] = lambda: None
 
 
 def convert(folder: Path, out: Path, on_progress: OnProgress = ignore) -> Release:
@@ -74,11 +54,14 @@ def convert_into(folder: Path, out: Path, on_progress: OnProgress = ignore) -> R
     if not folder.is_dir():
         raise UserError(f"Folder not found: {str(folder)!r}.")
     check_files(folder)
-    releases = (*RELEASES, *plugins.rows("releases").values())
+    releases = plugins.rows("releases").values()
     release = next((release for release in releases if release.is_one(folder)), None)
     if release is None:
         known = "; ".join(f"{release.title} ({release.files})" for release in releases)
-        raise UserError(f"{folder} has no release in a supported format. Supported: {known}.")
+        raise UserError(
+            plugins.missing("ELMo")
+            or f"{folder} has no release in a supported format. Supported: {known}."
+        )
     on_progress(Progress(f"Converting {release.title}"))
     out.mkdir()
     release.convert(folder, out)

@@ -55,12 +55,7 @@ def generate(
     }
     if not shares:
         different.sort(key=len, reverse=True)
-    backend = getattr(model.tokenizer, "backend_tokenizer", None)
-    added = backend.get_added_tokens_decoder() if backend is not None else {}
-    more = (number for number, token in added.items() if token.special)
-    special = frozenset((*model.tokenizer.all_special_ids, *more)) | frozenset(
-        model.vocabulary.sentinels
-    )
+    special = _special_ids(model.tokenizer) | frozenset(model.vocabulary.sentinels)
     found: dict[tuple[int, ...], GeneratedText] = {}
     for some in batches_to_continue(model, different, max_tokens):
         batch = (
@@ -156,6 +151,14 @@ def _greedy(
         reader.answer(ids[number], log_probs[number], max_tokens, in_time=number not in running)
         for number, reader in enumerate(readers)
     ]
+
+
+def _special_ids(tokenizer: Any) -> frozenset[int]:
+    """Return the tokens that transformers omits from a text with `skip_special_tokens`."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    added = backend.get_added_tokens_decoder() if backend is not None else {}
+    more = (number for number, token in added.items() if token.special)
+    return frozenset((*tokenizer.all_special_ids, *more))
 
 
 class _Reader:

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from lama_core.candidates.columns import Columns
-from lama_core.candidates.spelling import AFTER_SPACE, Place
+from lama_core.candidates.spelling import AFTER_SPACE, Place, Vocabulary
 from lama_core.errors import UserError, WindowError
 from lama_core.models.devices import (
     HasDevice,
@@ -37,7 +37,6 @@ from lama_core.models.protocols import (
     WordScore,
 )
 from lama_core.models.vocabulary import TextTokens, TokenVocabulary
-from lama_core.models.whole_words import WordVocabulary
 from lama_core.queue import PASSES
 from lama_core.types import Query
 
@@ -82,10 +81,10 @@ class Transformer(HasDevice):
         output = model.get_output_embeddings()
         width = getattr(output, "weight", None)
         rows = model.config.vocab_size if width is None else width.shape[0]
-        self.vocabulary: TokenVocabulary | WordVocabulary = (
-            tokenizer
-            if isinstance(tokenizer, WordVocabulary)
-            else TokenVocabulary(tokenizer, int(rows))
+        # A model of whole words has no tokenizer, but a vocabulary.
+        own = isinstance(tokenizer, Vocabulary)
+        self.vocabulary: TokenVocabulary = (
+            tokenizer if own else TokenVocabulary(tokenizer, int(rows))
         )
         if isinstance(self.vocabulary, TokenVocabulary) and self.vocabulary.lacking:
             self.notes.append(

@@ -24,13 +24,7 @@ from lama_core.requests import Request, argument, option
 
 SourceKind = Literal["assets", "folder", "hub", "wheel", "release", "server", "none"]
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@\w[\w.-]*(/\w[\w.-]*)*)?")
-# Non-default ways to read a text: a model's name, `+` and one of these, such as `elmo+passes=10`.
-READINGS = {
-    "passes": re.compile(r"[2-9]|1\d|20"),  # of ELMo: how often each text is read
-    "memory": re.compile(r"none"),  # of Transformer-XL: no zero vectors before a text
-}
 PREFIX = re.compile(r"[a-z][a-z0-9-]+")  # of a plug-in's models; a letter is a disk's on Windows
-USUAL = ("passes=1", "memory=zero")
 MAX_LIST = 1 << 20
 BYTES_EACH = {"fp32": 4, "bf16": 2}
 
@@ -49,6 +43,7 @@ class ModelSource:
     why: If `how` is `none`, the reason.
     n_bytes: Download size; None if unknown.
     files: The files of a release.
+    format: The name of a release's format in the plug-in that converts it.
     """
 
     how: SourceKind
@@ -59,6 +54,7 @@ class ModelSource:
     n_bytes: int | None = None
     why: str = ""
     files: tuple[SourceFile, ...] = ()
+    format: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +68,7 @@ class Entry:
         all sources of the text are known.
     languages: The model's languages, according to its card or paper: `English`, or their number;
         empty if not stated.
-    reading: A non-default way to read a text (`READINGS`).
+    reading: A non-default way to read a text (`Backend.readings`), such as `passes=10`.
     digest: `model_folder.folder_digest` of the model's files, for models that this project's own
         networks read; else empty.
     identity: The digest in the names of the model's runs, if it isn't `digest`: that of earlier
@@ -220,9 +216,9 @@ def _served(reference: str) -> Entry:
         place = ModelSource("server", reference)
         return Entry(reference, title, added.kind, place, added=True)
     address = read_address(reference)
-    source = ModelSource("server", address.url)
+    place = ModelSource("server", address.url)
     what = "chat server" if is_chat(reference) else "server"
-    return Entry(address.reference, f"{address.model} ({what})", "causal", source, added=True)
+    return Entry(address.reference, f"{address.model} ({what})", "causal", place, added=True)
 
 
 def all_models() -> tuple[Entry, ...]:
@@ -284,7 +280,8 @@ def find_model(reference: str) -> Entry:
         reference: A catalogue name, a folder or GGUF file, a hub name (`owner/name`) or a server
             reference (see `addresses`). `@revision` after the name of a hub model chooses a branch,
             tag or commit. A suffix such as `+passes=10` chooses another way to read a text
-            (`READINGS`). The path of an added folder is valid even if the folder no longer exists.
+            (`Backend.readings`). The path of an added folder is valid even if the folder no longer
+            exists.
 
     Raises:
         UserError: If it is none of these; suggests the nearest catalogue name.
@@ -306,19 +303,29 @@ def find_model(reference: str) -> Entry:
 def split_reading(reference: str) -> tuple[str, str | None]:
     """Split a reference into the model's name and the reading after `+`; None if there is none."""
     base, plus, reading = reference.rpartition("+")
-    given = plus and not is_server(reference) and reading.partition("=")[0] in READINGS
+    given = plus and not is_server(reference) and reading.partition("=")[0] in _readings()
     return (base, reading) if given and not os.path.lexists(reference) else (reference, None)
+
+
+def _readings() -> dict[str, tuple[str, ...]]:
+    """Return the options of the plug-ins' backends: option -> its values, the usual one first."""
+    backends = plugins.rows("backends").values()
+    return {name: values for one in backends for name, values in one.readings.items()}
 
 
 def _with_reading(entry: Entry, reading: str) -> Entry:
     """Return the entry with another way to read a text; raise UserError if it is unknown."""
-    if reading in USUAL:
-        return entry
     option, _, value = reading.partition("=")
-    if entry.reading or not READINGS[option].fullmatch(value):
+    known = _readings()
+    if value == known[option][0]:
+        return entry
+    if entry.reading or value not in known[option]:
+        choices = [
+            f"{name}={values[0]} {'to' if len(values) > 2 else 'or'} {name}={values[-1]}"
+            for name, values in known.items()
+        ]
         raise UserError(
-            f"{entry.name}+{reading[:40]}: unknown option. Choose passes=1 to passes=20, "
-            "memory=zero or memory=none."
+            f"{entry.name}+{reading[:40]}: unknown option. Choose {', '.join(choices)}."
         )
     title = f"{entry.title}, {option} {value}"
     return replace(entry, name=f"{entry.name}+{reading}", title=title, reading=reading)

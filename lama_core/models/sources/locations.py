@@ -21,6 +21,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+from lama_core import plugins
 from lama_core.downloads.archive import is_archive, unpack
 from lama_core.downloads.checksums import Pins
 from lama_core.errors import UserError, reason_of
@@ -33,8 +34,8 @@ from lama_core.files import (
     replace_folder,
     work_folder,
 )
+from lama_core.models.conversion.convert import convert_into
 from lama_core.models.conversion.expand_gguf import ALONE, EXPANSION, STEPS, TENSOR
-from lama_core.models.conversion.tensors import check_h5py
 from lama_core.models.model_folder import (
     CONFIG,
     INDEX,
@@ -402,13 +403,13 @@ def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
     An interrupted download resumes; files that the user put into the download folder are used.
     """
     from lama_core.downloads.transfer import fetched  # imports requests: only for downloads
-    from lama_core.models.conversion.convert import convert_into  # imports the old formats
 
     source = entry.source
     downloads = cache_dir() / "downloads" / "models" / source.place
-    for file in source.files:
-        if file.name.endswith(".hdf5"):
-            check_h5py(file.name)
+    release = plugins.find("releases", source.format)
+    if release is None:
+        raise UserError(plugins.missing(source.format) or f"No plug-in reads {source.format}.")
+    release.check()
     files = [
         replace(
             file,
@@ -419,11 +420,11 @@ def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
     place = _release_dir(source)
     with fetched(files, downloads, on_progress, repin=repin) as paths:
         with work_folder(place.parent) as work:
-            release = _unpacked(paths, work / "release", on_progress)
+            folder = _unpacked(paths, work / "release", on_progress)
             try:
-                convert_into(release, work / "model", on_progress)
+                convert_into(folder, work / "model", on_progress)
             except UserError as error:
-                reason = str(error).replace(str(release), entry.name)
+                reason = str(error).replace(str(folder), entry.name)
                 raise UserError(f"Can't convert {entry.title}: {reason}") from error
             replace_folder(work / "model", place)
         for path in paths:

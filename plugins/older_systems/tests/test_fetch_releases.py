@@ -56,7 +56,11 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 
 def offer(
-    monkeypatch: pytest.MonkeyPatch, served: Served, make: Callable[[Path], object], name: str
+    monkeypatch: pytest.MonkeyPatch,
+    served: Served,
+    make: Callable[[Path], object],
+    name: str,
+    form: str = "ELMo",
 ) -> Entry:
     """A release that the catalogue has at the server's address."""
     make(served.folder)
@@ -64,9 +68,8 @@ def offer(
         SourceFile(f"{served.address}/{file.name}", file.name, max_bytes=1 << 20)
         for file in sorted(served.folder.iterdir())
     )
-    entry = Entry(
-        name, f"Tiny {name}", None, ModelSource("release", f"{name}-original", files=files)
-    )
+    source = ModelSource("release", f"{name}-original", files=files, format=form)
+    entry = Entry(name, f"Tiny {name}", None, source)
     monkeypatch.setattr(catalog, "known_models", lambda: (entry,))
     return entry
 
@@ -104,7 +107,7 @@ def test_an_archive_is_unpacked_first(
         with tarfile.open(folder / "fconv.tar.bz2", "w:bz2") as out:
             out.add(tmp_path / "wiki103_fconv_lm", "wiki103_fconv_lm")
 
-    entry = offer(monkeypatch, served, pack, "fconv")
+    entry = offer(monkeypatch, served, pack, "fconv", "fairseq's fconv_lm")
     assert locate(entry) is None
     assert (fetch(entry).folder / "model.safetensors").is_file()
     here = locate(entry)

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from lama_core.errors import UserError
-from lama_core.models.conversion.tensors import (
+from lama_core.models.model_folder import CONFIG, read_json
+from lama_older_systems.conversion.tensors import (
     get_weight,
     read_lines,
     read_pickle,
@@ -22,7 +23,6 @@ from lama_core.models.conversion.tensors import (
     size_of,
     write_tensors,
 )
-from lama_core.models.model_folder import CONFIG, read_json
 
 OPTIONS, WEIGHTS, WORDS = "ernie_config.json", "pytorch_model.bin", "vocab.txt"
 SIZES = (

@@ -20,9 +20,9 @@ from old_releases import WORDS, make_elmo, make_fconv, make_transformer_xl
 from lama_core.errors import UserError
 from lama_core.models.cache import check_and_add_model, load_model
 from lama_core.models.conversion.convert import convert
-from lama_core.models.conversion.fconv import parse_layers
 from lama_core.models.registry import find_kind
 from lama_core.models.sources.locations import check_folder
+from lama_older_systems.conversion.fconv import parse_layers
 
 h5py = pytest.importorskip("h5py")
 FILE = Path("wiki103.pt")

@@ -20,10 +20,7 @@ from lama_core.candidates.spelling import AFTER_SPACE
 from lama_core.errors import UserError
 from lama_core.models.auxiliary.word_embeddings import hidden_states
 from lama_core.models.cache import load_model
-from lama_core.models.classic.elmo import Elmo
 from lama_core.models.conversion.convert import convert
-from lama_core.models.conversion.elmo import body_tensors, read_options
-from lama_core.models.conversion.tensors import open_hdf5, write_tensors
 from lama_core.models.hf.layers import read_weights
 from lama_core.models.protocols import (
     KINDS,
@@ -34,8 +31,11 @@ from lama_core.models.protocols import (
 )
 from lama_core.models.sources.catalog import find_model
 from lama_core.scoring.blanks import parse_query
+from lama_older_systems.conversion.elmo import body_tensors, read_options
+from lama_older_systems.conversion.tensors import open_hdf5, write_tensors
+from lama_older_systems.elmo import Elmo
 
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "classic"
+SHARED = Path(__file__).resolve().parents[4] / "shared" / "data" / "classic"
 needs_shared = pytest.mark.skipif(
     not SHARED.is_dir(), reason=f"the reference releases are not at {SHARED}"
 )
@@ -388,7 +388,7 @@ def test_the_softmax_takes_as_many_blanks_as_there_is_room_for(
     together = model.blank_log_probs(encoded, columns)
     statement = Statement("Dante was born in Italy .", 18, 23)
     whole = model.statement_log_probs([statement])[0].log_probs
-    monkeypatch.setattr("lama_core.models.classic.elmo.LOGITS", 2 * model.vocabulary.size)
+    monkeypatch.setattr("lama_older_systems.elmo.LOGITS", 2 * model.vocabulary.size)
     widths = []
     plain = model._softmax
     monkeypatch.setattr(

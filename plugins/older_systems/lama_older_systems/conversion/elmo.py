@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from lama_core.errors import UserError
-from lama_core.models.classic.converted import ELMO, N_CHARACTERS, write_description
-from lama_core.models.conversion.tensors import (
+from lama_core.models.model_folder import read_json
+from lama_older_systems.conversion.tensors import (
     Array,
     Hdf5,
     open_hdf5,
@@ -17,7 +17,7 @@ from lama_core.models.conversion.tensors import (
     size_of,
     write_tensors,
 )
-from lama_core.models.model_folder import read_json
+from lama_older_systems.converted import ELMO, N_CHARACTERS, write_description
 
 BEGIN, END, UNKNOWN = "<S>", "</S>", "<UNK>"
 APART = ("(", ")", ",", "--")
@@ -71,7 +71,7 @@ def _single_file(folder: Path, files: list[Path]) -> Path:
 
 
 def read_options(path: Path) -> dict[str, Any]:
-    """Return ELMo's sizes, named as in `classic.elmo`; raise UserError for unsupported options."""
+    """Return ELMo's sizes, named as in `elmo`; raise UserError for unsupported options."""
     options = read_json(path)
     lstm, characters = options.get("lstm"), options.get("char_cnn")
     if not isinstance(lstm, dict) or not isinstance(characters, dict):
@@ -106,7 +106,7 @@ def read_options(path: Path) -> dict[str, Any]:
 
 
 def body_tensors(config: dict[str, Any], stored: Hdf5) -> dict[str, Array]:
-    """Return the network's weights without the softmax, named as in `classic.elmo`."""
+    """Return the network's weights without the softmax, named as in `elmo`."""
     width, dim, n = config["projection_dim"], config["dim"], config["char_dim"]
     found: dict[str, Array] = {
         "characters.embedding.weight": stored.read("char_embed", N_CHARACTERS, n)

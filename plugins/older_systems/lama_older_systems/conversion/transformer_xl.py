@@ -13,15 +13,15 @@ import numpy as np
 
 from lama_core.errors import UserError
 from lama_core.files import read_file
-from lama_core.models.classic.converted import TRANSFORMER_XL, write_description
-from lama_core.models.conversion.tensors import (
+from lama_core.models.model_folder import CONFIG, check_memory, read_header, read_json
+from lama_older_systems.conversion.tensors import (
     get_weight,
     read_pickle,
     read_state,
     size_of,
     write_tensors,
 )
-from lama_core.models.model_folder import CONFIG, check_memory, read_header, read_json
+from lama_older_systems.converted import TRANSFORMER_XL, write_description
 
 UNKNOWN, BEGIN = "<unk>", "<eos>"
 SIZES = ("n_layer", "n_head", "d_model", "d_head", "d_inner", "mem_len", "div_val")
@@ -144,7 +144,7 @@ def _read_state(folder: Path) -> tuple[Path, dict[str, np.ndarray]]:
 def _tensors(
     config: dict[str, Any], state: dict[str, np.ndarray], file: Path
 ) -> dict[str, np.ndarray]:
-    """Return the weights, named as in `classic.transformer_xl`."""
+    """Return the weights, named as in `transformer_xl`."""
     # Without the output layer, the names of the weights have no prefix `transformer.`.
     if "word_emb.emb_projs.0" in state:
         raise UserError(f"{file} lacks Transformer-XL's output layer, so it can't predict words.")

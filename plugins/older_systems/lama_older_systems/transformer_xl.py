@@ -19,13 +19,13 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from lama_core.models.classic.causal_words import (
+from lama_core.models.hf.layers import EmbeddingTable, Linear, Norm, Output
+from lama_older_systems.causal_words import (
     AdaptiveSoftmaxNetwork,
     CausalWordModel,
     joined,
 )
-from lama_core.models.classic.converted import open_release
-from lama_core.models.hf.layers import EmbeddingTable, Linear, Norm, Output
+from lama_older_systems.converted import open_release
 
 EPSILON = 1e-5
 SIZES = (
@@ -223,7 +223,7 @@ class _Layer(nn.Module):
 
 
 def open_transformer_xl(
-    name: str, folder: Path, dtype: torch.dtype, device: str, identity: str, *, memory: str = ""
+    name: str, folder: Path, precision: str, identity: str, *, memory: str = ""
 ) -> CausalWordModel:
     """Load a converted release. memory: `none` omits the zero vectors before a text."""
     zero = memory != NO_MEMORY
@@ -232,8 +232,8 @@ def open_transformer_xl(
         config.num_hidden_layers = config.n_layer
         return TransformerXL(config, zero_memory=zero)
 
-    model, vocabulary = open_release(folder, SIZES, make, dtype)
-    opened = CausalWordModel(name, model.to(device), vocabulary, identity=identity)
+    model, vocabulary = open_release(folder, SIZES, make, precision)
+    opened = CausalWordModel(name, model, vocabulary, identity=identity)
     n_zeros = model.config.mem_len
     opened.notes.append(
         f"{n_zeros:,} zero vectors come before every text, as in the released code that LAMA "

@@ -25,9 +25,8 @@ from torch.nn import functional
 
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import places_of
-from lama_core.models.classic.converted import LOGITS, N_CHARACTERS, open_release
 from lama_core.models.devices import map_distinct, to_cpu
-from lama_core.models.hf.layers import Convolution, EmbeddingTable, Linear
+from lama_core.models.hf.layers import EmbeddingTable, Linear
 from lama_core.models.hf.transformer import Transformer
 from lama_core.models.protocols import (
     Context,
@@ -42,8 +41,10 @@ from lama_core.models.protocols import (
     TokenScores,
     WordScore,
 )
-from lama_core.models.whole_words import WordVocabulary
 from lama_core.types import Query
+from lama_older_systems.converted import LOGITS, N_CHARACTERS, open_release
+from lama_older_systems.convolution import Convolution
+from lama_older_systems.whole_words import WordVocabulary
 
 SIZES = (
     "filters",
@@ -227,12 +228,12 @@ class ElmoModel(Transformer):
 
     kind: Kind = "bidirectional"
     takes_start_token = False
-    vocabulary: WordVocabulary
 
     def __init__(
         self, name: str, model: Elmo, vocabulary: WordVocabulary, *, identity: str, passes: int
     ) -> None:
         super().__init__(name, model, vocabulary, identity=identity)
+        self.lexicon = vocabulary  # `vocabulary` with the methods of whole words
         self.passes = passes
         often = "once" if passes == 1 else f"{passes} times"
         self.notes.append(
@@ -249,24 +250,24 @@ class ElmoModel(Transformer):
         A word outside the output vocabulary can still be read, by its characters: its id is a
         negative number that encodes them.
         """
-        begin, end = self.vocabulary.frame
+        begin, end = self.lexicon.frame
         ids, positions = [*begin], []
         for number, part in enumerate(query.parts):
             if number:
                 positions.append(len(ids))
-                ids.append(self.vocabulary.unk_token_id)
-            ids += [self._number(word.text) for word in self.vocabulary.split(part)]
+                ids.append(self.lexicon.unk_token_id)
+            ids += [self._number(word.text) for word in self.lexicon.split(part)]
         self.check_window(len(ids) + 1)
         return Encoded((*ids, *end), tuple(positions), places_of(query))
 
     def _number(self, word: str) -> int:
-        if self.vocabulary.knows(word):
-            return self.vocabulary.index[word]
+        if self.lexicon.knows(word):
+            return self.lexicon.index[word]
         return -int.from_bytes(b"\1" + word.encode(errors="replace"), "big")
 
     def _word(self, number: int) -> str:
         if number >= 0:
-            return self.vocabulary.words[number]
+            return self.lexicon.words[number]
         letters = (-number).to_bytes((number.bit_length() + 7) // 8, "big")
         return letters[1:].decode()
 
@@ -288,7 +289,7 @@ class ElmoModel(Transformer):
 
     def _rows(self, n: int) -> list[slice]:
         """Return slices of `n` rows; the rows of a slice go through the softmax together."""
-        size = max(1, LOGITS // self.vocabulary.size)
+        size = max(1, LOGITS // self.lexicon.size)
         return [slice(first, first + size) for first in range(0, n, size)]
 
     def _softmax(self, states: torch.Tensor) -> torch.Tensor:
@@ -353,11 +354,11 @@ class ElmoModel(Transformer):
 
         Each word of a multi-word name is scored after the words before it are filled in.
         """
-        pieces = self.vocabulary.pieces(word)
+        pieces = self.lexicon.pieces(word)
         before, after = query.parts[:blank], query.parts[blank + 1 :]
         total = 0.0
         for number, piece in enumerate(pieces):
-            left = " ".join((query.parts[blank], *self.vocabulary.show_text(pieces[:number])))
+            left = " ".join((query.parts[blank], *self.lexicon.show_text(pieces[:number])))
             more = [""] * (len(pieces) - 1 - number)
             encoded = self.encode(Query((*before, left, *more, *after)))
             total += float(self._log_probs([encoded], [blank], [piece])[0])
@@ -370,7 +371,7 @@ class ElmoModel(Transformer):
         """
         found = []
         for query, word in asked:
-            pieces = self.vocabulary.pieces(word)
+            pieces = self.lexicon.pieces(word)
             more = [""] * (len(pieces) - 1)
             encoded = self.encode(Query((query.parts[0], *more, *query.parts[1:])))
             at = range(len(pieces))
@@ -400,7 +401,7 @@ class ElmoModel(Transformer):
     def token_log_probs(self, texts: Sequence[str], *, begins: bool = False) -> list[TokenScores]:
         values = map_distinct(self._all_words, texts)
         return [
-            TokenScores(self.vocabulary.show_text(self.vocabulary.encode(text)), found)
+            TokenScores(self.lexicon.show_text(self.lexicon.encode(text)), found)
             for text, found in zip(texts, values, strict=True)
         ]
 
@@ -409,11 +410,11 @@ class ElmoModel(Transformer):
 
         The states that predict a word haven't read it, so one pass scores all words of a text.
         """
-        words = [[word.text for word in self.vocabulary.split(text)] for text in texts]
+        words = [[word.text for word in self.lexicon.split(text)] for text in texts]
         for row in words:
             self.check_window(len(row) + 2)
         states = self._mean_states(words, [range(len(row)) for row in words])
-        targets = [self.vocabulary.number(word) for row in words for word in row]
+        targets = [self.lexicon.number(word) for row in words for word in row]
         values = self._chosen(states, targets)
         ends = np.cumsum([len(row) for row in words])
         return np.split(values, ends[:-1])
@@ -429,32 +430,30 @@ class ElmoModel(Transformer):
         values = map_distinct(self._all_words, [statement.text for statement in statements])
         return [
             self.scored_statement(read, found, scored)
-            for read, found in zip(self.vocabulary.read(statements), values, strict=True)
+            for read, found in zip(self.lexicon.read(statements), values, strict=True)
         ]
 
     def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
         with self.passing():
             rows = [
-                self.model.spell([part.text for part in self.vocabulary.split(word)])
-                .float()
-                .mean(0)
+                self.model.spell([part.text for part in self.lexicon.split(word)]).float().mean(0)
                 for word in words
             ]
             return to_cpu(torch.stack(rows)).numpy() if rows else np.zeros((0, 0), np.float32)
 
     def input_vectors(self, ids: Sequence[int]) -> torch.Tensor:
         with self.passing():
-            return torch.cat(self._spelled([self.vocabulary.words[number] for number in ids]))
+            return torch.cat(self._spelled([self.lexicon.words[number] for number in ids]))
 
 
 def open_elmo(
-    name: str, folder: Path, dtype: torch.dtype, device: str, identity: str, *, passes: str = ""
+    name: str, folder: Path, precision: str, identity: str, *, passes: str = ""
 ) -> ElmoModel:
     """Load a converted release. passes: how often a text is read; empty for the default."""
 
     def make(config: SimpleNamespace) -> Elmo:
         return Elmo(config, n_words=config.vocab_size)
 
-    model, vocabulary = open_release(folder, SIZES, make, dtype)
+    model, vocabulary = open_release(folder, SIZES, make, precision)
     n_passes = int(passes) if passes else PASSES
-    return ElmoModel(name, model.to(device), vocabulary, identity=identity, passes=n_passes)
+    return ElmoModel(name, model, vocabulary, identity=identity, passes=n_passes)

@@ -16,20 +16,20 @@ from typing import Any
 import numpy as np
 
 from lama_core.errors import UserError
-from lama_core.models.classic.converted import (
+from lama_older_systems.conversion.tensors import (
+    get_weight,
+    read_lines,
+    read_pickle,
+    read_state,
+    write_tensors,
+)
+from lama_older_systems.converted import (
     FACTOR,
     FCONV,
     MAX_LAYERS,
     layer_widths,
     projections_of,
     write_description,
-)
-from lama_core.models.conversion.tensors import (
-    get_weight,
-    read_lines,
-    read_pickle,
-    read_state,
-    write_tensors,
 )
 
 DICTIONARY = "dict.txt"
@@ -133,7 +133,7 @@ def _cutoffs(text: object, n_words: int, file: Path) -> list[int]:
 
 
 def _tensors(config: dict[str, Any], state: StateArrays, file: Path) -> StateArrays:
-    """Return the weights, named as in `classic.fconv`."""
+    """Return the weights, named as in `fconv`."""
     layers, ends, narrow = config["convolutions"], config["cutoffs"], config["embed_dim"]
     widths = layer_widths(layers)
     found = {

@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from lama_core.models.classic.converted import LOGITS
 from lama_core.models.hf.causal import CausalModel
+from lama_older_systems.converted import LOGITS
 
 
 def joined(head: torch.Tensor, tails: Sequence[torch.Tensor]) -> torch.Tensor:

@@ -14,8 +14,9 @@ import msgspec
 
 from lama_core.errors import UserError
 from lama_core.files import read_file
+from lama_core.models.devices import one_device
 from lama_core.models.model_folder import CONFIG, LIBRARY_ERRORS, read_json
-from lama_core.models.whole_words import Signs, WordVocabulary
+from lama_older_systems.whole_words import Signs, WordVocabulary
 
 if TYPE_CHECKING:
     import torch
@@ -94,16 +95,16 @@ def open_release(
     folder: Path,
     sizes: Sequence[str],
     make: Callable[[SimpleNamespace], M],
-    dtype: "torch.dtype",
+    precision: str,
 ) -> tuple[M, WordVocabulary]:
-    """Return a converted release's network, with its weights, and its vocabulary.
+    """Return a converted release's network, on the chosen device, and its vocabulary.
 
     Args:
         folder: The release.
         sizes: Required sizes in its configuration.
         make: Builds the network from a configuration; raises an exception for sizes that no network
             has, unless the weights don't have them, either.
-        dtype: Type of the weights.
+        precision: `fp32` or `bf16`.
 
     Raises:
         UserError: If the configuration, the vocabulary or the weights are invalid.
@@ -111,6 +112,7 @@ def open_release(
     import torch
 
     from lama_core.models.hf.layers import read_weights
+    from lama_core.models.registry import dtype_of
 
     config, vocabulary = read_description(folder, *sizes)
     try:
@@ -120,4 +122,5 @@ def open_release(
         raise UserError(
             f"{folder / CONFIG} has invalid sizes. Convert the release again."
         ) from error
-    return read_weights(model, folder / WEIGHTS, dtype), vocabulary
+    read = read_weights(model, folder / WEIGHTS, dtype_of(precision))
+    return read.to(one_device()), vocabulary

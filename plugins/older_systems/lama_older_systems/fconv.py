@@ -14,19 +14,20 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from lama_core.models.classic.causal_words import (
+from lama_core.models.hf.layers import EmbeddingTable, Linear, Output
+from lama_older_systems.causal_words import (
     AdaptiveSoftmaxNetwork,
     CausalWordModel,
     joined,
 )
-from lama_core.models.classic.converted import (
+from lama_older_systems.converted import (
     FACTOR,
     MAX_LAYERS,
     layer_widths,
     open_release,
     projections_of,
 )
-from lama_core.models.hf.layers import Convolution, EmbeddingTable, Linear, Output
+from lama_older_systems.convolution import Convolution
 
 
 class FConv(AdaptiveSoftmaxNetwork):
@@ -92,9 +93,7 @@ class _Body(nn.Module):
         return states
 
 
-def open_fconv(
-    name: str, folder: Path, dtype: torch.dtype, device: str, identity: str
-) -> CausalWordModel:
+def open_fconv(name: str, folder: Path, precision: str, identity: str) -> CausalWordModel:
     """Load a converted release."""
 
     def make(config: SimpleNamespace) -> FConv:
@@ -102,5 +101,5 @@ def open_fconv(
         return FConv(config)
 
     sizes = ("embed_dim", "convolutions", "cutoffs")
-    model, vocabulary = open_release(folder, sizes, make, dtype)
-    return CausalWordModel(name, model.to(device), vocabulary, identity=identity)
+    model, vocabulary = open_release(folder, sizes, make, precision)
+    return CausalWordModel(name, model, vocabulary, identity=identity)

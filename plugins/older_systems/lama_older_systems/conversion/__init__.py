@@ -1,0 +1,1 @@
+"""Releases in old formats, as folders that this plug-in or transformers reads."""
