@@ -23,7 +23,7 @@ def test_tables_are_recognised_last_and_each_format_has_the_name_of_its_row() ->
 
 
 def test_an_unknown_format_lists_all_and_the_most_similar_one() -> None:
-    with pytest.raises(UserError, match=r"Did you mean opencompass\?.*known: lm-pub-quiz,.* table"):
+    with pytest.raises(UserError, match=r"did you mean 'opencompass'.*known: lm-pub-quiz,.* table"):
         find_format("opencompas")
 
 

@@ -20,7 +20,7 @@ QUIZ = Path(__file__).parent / "results_elsewhere" / "lm_pub_quiz_sum"
 
 def imported(path: Path, **more: Any) -> Run:
     done = import_run.answer(ImportRunRequest(str(path), **{"model": "toy", **more}))
-    (one,) = done.to_json()
+    (one,) = done
     return load_run(one["run"])
 
 
