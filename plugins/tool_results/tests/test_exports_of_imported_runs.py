@@ -1,4 +1,4 @@
-"""Exported runs open in lm-pub-quiz and here, with the same numbers."""
+"""Imported runs are exported for lm-pub-quiz and as tables, with the same numbers."""
 
 import json
 from pathlib import Path
@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 from calling import told
-from test_results_of_tools import FILES, HARNESS, OPTIPROMPT, QUIZ, write_lines
+from test_results_of_tools import FILES, HARNESS, QUIZ
 
 import lama_core as lama
-from lama_core.errors import UserError
-from lama_core.runs.exporting import TABLE_FILE, UNWRITABLE
+from lama_core.runs.exporting import UNWRITABLE
 from lama_core.runs.find import load_run
 from lama_core.runs.info import Run
 
@@ -80,21 +79,3 @@ def test_an_answer_that_a_model_cannot_write_stays_so(tmp_path: Path) -> None:
     back = lama.export_run(again.info.id, out=tmp_path / "back", format="lm-pub-quiz")
     line = json.loads((back / "capital_results.jsonl").read_text())
     assert line["pll_scores"] == pytest.approx(first["pll_scores"])
-
-
-def test_what_cannot_be_exported_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
-    unsafe = OPTIPROMPT | {"relation": "../P36"}
-    (ranked,) = import_all(write_lines(tmp_path / "ranks.jsonl", unsafe), model="ranks")
-    (run,) = import_all(QUIZ)
-    out = tmp_path / "out"
-    with pytest.raises(UserError, match="doesn't store the scores of all answers"):
-        lama.export_run(ranked.info.id, out=out, format="lm-pub-quiz")
-    with pytest.raises(UserError, match="Unknown format"):
-        lama.export_run(run.info.id, out=out, format="pickle")  # type: ignore[arg-type]
-    with pytest.raises(UserError, match="exists"):
-        lama.export_run(run.info.id, out=tmp_path)
-    with pytest.raises(UserError, match="There is no run"):
-        lama.export_run("no such run", out=out)
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["home", "ranks.jsonl"]
-    table = lama.export_run(ranked.info.id, out=out) / TABLE_FILE
-    assert json.loads(table.read_text())["relation"] == "../P36"
