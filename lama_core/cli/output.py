@@ -61,8 +61,7 @@ def print_parts(parts: Iterable[Table | str]) -> None:
         if isinstance(part, str):
             print_line(part)
         else:
-            heads = [column.head for column in part.columns]
-            print_table(heads, part.cells(), title=part.title)
+            print_table([column.head for column in part.columns], part.cells(), title=part.title)
 
 
 def print_table(

@@ -90,8 +90,7 @@ def write_skeleton(name: str, folder: Path) -> Path:
         for file in sorted(path for path in EXAMPLE.rglob("*") if path.suffix in SOURCES):
             place = work / "new" / str(file.relative_to(EXAMPLE)).replace("example", name)
             place.parent.mkdir(parents=True, exist_ok=True)
-            text = file.read_text(encoding="utf-8")
-            place.write_text(NAMED.sub(name, text), encoding="utf-8")
+            place.write_text(NAMED.sub(name, file.read_text(encoding="utf-8")), encoding="utf-8")
         (work / "new").rename(folder)
     return folder
 

@@ -133,8 +133,7 @@ def free_bytes(device: str) -> int:
     if device == "cpu":
         return psutil.virtual_memory().available
     if device == "mps":
-        used = torch.mps.driver_allocated_memory()
-        return max(0, torch.mps.recommended_max_memory() - used)
+        return max(0, torch.mps.recommended_max_memory() - torch.mps.driver_allocated_memory())
     if device == "spread":
         gpus = range(torch.cuda.device_count())
         return free_bytes("cpu") + sum(free_bytes(f"cuda:{gpu}") for gpu in gpus)

@@ -83,9 +83,7 @@ class TokenVocabulary:
             return "wordpiece"
         if model.get("end_of_word_suffix"):
             return "suffix"
-        if '"ByteLevel"' in decoders:
-            return "bytes"
-        return "metaspace"
+        return "bytes" if '"ByteLevel"' in decoders else "metaspace"
 
     @property
     def splits_signs(self) -> bool:
@@ -472,5 +470,4 @@ def token_ids(
     backend.no_truncation()
     backend.no_padding()
     backend.encode_special_tokens = split_special
-    found = backend.encode_batch_fast(texts, add_special_tokens=frame)
-    return [encoding.ids for encoding in found]
+    return [encoding.ids for encoding in backend.encode_batch_fast(texts, add_special_tokens=frame)]

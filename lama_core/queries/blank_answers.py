@@ -810,8 +810,7 @@ def extended_words(
             encoded.append(model.encode(query, "left"))
             tokens.append(forms)
     if numbers:
-        longer_words = model.continue_words(encoded, tokens)
-        for number, longer in zip(numbers, longer_words, strict=True):
+        for number, longer in zip(numbers, model.continue_words(encoded, tokens), strict=True):
             complete[number] = longer
     return complete
 

@@ -321,8 +321,7 @@ def _cell(
     number: int, answer: ModelAnswer, query: Query, word: str, n: int, group: int | None
 ) -> GridCell:
     """Return a word's cell in one sentence."""
-    known = {item.token: item for item in answer.blanks[0].predictions}
-    item = known.get(word)
+    item = {item.token: item for item in answer.blanks[0].predictions}.get(word)
     return GridCell(
         sentence=number,
         text=query.text(),

@@ -193,8 +193,7 @@ def run(kind: QueryKind[R, S, One], request: R) -> Answer[R, S, One]:
     Raises:
         UserError: If the request is invalid, or a model can't be loaded or can't answer.
     """
-    shared = kind.prepare(request, UNLIMITED)
-    return ask_models(kind, request, shared, load_models(request))
+    return ask_models(kind, request, kind.prepare(request, UNLIMITED), load_models(request))
 
 
 def ask_models(

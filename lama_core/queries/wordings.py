@@ -242,8 +242,7 @@ def _all_prompts(dataset: Dataset, relation: Relation) -> Iterator[tuple[Wording
             for prompt in sorted(prompts, key=lambda prompt: -(prompt.weight or 0.0)):
                 yield kind, source, prompt
     if installed_dir("pararel").is_dir():
-        patterns = pararel.load_patterns(installed_dir("pararel"))
-        for prompt in patterns.get(relation.name, ()):
+        for prompt in pararel.load_patterns(installed_dir("pararel")).get(relation.name, ()):
             yield "paraphrase", "pararel", prompt
     for template in PROMPT_SETS["negated"].templates(relation):
         source = dataset.name if relation.negated_template else "rule"
@@ -332,8 +331,7 @@ def first_answers(
         if wording.kind != "negated"
     ]
     spellings = {word_key(word): word for word in reversed(words)}
-    counts = Counter(map(word_key, words))
-    return tuple((spellings[word], n) for word, n in counts.most_common())
+    return tuple((spellings[word], n) for word, n in Counter(map(word_key, words)).most_common())
 
 
 AskedRelation = Asked[RelationRequest, RelationQuestion]

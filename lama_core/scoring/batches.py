@@ -111,7 +111,6 @@ def score_cloze(
     Source: Petroni et al. 2019, section 4.4.
     """
     encoded = encode_queries(model, queries, context)
-    batches = plan_batches(encoded, max_rows=max_rows, max_tokens=max_tokens)
-    for number, batch in enumerate(batches):
+    for number, batch in enumerate(plan_batches(encoded, max_rows=max_rows, max_tokens=max_tokens)):
         scores = model.blank_log_probs([encoded[index] for index in batch], columns)
         yield ScoreBlock(number, np.array(batch, dtype=np.int64), scores.log_probs, scores.order)

@@ -47,8 +47,7 @@ def rank_block(name: str, segment: Segment, scored: ScoreBlock) -> TopRows:
     )
     top = best_candidates(scored.log_probs, TOP_K, order=scored.order)
     if scored.order is None:  # without an order, candidates at -inf are unscored: drop them
-        unscored = np.isneginf(top.log_probs)
-        top = Top(np.where(unscored, NO_COLUMN, top.columns), top.log_probs)
+        top = Top(np.where(np.isneginf(top.log_probs), NO_COLUMN, top.columns), top.log_probs)
     rows = np.zeros(len(at), dtype=ROW)
     rows["query"] = at
     rows["rank_raw"] = ranks.raw

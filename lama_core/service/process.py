@@ -155,8 +155,7 @@ class ScoringProcess:
         """
         functions = {name: value for name, value in options.items() if callable(value)}
         values = {name: value for name, value in options.items() if name not in functions}
-        sent = replace(visitor, check=nothing)
-        message: Any = (sent, query, arguments, values, tuple(functions))
+        message: Any = (replace(visitor, check=nothing), query, arguments, values, tuple(functions))
         with _ended_unexpectedly():
             connection, idle = self._connect()
         try:
@@ -245,8 +244,7 @@ def _answer(
 
     try:
         options = values | {name: calling(name) for name in functions}
-        here = replace(visitor, check=check)
-        return "answer", answer_query(here, query, arguments, options)
+        return "answer", answer_query(replace(visitor, check=check), query, arguments, options)
     except Exception as error:  # noqa: BLE001 - the caller's thread raises it
         if isinstance(error, UserError):
             return "error", error

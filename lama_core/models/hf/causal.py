@@ -407,8 +407,7 @@ class CausalModel(InspectableModel):
             return self.word_score(pieces, -np.inf)
         ids = [*encoded.token_ids, *pieces]
         self.check_window(len(ids))
-        start = len(encoded.token_ids)
-        logits = self.logits([ids], [range(start - 1, len(ids) - 1)])
+        logits = self.logits([ids], [range(len(encoded.token_ids) - 1, len(ids) - 1)])
         total = float(to_cpu(chosen_log_probs(logits, torch.tensor(pieces)).sum()))
         if encoded.suffix:
             suffix = self.vocabulary.encode_after(encoded.suffix)

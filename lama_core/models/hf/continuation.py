@@ -55,8 +55,7 @@ class CausalBatch:
         self.model, self.rows, self.size = model, [list(row) for row in rows], len(rows)
         self.prefixes, self.read = prefixes or [[]] * self.size, read
         self.cache: Any = None
-        accepted = inspect.signature(model.model.forward).parameters
-        self.takes_positions = "position_ids" in accepted
+        self.takes_positions = "position_ids" in inspect.signature(model.model.forward).parameters
         self.mask = torch.zeros((self.size, 0), dtype=torch.int64)
 
     def first(self) -> torch.Tensor:

@@ -177,8 +177,7 @@ class _Reader:
 
     def _is_known(self, mark: str) -> bool:
         """Return whether the chat template or the vocabulary has a mark."""
-        template = str(stored_template(self.tokenizer))
-        return mark in template or mark in self.tokenizer.get_vocab()
+        return mark in str(stored_template(self.tokenizer)) or mark in self.tokenizer.get_vocab()
 
     def _mark_of(self, token: int) -> str:
         """Return the text of a special token that is read as a mark; else ""."""
@@ -250,8 +249,7 @@ def _end_tokens(model: Any) -> set[int]:
 
     Raises UserError if the configuration has something else.
     """
-    named = getattr(model.model, "generation_config", None)
-    ends = getattr(named, "eos_token_id", None)
+    ends = getattr(getattr(model.model, "generation_config", None), "eos_token_id", None)
     if ends is None:
         ends = model.tokenizer.eos_token_id
     found = ends if isinstance(ends, list) else [] if ends is None else [ends]
@@ -277,8 +275,7 @@ class _Seq2SeqBatch:
 
     def first(self) -> torch.Tensor:
         """Return the logits after the decoder's start token, float32 [prompt, vocabulary]."""
-        start = self.model._start_ids[0]
-        return self._pass(torch.full((self.size, 1), start, dtype=torch.int64))
+        return self._pass(torch.full((self.size, 1), self.model._start_ids[0], dtype=torch.int64))
 
     def next(self, tokens: Sequence[int], kept: Sequence[int]) -> torch.Tensor:
         """Add a token to each kept prompt, drop the others, and return the logits after it."""

@@ -296,8 +296,7 @@ class InspectableModel(HookedModel):
                 logits = self.logits_of_ids(ids, self.read_at(encoded), slopes=True)
                 if self._here.embeddings is not None:
                     raise self._no_gradients("it doesn't embed its text with a single table")
-                total = word_log_probs(logits, [word]).sum()
-                return torch.autograd.grad(total, embeddings)[0]
+                return torch.autograd.grad(word_log_probs(logits, [word]).sum(), embeddings)[0]
         except RuntimeError as error:
             if is_out_of_memory(error):
                 raise

@@ -107,8 +107,7 @@ class _Body(nn.Module):
         self.layers = nn.ModuleList(_Layer(config, n) for n in range(config.num_hidden_layers))
         self.norm = RmsNorm(config.hidden_size, config.rms_norm_eps)
         shares = torch.arange(0, config.head_dim, 2, dtype=torch.float32, device="cpu")
-        base = config.rope_parameters["rope_theta"]
-        self.frequencies = 1.0 / base ** (shares / config.head_dim)
+        self.frequencies = 1.0 / config.rope_parameters["rope_theta"] ** (shares / config.head_dim)
 
     def forward(
         self,

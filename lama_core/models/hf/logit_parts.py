@@ -245,8 +245,7 @@ def _run(
     def watch(module: nn.Module, given: Any, named: Any, output: Any) -> None:
         after = here(output)
         if after is not None:
-            before = here(given[0] if given else named.get("hidden_states"))
-            seen[module] = Seen(before, after)
+            seen[module] = Seen(here(given[0] if given else named.get("hidden_states")), after)
 
     with model.watching(watch, (*modules, *parts.head)):
         logits = model.logits_of_ids(torch.tensor([encoded.token_ids]), at)
@@ -278,8 +277,7 @@ def _path(model: HookedModel, parts: ModelParts, seen: dict[nn.Module, Seen]) ->
             continue
         if before.shape != path.state.shape:
             raise path.refusal("its head reads more than the last hidden state")
-        activation = torch.where(path.state.abs() > 1e-30, before / path.state, 0.0)
-        path.apply(Scaling(activation))
+        path.apply(Scaling(torch.where(path.state.abs() > 1e-30, before / path.state, 0.0)))
         weight = getattr(module, "weight", None)
         if weight is not None and weight.ndim == 2:
             path.apply(Projection(weight_of(module)), _bias_of(module))

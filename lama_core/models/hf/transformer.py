@@ -78,8 +78,7 @@ class Transformer(HasDevice):
         self._alone = contextlib.nullcontext() if is_pure(model) else threading.RLock()
         self._hooks: list[Any] = []
         self.cut_at(cutting_places(model))
-        output = model.get_output_embeddings()
-        width = getattr(output, "weight", None)
+        width = getattr(model.get_output_embeddings(), "weight", None)
         rows = model.config.vocab_size if width is None else width.shape[0]
         # A model of whole words has no tokenizer, but a vocabulary.
         own = isinstance(tokenizer, Vocabulary)
@@ -217,8 +216,7 @@ class Transformer(HasDevice):
             return self._logits([rows[n] for n in some], [positions[n] for n in some])
 
         def run_one_length(some: Sequence[int]) -> dict[int, torch.Tensor]:
-            parts = run(some).split([len(positions[n]) for n in some])
-            return dict(zip(some, parts, strict=True))
+            return dict(zip(some, run(some).split([len(positions[n]) for n in some]), strict=True))
 
         lengths = [len(row) for row in rows]
         if not self.pads and len({*lengths}) > 1:
@@ -376,8 +374,7 @@ def log_normalisers(logits: torch.Tensor) -> torch.Tensor:
     Works on a few rows at a time, so that they fit into a CPU's caches.
     """
     n_rows = max(1, CPU_CHUNK.get(logits.device.type, GPU_CHUNK) // max(1, logits.shape[1]))
-    parts = [torch.logsumexp(some.float(), dim=1) for some in logits.split(n_rows)]
-    return torch.cat(parts)
+    return torch.cat([torch.logsumexp(some.float(), dim=1) for some in logits.split(n_rows)])
 
 
 def window(model: Any, tokenizer: Any) -> int:

@@ -326,8 +326,7 @@ def _statement_scores(statement: Statement, tokens: Echo, scored: ScoredPart) ->
     log_probs = np.array(tokens.log_probs, dtype=np.float32)
     if scored == "answer":
         log_probs[~in_answer] = np.nan
-    shown = _shown_text(tokens.tokens)
-    return StatementScores(shown, log_probs, in_answer, not in_answer.any())
+    return StatementScores(_shown_text(tokens.tokens), log_probs, in_answer, not in_answer.any())
 
 
 class _Blank:

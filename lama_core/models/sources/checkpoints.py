@@ -58,9 +58,7 @@ def checkpoint_of(name: str) -> Checkpoint | None:
     else:
         series, _, last = base.partition("@")
     step = step_of(last) if series else None
-    if step is None:
-        return None
-    return Checkpoint(f"{series}+{reading}" if reading else series, step)
+    return None if step is None else Checkpoint(f"{series}+{reading}" if reading else series, step)
 
 
 def checkpoint_folders(folder: Path) -> tuple[Path, ...]:
@@ -71,8 +69,7 @@ def checkpoint_folders(folder: Path) -> tuple[Path, ...]:
     if not folder.is_dir() or (folder / CONFIG).exists() or any(map(is_gguf, folder.iterdir())):
         return ()
     steps = [(step_of(one.name), one) for one in folder.iterdir() if one.is_dir()]
-    found = sorted((step, one) for step, one in steps if step is not None)
-    return tuple(one for _, one in found)
+    return tuple(one for _, one in sorted((step, one) for step, one in steps if step is not None))
 
 
 def name_models(references: Sequence[str], revisions: Sequence[str] = ()) -> list[NamedModel]:
@@ -91,8 +88,7 @@ def name_models(references: Sequence[str], revisions: Sequence[str] = ()) -> lis
         raise UserError("No revision is named: name at least one, such as step1000.")
     models = []
     for reference in dict.fromkeys(references):
-        found = _checkpoints(reference, chosen)
-        models += found or [NamedModel(reference)]
+        models += _checkpoints(reference, chosen) or [NamedModel(reference)]
     return list({one.reference: one for one in models}.values())
 
 
