@@ -111,33 +111,26 @@ class Columns:
             if self.all_ids is not None:
                 table = next(iter(self.tables.values()), TokenTable(self.all_ids.reshape(-1, 1)))
             elif place == kind:
-                table = self._make_table(self.words, place)
+                table = self._make_table(place)
             else:
                 table = self.table(kind)
-                if not self._fits(table, place):
-                    return self._exact_table(place)
+                written = np.flatnonzero((table.ids >= 0).any(axis=1))
+                sample = written[:: max(1, len(written) // SAMPLE)][:SAMPLE].tolist()
+                found = self.spelling.tokens_of([self.words[column] for column in sample], place)
+                if found != [_without_padding(table.ids[column]) for column in sample]:
+                    table = self._make_table(place)
             self._keep(place, table)
         return table
 
-    def _make_table(self, words: Sequence[str], place: Place) -> TokenTable:
-        return TokenTable(pad_columns(self.spelling.tokens_of(words, place)))
-
-    def _exact_table(self, place: Place) -> TokenTable:
+    def _make_table(self, place: Place) -> TokenTable:
         """Return the candidates' tokens after all of the text on the left of a place."""
-        return self._keep(Place(place.left), self._make_table(self.words, Place(place.left)))
+        return TokenTable(pad_columns(self.spelling.tokens_of(self.words, Place(place.left))))
 
     def _keep(self, place: Place, table: TokenTable) -> TokenTable:
         if len(self.tables) >= MAX_PLACES:
             self.tables.pop(next(iter(self.tables)), None)
         self.tables[place] = table
         return table
-
-    def _fits(self, table: TokenTable, place: Place) -> bool:
-        """Return whether a sample of the candidates has the tokens of a table at a place."""
-        written = np.flatnonzero((table.ids >= 0).any(axis=1))
-        sample = written[:: max(1, len(written) // SAMPLE)][:SAMPLE].tolist()
-        found = self.spelling.tokens_of([self.words[column] for column in sample], place)
-        return found == [_without_padding(table.ids[column]) for column in sample]
 
     def tokens_of(self, column: int, place: Place) -> tuple[int, ...]:
         """Return the ids of the tokens that write a candidate."""
@@ -162,7 +155,8 @@ class Columns:
             and place.left != place.kind.left
             and self.spelling.key(word) in self.index
         ):
-            found = self._exact_table(place).by_token.get(tokens[0])
+            exact = self._keep(Place(place.left), self._make_table(place))
+            found = exact.by_token.get(tokens[0])
         return NOT_A_CANDIDATE if found is None else found
 
     def candidate(self, word: str) -> str:

@@ -128,8 +128,16 @@ def main() -> None:
     """
     signal.signal(signal.SIGTERM, _end)
     exit_codes.open_streams()
+    status = 0
     try:
-        status = _run()
+        exit_codes.check_arguments(sys.argv[1:])
+        exit_codes.check_home()
+        clear_killed()
+        try:
+            call(*sys.argv[1:])
+        except SystemExit as end:
+            status = end.code if isinstance(end.code, int) else 0
+        sys.stdout.flush()
     except KeyboardInterrupt:
         status = STOPPED
     except BrokenPipeError:
@@ -142,27 +150,12 @@ def main() -> None:
     raise SystemExit(status)
 
 
-def _run() -> int:
-    """Run the command that the user typed; return its exit status."""
-    exit_codes.check_arguments(sys.argv[1:])
-    exit_codes.check_home()
-    clear_killed()
-    status: object = 0
-    try:
-        call(*sys.argv[1:])
-    except SystemExit as end:
-        status = end.code
-    sys.stdout.flush()
-    return status if isinstance(status, int) else 0
-
-
 def _report(error: Exception) -> int:
     """Print the message for an exception; return the exit status."""
     try:
         sys.stdout.flush()
     except (OSError, ValueError) as write_error:
-        reason = reason_of(write_error)
-        _print_error(f"Cannot write to standard output: {reason}.")
+        _print_error(f"Cannot write to standard output: {reason_of(write_error)}.")
         return 2
     if message := exit_codes.expected_error(error):
         _print_error(message)

@@ -1,12 +1,8 @@
 """`analogy`: solve analogies, score pairs, answer questions, probe models."""
 
 from lama_core.cli import commands, output, queries, runs
-from lama_core.probes.analogy.multiple_choice import (
-    QuestionAnswer,
-    QuestionsAnswer,
-    Share,
-    analogy_questions,
-)
+from lama_core.cli.output import percent
+from lama_core.probes.analogy.multiple_choice import QuestionsAnswer, analogy_questions
 
 
 def print_questions(answer: QuestionsAnswer) -> None:
@@ -18,8 +14,17 @@ def print_questions(answer: QuestionsAnswer) -> None:
     output.print_table(
         ("answered by", "questions", "right", "right (%)", "95 % interval"),
         [
-            *((name, *_share_cells(by_group[None])) for name, by_group in shares.items()),
-            ("a random choice", len(answer.questions), "", output.percent(answer.random), ""),
+            *(
+                (
+                    name,
+                    share.n,
+                    share.n_right,
+                    percent(share.share),
+                    f"{percent(share.interval.low)} to {percent(share.interval.high)}",
+                )
+                for name, share in ((name, found[None]) for name, found in shares.items())
+            ),
+            ("a random choice", len(answer.questions), "", percent(answer.random), ""),
         ],
         title=f"{answer.dataset.name}, template {answer.request.template}, ranked by the "
         f"{answer.request.normalise} of the log-probabilities",
@@ -32,7 +37,7 @@ def print_questions(answer: QuestionsAnswer) -> None:
                 (
                     group or "none",
                     answer.frequent[group].n,
-                    *(output.percent(by_group[group].share) for by_group in shares.values()),
+                    *(percent(by_group[group].share) for by_group in shares.values()),
                 )
                 for group in answer.groups
             ],
@@ -45,23 +50,15 @@ def print_questions(answer: QuestionsAnswer) -> None:
                 number,
                 ":".join(question.stem),
                 ":".join(question.choices[question.answer]),
-                *(_chosen_cell(model.answers[number - 1]) for model in answer.models),
+                *(
+                    f"{':'.join(chosen.chosen.pair)} "
+                    + ("✓" if chosen.is_right else f"(right one: rank {chosen.rank})")
+                    for chosen in (model.answers[number - 1] for model in answer.models)
+                ),
             )
             for number, question in enumerate(answer.questions, start=1)
         ],
     )
-
-
-def _share_cells(share: Share) -> tuple[object, ...]:
-    interval = share.interval
-    between = f"{output.percent(interval.low)} to {output.percent(interval.high)}"
-    return share.n, share.n_right, output.percent(share.share), between
-
-
-def _chosen_cell(answer: QuestionAnswer) -> str:
-    """Return a model's choice, with a tick if it is right, else the rank of the right choice."""
-    chosen = ":".join(answer.chosen.pair)
-    return f"{chosen} ✓" if answer.is_right else f"{chosen} (right one: rank {answer.rank})"
 
 
 questions = commands.make(

@@ -59,15 +59,6 @@ FIGURE_OPTIONS: dict[str, tuple[Any, Any]] = {
 }
 
 
-def _figure_file(figure: Path | None = None, **style: float) -> FigureFile | None:
-    """Return the file of the figure; raises UserError before the work if it can't be drawn."""
-    if figure is None:
-        return None
-    file = FigureFile(figure, style["figure_width"], style["font_size"])
-    file.check()
-    return file
-
-
 def make_help(app: App) -> Callable[[], None]:
     """Return a function that prints the help of `app` and exits with status 2."""
 
@@ -154,7 +145,10 @@ def make_command(
 
     def command(*args: Any, json: bool = False, device: str | None = None, **options: Any) -> None:
         drawn = {name: options.pop(name, one[1]) for name, one in FIGURE_OPTIONS.items()}
-        target = _figure_file(**drawn)
+        target = None
+        if drawn["figure"] is not None:
+            target = FigureFile(drawn["figure"], drawn["figure_width"], drawn["font_size"])
+            target.check()  # before the work
         if device is not None:
             from lama_core.models.devices import use_device  # slow to import
 

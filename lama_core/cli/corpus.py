@@ -54,16 +54,10 @@ def find_cooccurring(
             without=without or (),
             on_progress=on_progress,
         )
-    if json:
-        output.print_json(found.to_json())
-        return
-    _print_found(found)
-    if out is not None:
-        output.print_line(f"Written: {out}")
-
-
-def _print_found(found: corpus_search.CorpusSearch) -> None:
     record = found.to_json()
+    if json:
+        output.print_json(record)
+        return
     rows = [tuple(source.values()) for source in record["sources"]]
     n_passages = sum(source.n_passages for source in found.sources)
     n_seen = sum(bool(wording.form_in) for wording in found.wordings)
@@ -95,3 +89,5 @@ def _print_found(found: corpus_search.CorpusSearch) -> None:
             ],
             title="\nWordings found in a source: as a sentence form, or as a whole sentence",
         )
+    if out is not None:
+        output.print_line(f"Written: {out}")

@@ -73,9 +73,8 @@ def silence(number: int) -> None:
 
 def check_arguments(words: list[str]) -> None:
     """Raise UserError for a word that isn't valid UTF-8, such as a file name in Latin-1."""
-    for word in words:
-        if not _is_utf8(word):
-            raise UserError(f"{word[:60]!r} is not in UTF-8: type it in UTF-8, or rename the file.")
+    if word := next((word for word in words if not _is_utf8(word)), ""):
+        raise UserError(f"{word[:60]!r} is not in UTF-8: type it in UTF-8, or rename the file.")
 
 
 def check_home() -> None:
@@ -117,10 +116,17 @@ def expected_error(error: Exception) -> str | None:
     if isinstance(error, MemoryError) or "can't allocate memory" in text:
         return NO_MEMORY
     if isinstance(error, RuntimeError) and "home directory" in text:
-        word = next((word for word in sys.argv[1:] if _has_unknown_user(word)), "~")
-        return f"{word[:60]!r}: unknown user. Write the full path."
+        as_paths = [re.sub(r"^(--[\w-]+=)?(file:)?", "", word) for word in sys.argv[1:]]
+        unknown = (
+            word
+            for word, path in zip(sys.argv[1:], as_paths, strict=True)
+            if path.startswith("~") and os.path.expanduser(path) == path
+        )
+        return f"{next(unknown, '~')[:60]!r}: unknown user. Write the full path."
     if isinstance(error, OSError):
-        return _system_error(error.errno, _file_name(error.filename2 or error.filename))
+        name = error.filename2 or error.filename
+        is_path = isinstance(name, str | bytes | Path)
+        return _system_error(error.errno, os.fsdecode(name) if is_path else "")
     number = re.search(r"\(os error (\d+)\)", text)
     return _system_error(int(number[1]), "") if number else None
 
@@ -161,40 +167,20 @@ def bug_message(error: Exception) -> str:
 
 
 def _system_error(number: int | None, name: str) -> str | None:
-    if number == errno.ENOENT and not _has_current_folder():
-        return "The current folder was deleted: change to another folder."
-    if number == errno.ENOENT and name and _is_below_missing_home(name):
-        return f"{name} can't be created: set LAMA_HOME to another folder."
+    home = os.environ.get("LAMA_HOME")
+    if number == errno.ENOENT:
+        try:
+            os.getcwd()
+        except FileNotFoundError:
+            return "The current folder was deleted: change to another folder."
+        if name and home and not os.path.isdir(home):
+            both = os.path.abspath(name), os.path.abspath(home)
+            if os.path.commonpath(both) in both:
+                return f"{name} can't be created: set LAMA_HOME to another folder."
     if number not in REASONS:
         return None
     short = f"{name[:60]}…" if len(name) > 255 else name
     return f"{short or 'The output or a file'} can't be read or written: {REASONS[number]}."
-
-
-def _has_current_folder() -> bool:
-    try:
-        os.getcwd()
-    except FileNotFoundError:
-        return False
-    return True
-
-
-def _file_name(name: object) -> str:
-    return os.fsdecode(name) if isinstance(name, str | bytes | Path) else ""
-
-
-def _is_below_missing_home(name: str) -> bool:
-    """Whether LAMA_HOME isn't a folder, and `name` is LAMA_HOME, inside it or above it."""
-    home = os.environ.get("LAMA_HOME")
-    if not home or os.path.isdir(home):
-        return False
-    path, home = os.path.abspath(name), os.path.abspath(home)
-    return os.path.commonpath([path, home]) in (path, home)
-
-
-def _has_unknown_user(word: str) -> bool:
-    path = re.sub(r"^(--[\w-]+=)?(file:)?", "", word)
-    return path.startswith("~") and os.path.expanduser(path) == path
 
 
 def _is_utf8(word: str) -> bool:

@@ -139,8 +139,7 @@ def json_value(value: object) -> object:
         }
     if isinstance(value, list | tuple):
         return [json_value(item) for item in value]
-    if hasattr(value, "item"):
-        value = value.item()
+    value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

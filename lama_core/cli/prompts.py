@@ -1,7 +1,5 @@
 """`prompts`: list, mine, paraphrase, select, fit and analyse prompts (Jiang et al. 2020)."""
 
-from typing import Any
-
 from lama_core.cli import commands, output
 from lama_core.cli.output import percent
 from lama_core.probes.prompts import collecting
@@ -107,7 +105,7 @@ def print_study(result: StudyResult) -> None:
 
 def print_analysis(analysis: StudyAnalysis) -> None:
     """Print divergence by edit distance, Top-K curves, and patterns and transfer if requested."""
-    found, of = analysis.found, analysis.study
+    found, made = analysis.found, analysis.study
     output.print_table(
         (f"edit distance, {found['distance']}", "pairs", "mean divergence", "quartiles"),
         [
@@ -119,7 +117,7 @@ def print_analysis(analysis: StudyAnalysis) -> None:
             )
             for pairs in analysis.divergence.bins
         ],
-        title=f"{of.label}, {of.info.ranking} ranking: divergence of pairs of prompts; "
+        title=f"{made.label}, {made.info.ranking} ranking: divergence of pairs of prompts; "
         f"Pearson correlation {fixed(analysis.divergence.correlation, 2)} (paper: 0.25)",
     )
     for (name, kind), values in found["curves"].items():
@@ -127,26 +125,22 @@ def print_analysis(analysis: StudyAnalysis) -> None:
         curve = ", ".join(f"{k}: {percent(values[k - 1])}" for k in shown)
         output.print_line(f"Top-K of {name}, {kind}: {curve}")
     if "patterns" in found:
-        _print_patterns(found["patterns"], analysis.request.combination)
+        ranks = {
+            name: [row["rank"] for row in found["patterns"] if name in row["patterns"]]
+            for name in (*PATTERNS, OTHER)
+        }
+        output.print_table(
+            ("pattern", "prompts", "mean rank"),
+            [(name, len(of), f"{sum(of) / len(of):.1f}") for name, of in ranks.items() if of],
+            title="Rank by accuracy among the prompts of "
+            f"{analysis.request.combination}, 1 is best; a prompt can have several patterns",
+        )
     if rows := found.get("transfer"):
         own, foreign = (sum(row[name] for row in rows) / len(rows) for name in ("own", "other"))
         output.print_line(
             f"P@1 with prompt weights of the study's model {percent(own)}, of the other study's "
             f"model {percent(foreign)}"
         )
-
-
-def _print_patterns(rows: list[dict[str, Any]], combination: str) -> None:
-    ranks = {
-        name: [row["rank"] for row in rows if name in row["patterns"]]
-        for name in (*PATTERNS, OTHER)
-    }
-    output.print_table(
-        ("pattern", "prompts", "mean rank"),
-        [(name, len(of), f"{sum(of) / len(of):.1f}") for name, of in ranks.items() if of],
-        title=f"Rank by accuracy among the prompts of {combination}, 1 is best; a prompt can have "
-        "several patterns",
-    )
 
 
 def print_both_ways(rows: Rows) -> None:
