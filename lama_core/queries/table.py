@@ -41,8 +41,3 @@ def kind_of(request: Request) -> QueryKind[Any, Any, Any]:
             raise KeyError(type(request))
         return added.kind
     return _KINDS[type(request)]
-
-
-def all_queries() -> tuple[QueryFunction[..., Any, Any, Any], ...]:
-    """Return the kinds of query, those of plug-ins last."""
-    return (*QUERIES, *plugins.rows("queries").values())

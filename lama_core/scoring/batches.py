@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.candidates.columns import Columns
+from lama_core.grouping import grouped
 from lama_core.models.protocols import KINDS, BlankFiller, Context, Encoded
 from lama_core.scoring.blanks import follows_only_punctuation
 from lama_core.types import Query
@@ -70,10 +71,9 @@ def encode_queries(
             raise ValueError(f"query {number} has {query.n_blanks} blanks; one is scored at a time")
     contexts = [choose_context(model, query, context) for query in queries]
     encoded: dict[int, Encoded] = {}
-    for chosen in sorted(set(contexts)):
-        numbers = [number for number, of_query in enumerate(contexts) if of_query == chosen]
+    for chosen, numbers in grouped(zip(contexts, range(len(queries)), strict=True)).items():
         rows = model.encode_all([queries[number] for number in numbers], chosen)
-        encoded |= dict(zip(numbers, rows, strict=True))
+        encoded |= zip(numbers, rows, strict=True)
     return [encoded[number] for number in range(len(queries))]
 
 

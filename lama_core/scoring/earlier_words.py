@@ -7,6 +7,7 @@ earlier tokens isn't taken for theirs; all other runs keep their identity.
 """
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 from lama_core.candidates.columns import Candidates
@@ -38,30 +39,23 @@ def may_have_other_tokens(
     listed = () if candidates.name == COMMON else candidates.words or ()
     if not all(map(str.isascii, listed)) or not all(fact.object.isascii() for fact in facts):
         return True
-    templates: set[str] = set()
-    queries = []
-    for fact in facts:
-        found = set(filter(None, map(fact.template, prompts.of(fact.relation))))
-        templates |= found
-        if not found:
-            queries += [Query(tuple(text.split(BLANK))) for text in fact.sentences]
-    queries += [fill(template, "a") for template in templates]
+    templates = [set(filter(None, map(fact.template, prompts.of(fact.relation)))) for fact in facts]
+    queries = [fill(template, "a") for template in set().union(*templates)]
+    for fact, found in zip(facts, templates, strict=True):
+        queries += [Query(tuple(text.split(BLANK))) for text in fact.sentences if not found]
     return not all(_is_separate(query, model) for query in queries)
 
 
 def _is_separate(query: Query, model: Any) -> bool:
     """Whether each blank of a query is a word of its own for the model's tokenizer."""
-    splits_signs = model.vocabulary.splits_signs
+    neighbours = [(left[-1:], right[:1]) for left, right in pairwise(query.parts)]
+    if model.vocabulary.splits_signs:
+        return all(_is_sign(before) and _is_sign(after) for before, after in neighbours)
     sees_right = KINDS[model.kind].sees_both
-    for left, right in zip(query.parts, query.parts[1:], strict=False):
-        before, after = left[-1:], right[:1]
-        if splits_signs:
-            is_apart = _is_sign(before) and _is_sign(after)
-        else:
-            is_apart = before.isspace() and (not sees_right or not after or after.isspace())
-        if not is_apart:
-            return False
-    return True
+    return all(
+        before.isspace() and (not sees_right or not after or after.isspace())
+        for before, after in neighbours
+    )
 
 
 def _is_sign(sign: str) -> bool:

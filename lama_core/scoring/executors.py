@@ -160,7 +160,13 @@ class LocalExecutor:
     ) -> Iterator[Event]:
         """Make the runs' parts in turn."""
         maker = open_maker()
-        runs = [_events(maker, run, n, tick) for run, n in enumerate(n_ranges)]
+
+        def of_run(run: int, n: int) -> Iterator[Event]:
+            for number in range(n):
+                yield from maker.make(RunShare(run, number), tick)
+            yield maker.finish(run)
+
+        runs = [of_run(run, n) for run, n in enumerate(n_ranges)]
         yield from [next(events) for events in runs]  # so that the size of all is known
         while runs:
             for events in [*runs]:
@@ -169,13 +175,6 @@ class LocalExecutor:
                     runs.remove(events)
                 else:
                     yield event
-
-
-def _events(maker: Maker, run: int, n_ranges: int, tick: Tick) -> Iterator[Event]:
-    """Make one run."""
-    for number in range(n_ranges):
-        yield from maker.make(RunShare(run, number), tick)
-    yield maker.finish(run)
 
 
 def make_executor(name: str) -> Executor:

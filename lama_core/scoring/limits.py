@@ -114,12 +114,6 @@ def load_page_limits() -> Limits:
     Raises:
         UserError: If a variable isn't a number.
     """
-    defaults = {
-        "seconds": 20, "tokens": 512, "rescored": 1000, "sentences": 1000, "loading": 60
-    }  # fmt: skip
-    return Limits(
-        **{
-            name: int_from_env(f"LAMA_QUERY_{name.upper()}", default) or math.inf
-            for name, default in defaults.items()
-        }
-    )
+    defaults = dict(seconds=20, tokens=512, rescored=1000, sentences=1000, loading=60)
+    found = {name: int_from_env(f"LAMA_QUERY_{name.upper()}", n) for name, n in defaults.items()}
+    return Limits(**{name: value or math.inf for name, value in found.items()})

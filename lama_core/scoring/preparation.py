@@ -213,13 +213,25 @@ def _segment(
         elif question.query is not None:
             found.append((row, question.query, column))
     kept, golds, queries, encoded, removed = [], [], [], [], []
-    encodings = _encode(model, [query for _, query, _ in found], context)
+    encodings: list[Encoded | str]
+    try:
+        encodings = [*encode_queries(model, [query for _, query, _ in found], context)]
+    except UserError:
+        encodings = [_encode_one(model, query, context) for _, query, _ in found]
     valid = {
         row: words for row, *_ in found if len(words := knowledge.valid(questions[row].fact)) > 1
     }
     column_of = _find(columns, ((word, places[row]) for row in valid for word in valid[row]))
     rescores = any(not isinstance(one, str) and one.suffix for one in encodings)
-    objects = _objects(columns, knowledge, questions, places) if rescores else {}
+    objects: dict[tuple[str, Place], tuple[int, ...]] = {}
+    if rescores:  # the columns of the objects of each relation at each place
+        at = dict.fromkeys((questions[row].relation.name, place) for row, place in places.items())
+        of_object = _find(
+            columns, ((word, place) for name, place in at for word in knowledge.counts[name])
+        )
+        for name, place in at:
+            of_words = [of_object[word, place] for word in knowledge.counts[name]]
+            objects[name, place] = tuple(one for one in of_words if isinstance(one, int))
     for (row, query, gold), encoding in zip(found, encodings, strict=True):
         if isinstance(encoding, str):
             questions[row] = _excluded(questions[row], encoding)
@@ -254,36 +266,12 @@ def _find(
     }
 
 
-def _objects(
-    columns: Columns,
-    knowledge: Knowledge,
-    questions: Sequence[Question],
-    places: Mapping[int, Place],
-) -> dict[tuple[str, Place], tuple[int, ...]]:
-    """Return the columns of the objects of each relation at each place of a query."""
-    asked = dict.fromkeys((questions[row].relation.name, place) for row, place in places.items())
-    found = _find(columns, ((word, at) for name, at in asked for word in knowledge.counts[name]))
-    return {
-        (name, at): tuple(
-            column for word in knowledge.counts[name] if isinstance(column := found[word, at], int)
-        )
-        for name, at in asked
-    }
-
-
 def _excluded(question: Question, reason: str) -> Question:
     return question if question.excluded else replace(question, excluded=reason)
 
 
-def _encode(model: BlankFiller, queries: Sequence[Query], context: Context) -> list[Encoded | str]:
-    """Return each query as tokens, or why the model can't encode it."""
-    try:
-        return list(encode_queries(model, queries, context))
-    except UserError:
-        return [_encode_one(model, query, context) for query in queries]
-
-
 def _encode_one(model: BlankFiller, query: Query, context: Context) -> Encoded | str:
+    """Return a query as tokens, or why the model can't encode it."""
     try:
         return encode_queries(model, [query], context)[0]
     except NoStartTokenError:

@@ -135,9 +135,8 @@ def make_questions(
     Raises:
         UserError: If a relation is unknown, or no fact has a query.
     """
-    questions: list[Question] = []
-    for name in relations:
-        questions += _questions_of(dataset, name, prompts, limit, judge)
+    found = (_questions_of(dataset, name, prompts, limit, judge) for name in relations)
+    questions = [question for rows in found for question in rows]
     if not any(question.query for question in questions):
         raise _no_query(dataset, prompts)
     return questions
@@ -184,10 +183,11 @@ def _questions_of(
     limit: int | None,
     judge: Judge | None = None,
 ) -> list[Question]:
-    source = _RelationFacts(
-        dataset.relation(name), dataset.facts_of(name), limit, prompts.of(name), judge
+    return QUESTION_MAKERS[prompts.kind](
+        _RelationFacts(
+            dataset.relation(name), dataset.facts_of(name), limit, prompts.of(name), judge
+        )
     )
-    return QUESTION_MAKERS[prompts.kind](source)
 
 
 def _no_query(dataset: Dataset, prompts: PromptSet) -> UserError:
@@ -301,12 +301,11 @@ def _by_ten_sentences(source: _RelationFacts) -> list[Question]:
 
 def _ten_sentences(source: _RelationFacts, fact: Fact) -> list[Question]:
     """Return rows of ten drawn sentences that count; if fewer count, one row with the reason."""
-    rows = []
-    for number in range(len(fact.sentences)):
-        row = _by_sentence(source.relation, fact, fact.sentences, number)
+    every = range(len(fact.sentences))
+    rows = [_by_sentence(source.relation, fact, fact.sentences, number) for number in every]
+    for number, row in enumerate(rows):
         if source.judge and row.query and row.excluded is None:
-            row = replace(row, excluded=source.judge(fact, row.query))
-        rows.append(row)
+            rows[number] = replace(row, excluded=source.judge(fact, row.query))
     counted = [row for row in rows if row.excluded is None]
     if len(counted) < SPREAD_SENTENCES:
         return [row for row in rows if row.excluded is not None][:1]
@@ -347,7 +346,5 @@ QUESTION_MAKERS: dict[PromptKind, Callable[[_RelationFacts], list[Question]]] = 
 
 def _excluded_by_judges(fact: Fact) -> str | None:
     """Return the reason to exclude a Google-RE fact: more judges said no than yes."""
-    if fact.judgments is None:
-        return None
-    yes, no = fact.judgments
+    yes, no = fact.judgments or (0, 0)
     return JUDGED_NO if no > yes else None

@@ -144,8 +144,10 @@ def best_candidates(
     found = np.flatnonzero(n_reaching)
     columns[found] = column[ordered][first[found, None] + np.arange(width)]
     for at in np.flatnonzero(n_reaching == 0):
-        every = _sorted_in_full(log_probs[at], None if order is None else order[at], out[at])
-        columns[at] = every[:width]
+        row, tail = log_probs[at], np.zeros(n_candidates)
+        if order is not None:
+            tail = np.where(np.isneginf(row), -order[at], 0)
+        columns[at] = np.lexsort((np.arange(n_candidates), tail, -row, out[at]))[:width]
     rows = np.arange(n_queries)[:, None]
     gone = np.arange(width) >= n_left
     chosen = np.where(gone, -np.inf, log_probs[rows, columns]).astype(np.float32)
@@ -190,10 +192,3 @@ def _reaching(log_probs: Floats, k: int) -> tuple[Ints, Ints]:
     values = log_probs[query[:, None], np.minimum(column, n_candidates - 1)]
     at, place = np.nonzero((values >= least[query]) & (column < n_candidates))
     return query[at], column[at, place]
-
-
-def _sorted_in_full(log_probs: Floats, order: Floats | None, out: NDArray[np.bool_]) -> Ints:
-    """Return all columns of one query, best first; removed ones (`out`) last."""
-    n = len(log_probs)
-    among_tail = np.zeros(n) if order is None else np.where(np.isneginf(log_probs), -order, 0)
-    return np.lexsort((np.arange(n), among_tail, -log_probs, out))

@@ -15,9 +15,9 @@ Departure: Scores of the answer alone
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
+from itertools import compress, product
 from typing import Annotated, Literal, Protocol
 
 import numpy as np
@@ -115,9 +115,9 @@ def make_statement(query: Query, answer: str, part: StatementPart = "statement")
     """
     left, right = query.parts
     text = left + answer + ("" if part == "conditional" else right)
-    first = text[:1].upper()
-    first = first if len(first) == 1 else text[:1]  # a German ß would become two letters
-    return Statement(first + text[1:], len(left), len(left) + len(answer))
+    if len(first := text[:1].upper()) == 1:  # a German ß would become two letters
+        text = first + text[1:]
+    return Statement(text, len(left), len(left) + len(answer))
 
 
 def statement_score(scores: StatementScores, aggregate: Aggregate) -> float:
@@ -166,26 +166,19 @@ def score_answers(
     statements scored since its last call.
     """
     found = np.empty((len(queries), len(answers)))
-    for rows, columns in _blocks(len(queries), len(answers)):
-        statements = [
-            make_statement(queries[row], answers[column], scoring.part)
-            for row in rows
-            for column in columns
-        ]
+    # Several queries with all answers, or one query with some.
+    size = max(1, MAX_STATEMENTS_AT_ONCE // max(1, len(answers)))
+    firsts = range(0, len(queries), size), range(0, len(answers), MAX_STATEMENTS_AT_ONCE)
+    for first, start in product(*firsts):
+        some = answers[start : start + MAX_STATEMENTS_AT_ONCE]
+        rows = queries[first : first + size]
+        statements = [make_statement(row, answer, scoring.part) for row in rows for answer in some]
         scores = scoring.score(model, statements)
         values = np.array([statement_score(statement, scoring.aggregate) for statement in scores])
-        found[np.ix_(rows, columns)] = values.reshape(len(rows), -1)
+        block = values.reshape(len(rows), -1)
+        found[first : first + size, start : start + MAX_STATEMENTS_AT_ONCE] = block
         tick(len(values))
     return found
-
-
-def _blocks(n_queries: int, n_answers: int) -> Iterable[tuple[range, range]]:
-    """Yield (queries, answers) that fit into memory: several with all answers, or one with some."""
-    size = max(1, MAX_STATEMENTS_AT_ONCE // max(1, n_answers))
-    for first in range(0, n_queries, size):
-        rows = range(first, min(first + size, n_queries))
-        for start in range(0, n_answers, MAX_STATEMENTS_AT_ONCE):
-            yield rows, range(start, min(start + MAX_STATEMENTS_AT_ONCE, n_answers))
 
 
 def log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -77,11 +77,9 @@ def to_table(rows: TopRows) -> pa.Table:
     """Return rows as a table with the same columns; the top ten are lists."""
     columns = {}
     for name in ROW.names or ():
-        values = np.ascontiguousarray(rows[name])
-        if values.ndim == 1:
-            columns[name] = pa.array(values)
-        else:
-            columns[name] = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), TOP_K)
+        values = pa.array(np.ascontiguousarray(rows[name]).ravel())
+        is_list = rows[name].ndim > 1
+        columns[name] = pa.FixedSizeListArray.from_arrays(values, TOP_K) if is_list else values
     return pa.table(columns)
 
 
