@@ -200,24 +200,21 @@ def _marks(text: str) -> Iterator[_Mark]:
         body = found["angle"] or found["other"] or found["square"]
         # In square brackets, a mark is in upper case, paired, a whole line, or before a word that
         # begins without a space.
-        is_mark = not found["square"] or body.isupper() or body[0] == "/" or body in closed
-        if not is_mark:
-            line = _line_at(text, found.start(), found.end()).strip()
+        if found["square"] and not (body.isupper() or body[0] == "/" or body in closed):
+            end = text.find("\n", found.end())
+            line = text[text.rfind("\n", 0, found.start()) + 1 : end if end >= 0 else None].strip()
             rest = line.removeprefix(found[0])
             if rest == line or (rest and not rest[0].isalnum()):
                 continue
         named = re.split(r"\s+(?=\w+=)", body)[0] if "=" in body else body
         words = re.findall(r"[^\W_]+", re.sub(r"(?i)\bendof", "end of ", named).casefold())
-        closes = "/" in (body[0], body[-1]) or not _CLOSES.isdisjoint(words)
-        closes |= words in _CLOSES_ALONE
-        closes |= body[-1] in _BARS and body[0] not in _BARS
+        closes = (
+            "/" in (body[0], body[-1])
+            or not _CLOSES.isdisjoint(words)
+            or words in _CLOSES_ALONE
+            or (body[-1] in _BARS and body[0] not in _BARS)
+        )
         name = " ".join(word for word in words if word not in _NO_NAME)
         is_short = len(name) <= LONGEST_TAG and not TURN.issuperset(words)
         is_html = body[0] not in _BARS and (is_short or name in HTML)
         yield _Mark(found.start(), found.end(), name, closes, is_html)
-
-
-def _line_at(text: str, start: int, end: int) -> str:
-    """Return the line with `text[start:end]`."""
-    after = text.find("\n", end)
-    return text[text.rfind("\n", 0, start) + 1 : after if after >= 0 else len(text)]

@@ -213,7 +213,9 @@ def load_model(
     located = None
     if precision == "auto" and device != "cpu":
         located = fetch(entry, on_progress)
-        used = "bf16" if _is_bf16(located.folder) else "fp32"
+        stored = stored_tensors(located.folder).values()
+        signed = (one.n_elements if one.dtype == "BF16" else -one.n_elements for one in stored)
+        used = "bf16" if sum(signed) > 0 else "fp32"  # as most of the weights
     else:
         used = "fp32" if precision == "auto" else computed_precision(precision, device)
     model = CACHE.find(entry.name, used, device)
@@ -290,9 +292,3 @@ def _connect(entry: Entry) -> Any:
     else:
         opened = open_chat(entry.name) if is_chat(entry.name) else open_server(entry.name)
     return CACHE.get(entry.name, SERVED, lambda: opened)
-
-
-def _is_bf16(folder: Path) -> bool:
-    """Whether most of a folder's weights are stored as bf16."""
-    tensors = stored_tensors(folder).values()
-    return sum(one.n_elements if one.dtype == "BF16" else -one.n_elements for one in tensors) > 0

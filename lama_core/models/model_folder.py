@@ -438,19 +438,12 @@ def file_digest(file: Path) -> str:
 def _digest(path: str, size: int, changed: int) -> str:
     stamp = json.dumps([path, size, changed])
     cached = cache_dir() / "models" / "digests" / hashlib.sha256(stamp.encode()).hexdigest()
-    if known := _read_digest(cached):
-        return known
+    with suppress(UserError, ValueError):  # missing, or damaged
+        known = read_file(cached, 64).decode("ascii")
+        if re.fullmatch("[0-9a-f]{64}", known):
+            return known
     with open_file(Path(path)) as opened:
         digest = hashlib.file_digest(opened, "sha256").hexdigest()
     with suppress(OSError):  # the next process computes the digest again
         write_text_atomically(cached, digest)
     return digest
-
-
-def _read_digest(cached: Path) -> str:
-    """Return a cached digest; empty if it is missing or damaged."""
-    try:
-        text = read_file(cached, 64).decode("ascii")
-    except (UserError, ValueError):
-        return ""
-    return text if re.fullmatch("[0-9a-f]{64}", text) else ""

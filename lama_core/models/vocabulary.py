@@ -79,10 +79,8 @@ class TokenVocabulary:
     def _find_style(self) -> str:
         model = self._backend["model"]
         decoders = json.dumps([self._backend.get("decoder"), self._backend.get("pre_tokenizer")])
-        if model["type"] == "WordPiece":
-            return "wordpiece"
-        if model.get("end_of_word_suffix"):
-            return "suffix"
+        if model["type"] == "WordPiece" or model.get("end_of_word_suffix"):
+            return "wordpiece" if model["type"] == "WordPiece" else "suffix"
         return "bytes" if '"ByteLevel"' in decoders else "metaspace"
 
     @property
@@ -295,10 +293,19 @@ class TokenVocabulary:
         """Return the words after a space that the tokenizer writes with a token of their text.
 
         They are tokenized as long texts, which is faster than one by one; a text with another word
-        in it gives none. Words that need no tokenizing are `_is_whole`.
+        in it gives none. Short words that the tokenizer never splits need no tokenizing.
         """
         known = self._spaced
-        whole = {word: known[word] for word in words if word in known and self._is_whole(word)}
+        longest, lowers = self._longest_whole, self._lowers
+        whole = {  # certainly written with the token of their text
+            word: known[word]
+            for word in words
+            if word in known
+            and len(word) <= longest
+            and word.isascii()
+            and word.isalnum()
+            and (not lowers or word == word.lower())
+        }
         likely = [word for word in words if word in known and word not in whole]
         parts = [likely[n : n + WORDS_PER_TEXT] for n in range(0, len(likely), WORDS_PER_TEXT)]
         texts = self._encode_all([" ".join((ANCHOR, *part)) for part in parts])
@@ -309,12 +316,6 @@ class TokenVocabulary:
             if ids == [*before, *(known[word][0] for word in part)]
             for word in part
         }
-
-    def _is_whole(self, word: str) -> bool:
-        """Whether a word that is a token is certainly written with it."""
-        if len(word) > self._longest_whole or not (word.isascii() and word.isalnum()):
-            return False
-        return not self._lowers or word == word.lower()
 
     @cached_property
     def _lowers(self) -> bool:
@@ -389,7 +390,7 @@ class TokenVocabulary:
         encodings = self._read([statement.text for statement in statements])
         return [
             self._escaped_tokens(statement)
-            if any(number in self._control_ids for number in ids)
+            if not self._control_ids.isdisjoint(ids)
             else TextTokens.of(ids, words, spans, statement.start, statement.end)
             for statement, (ids, words, spans) in zip(statements, encodings, strict=True)
         ]

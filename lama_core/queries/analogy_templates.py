@@ -202,12 +202,9 @@ def _match(template: str, text: str) -> tuple[str, ...] | None:
         for number, part in enumerate(SLOT.split(template.rstrip(" .")))
     )
     found = re.fullmatch(rf"{pattern}\s*[.?!]?", text, re.IGNORECASE)
-    if not found:
-        return None
-    words = tuple(found[slot].strip() for slot in SLOTS)
-    if words.count("___") != 1 or any(len(word.split()) > MAX_PARTS for word in words):
-        return None
-    return words
+    words = tuple(found[slot].strip() for slot in SLOTS) if found else ()
+    fits = words.count("___") == 1 and all(len(word.split()) <= MAX_PARTS for word in words)
+    return words if fits else None
 
 
 def _with_full_stop(parts: Sequence[str]) -> tuple[str, ...]:

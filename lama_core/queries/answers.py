@@ -201,12 +201,13 @@ class ModelRanking(AboutModel):
 
     def notes(self) -> list[str]:
         """Return notes on equal scores, and on what wasn't scored, one sentence each."""
-        notes = []
         tied = grouped(
             (one.ranks, one.answer) for one in self.answers if one.rank != one.worst_rank
         )
-        for ranks, names in tied.items():
-            notes.append(f"Equal scores share the ranks {ranks}: {', '.join(names)}.")
+        notes = [
+            f"Equal scores share the ranks {ranks}: {', '.join(names)}."
+            for ranks, names in tied.items()
+        ]
         if self.n_left_out:
             more = ", including the right one" * (self.has_gold and self.gold is None)
             notes.append(

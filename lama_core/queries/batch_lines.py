@@ -11,7 +11,7 @@ A chat server ranks no candidates: `batch_texts` makes its answers.
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.candidates.spelling import Place, places_of
-from lama_core.datasets.line_reader import JsonObject, Reading, optional_text, required_text
+from lama_core.datasets.line_reader import Reading, optional_text, required_text
 from lama_core.datasets.records import (
     FileForm,
     has_table_name,
@@ -295,8 +295,15 @@ def read_file(
         raise UserError(f"{name} is too large: the maximum is {MAX_BYTES // 1_000_000} MB.")
     reading = _Sentences(Path(name), data, encoding=encoding)
     if form == "lines" or (form == "auto" and not _is_table(reading)):
-        text = in_utf8(reading).content(reading.root, MAX_BYTES * 4)
-        return read_lines(_decoded(text, name), models=models)
+        content = in_utf8(reading).content(reading.root, MAX_BYTES * 4)
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise UserError(
+                f"{name} is not UTF-8 (byte {error.start + 1:,}): save it as “CSV UTF-8”, or as "
+                "text in UTF-8."
+            ) from error
+        return read_lines(text.replace("\r\n", "\n").replace("\r", "\n"), models=models)
     table = read_records(reading, None if form == "auto" else form, _has_texts)
     if table.header and not _has_texts(table.header):
         columns = ", ".join(table.header)[:200]
@@ -306,7 +313,9 @@ def read_file(
         )
     for number, row in table.rows:
         with reading.dropping(reading.root, number):
-            reading.read.append(_line(number, *_text_and_gold(lowered(row))))
+            fields = lowered(row)
+            text, gold = required_text(fields, *TEXT_COLUMNS), optional_text(fields, *GOLD_COLUMNS)
+            reading.read.append(_line(number, text, gold))
     return _check_lines(sorted(reading.read, key=lambda line: line.number), models)
 
 
@@ -330,9 +339,8 @@ def _is_table(reading: _Sentences) -> bool:
     head = reading.head(reading.root)
     if not head.strip():
         return False
-    if recognised_form(head, reading.root.name) not in ("csv", "tsv"):
-        return True
-    if has_table_name(reading.root.name):
+    name = reading.root.name
+    if recognised_form(head, name) not in ("csv", "tsv") or has_table_name(name):
         return True
     try:
         return _has_texts(read_records(replace(reading, read=[]), None, _has_texts).header)
@@ -340,27 +348,10 @@ def _is_table(reading: _Sentences) -> bool:
         return False
 
 
-def _decoded(data: bytes, name: str) -> str:
-    """Return a text with line feeds as its line ends. Raises UserError unless it is UTF-8."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{name} is not UTF-8 (byte {error.start + 1:,}): save it as “CSV UTF-8”, or as text "
-            "in UTF-8."
-        ) from error
-    return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
 def write_lines(lines: Sequence[BatchLine]) -> str:
     """Return the sentences and gold answers as text for `read_lines`."""
     rows = ((" ".join(line.text.split()), line.gold or "") for line in lines)
     return "\n".join(f"{text}\t{gold}" if gold or "|" in text else text for text, gold in rows)
-
-
-def _text_and_gold(row: JsonObject) -> tuple[str, str]:
-    """Return a row's first of `TEXT_COLUMNS` and of `GOLD_COLUMNS`; raises Rejected without."""
-    return required_text(row, *TEXT_COLUMNS), optional_text(row, *GOLD_COLUMNS)
 
 
 def _line(number: int, text: str, gold: str) -> BatchLine:
@@ -372,29 +363,6 @@ def _line(number: int, text: str, gold: str) -> BatchLine:
     except UserError as error:
         return replace(line, fault=str(error))
     return line
-
-
-def _sort_lines(
-    model: BlankFiller, lines: Sequence[BatchLine], options: Mapping[str, Any]
-) -> tuple[dict[int, LineAnswer], list[int], list[int]]:
-    """Return why lines have no answer, and the rows to query one at a time and together.
-
-    options: Those of `rescores`.
-    """
-    faults: dict[int, LineAnswer] = {}
-    alone: list[int] = []
-    together: list[int] = []
-    for row, line in enumerate(lines):
-        if line.fault:
-            faults[row] = LineAnswer(fault=line.fault)
-            continue
-        try:
-            is_slow = rescores(model, line.query(), gold=line.gold, **options)
-        except UserError as error:
-            faults[row] = LineAnswer(fault=str(error))
-        else:
-            (alone if is_slow else together).append(row)
-    return faults, alone, together
 
 
 def fill_lines(
@@ -426,9 +394,24 @@ def fill_lines(
         **options: Further options of `query_in_batches`.
     """
     until = limits.until()
-    columns = columns or candidates.columns(model.vocabulary, _places(lines))
+    if columns is None:
+        places: list[Place] = []
+        for line in lines:
+            with suppress(UserError):  # invalid lines are reported below
+                places += places_of(line.query())
+        columns = candidates.columns(model.vocabulary, places)
     shared: dict[str, Any] = {"context": context, "columns": columns, "limits": limits}
-    answers, alone, together = _sort_lines(model, lines, shared)
+    answers: dict[int, LineAnswer] = {}
+    alone: list[int] = []  # the rows to query one at a time
+    together: list[int] = []
+    for row, line in enumerate(lines):
+        try:
+            if line.fault:
+                raise UserError(line.fault)
+            is_slow = rescores(model, line.query(), gold=line.gold, **shared)
+            (alone if is_slow else together).append(row)
+        except UserError as error:
+            answers[row] = LineAnswer(fault=str(error))
 
     def query_together(rows: Sequence[int]) -> list[LineAnswer]:
         queries, golds = [lines[row].query() for row in rows], [lines[row].gold for row in rows]
@@ -467,10 +450,3 @@ def fill_lines(
 def join_answers(parts: Sequence[BatchModelAnswers]) -> BatchModelAnswers:
     """Join one model's answers to consecutive parts of a batch; at least one part."""
     return replace(parts[0], answers=tuple(answer for part in parts for answer in part.answers))
-
-
-def _places(lines: Sequence[BatchLine]) -> Iterator[Place]:
-    """Yield the places of the lines' blanks; `fill_lines` reports invalid lines."""
-    for line in lines:
-        with suppress(UserError):
-            yield from places_of(line.query())

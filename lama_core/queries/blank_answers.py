@@ -129,9 +129,9 @@ class Gold:
 
     def shown_log_prob(self) -> str:
         """Return the log-probability with two decimals, or the reason why there is none."""
-        if self.log_prob is not None:
-            return fixed(self.log_prob, 2)
-        return "can't be written by this model"
+        return (
+            "can't be written by this model" if self.log_prob is None else fixed(self.log_prob, 2)
+        )
 
     def describe_apart(self, n_ranked: int | None) -> str:
         """Return where a gold answer that isn't ranked would be; empty if it is ranked.
@@ -141,7 +141,8 @@ class Gold:
         if self.proposed:
             return ""
         if self.rank == 1:
-            return f"not proposed; scores higher than {_all(n_ranked)} that were ranked"
+            words = "all words" if n_ranked is None else f"all {n_ranked:,} words"
+            return f"not proposed; scores higher than {words} that were ranked"
         of = "" if n_ranked is None else f" of {n_ranked + 1:,}"
         return f"not proposed; would be number {self.rank:,}{of}"
 
@@ -262,9 +263,8 @@ class BlankAnswer:
 
     def shown_over(self) -> str:
         """Return the words over which probabilities sum to one, as text."""
-        if self.n_over is None:
-            return OVER_AS_TEXT[self.over]
-        return f"{self.n_over:,} {OVER[self.over]}"
+        n = self.n_over
+        return OVER_AS_TEXT[self.over] if n is None else f"{n:,} {OVER[self.over]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,10 +282,6 @@ class ModelAnswer(AboutModel):
     n_candidates: int
     blanks: tuple[BlankAnswer, ...]
     notes: tuple[str, ...] = ()
-
-
-def _all(n_ranked: int | None) -> str:
-    return "all words" if n_ranked is None else f"all {n_ranked:,} words"
 
 
 # White space as `Vocabulary.show` writes it -> in words.
@@ -369,13 +365,11 @@ def describe_gold(answer: ModelAnswer) -> str:
     """Return as text the right answer at the first blank and its rank, after any outside word."""
     blank = answer.blanks[0]
     first = f" (blank 1 of {len(answer.blanks)})" if len(answer.blanks) > 1 else ""
-    texts = []
-    if blank.likeliest_outside:
-        texts.append(blank.describe_outside())
+    texts = [blank.describe_outside()]
     if blank.gold:
         where = blank.gold.describe_apart(blank.n_over) or f"rank {blank.gold.rank:,}"
         texts.append(f"Right answer {blank.gold.word}: {where}")
-    return "; ".join(texts) + first
+    return "; ".join(filter(None, texts)) + first
 
 
 def tables_of_blank(blank: BlankAnswer, title: str) -> Iterator[Table | str]:
@@ -603,12 +597,31 @@ class _BlankScorer:
         if encoded.suffix:
             over, n_over = "rescored", int(np.isfinite(log_probs).sum())
         else:
-            gold_beyond = gold is not None and _is_beyond(gold, scores)
+            # A server lists the likeliest tokens only, perhaps without the gold answer.
+            gold_beyond = (
+                gold is not None
+                and scores.floor is not None
+                and (gold.log_prob is None or gold.log_prob < float(scores.floor[0]))
+            )
             if not self.columns.is_full and n_listed is None:
                 outside = max(0.0, 1 - float(np.exp(np.logaddexp.reduce(log_probs[0]))))
             if self.renormalise:
+                total = float(np.logaddexp.reduce(log_probs[0]))
                 over, n_over = "candidates", log_probs.shape[1]
-                log_probs, gold = _over_candidates(log_probs, gold)
+                log_probs = log_probs - np.float32(total)
+                if gold is not None and gold.log_prob is not None:
+                    # Over the candidates and itself, if it isn't one of them.
+                    ranked = gold.in_candidates and gold.proposed
+                    all_words = total if ranked else float(np.logaddexp(total, gold.log_prob))
+                    gold = replace(gold, log_prob=gold.log_prob - all_words)
+        first, not_ranked = None, None
+        if scores.first is not None and not self.columns.is_full:
+            token, vocabulary = int(scores.first[0]), self.model.vocabulary
+            if scores.first_log_probs is not None:
+                value = float(scores.first_log_probs[0])
+                first = Prediction(None, token_text(vocabulary, token), value, float(np.exp(value)))
+            if not (self.columns.table(encoded.places[blank]).ids == token).any():
+                not_ranked = why_not_ranked(self.candidates, vocabulary, token)
         return BlankAnswer(
             self._predictions(log_probs, scores),
             gold,
@@ -616,8 +629,8 @@ class _BlankScorer:
             n_over,
             asked=query.text(),
             outside=outside,
-            first=self._likeliest_token(scores),
-            not_ranked=self._why_not_ranked(scores, encoded.places[blank]),
+            first=first,
+            not_ranked=not_ranked,
             n_candidates=len(self.columns.words),
             n_listed=n_listed,
             gold_beyond=gold_beyond,
@@ -644,23 +657,6 @@ class _BlankScorer:
                 "candidate: choose other candidates, or 'full'."
             )
         return predictions
-
-    def _likeliest_token(self, scores: Scores) -> Prediction | None:
-        """Return the likeliest of all tokens; None if it is a candidate anyway, or unknown."""
-        if scores.first is None or scores.first_log_probs is None or self.columns.is_full:
-            return None
-        token = token_text(self.model.vocabulary, int(scores.first[0]))
-        value = float(scores.first_log_probs[0])
-        return Prediction(None, token, value, float(np.exp(value)))
-
-    def _why_not_ranked(self, scores: Scores, place: Place) -> NotRanked | None:
-        """Return why the likeliest of all tokens isn't a candidate; None if it is, or unknown."""
-        if scores.first is None or self.columns.is_full:
-            return None
-        token = int(scores.first[0])
-        if (self.columns.table(place).ids == token).any():
-            return None
-        return why_not_ranked(self.candidates, self.model.vocabulary, token)
 
     def _with_complete_words(
         self, answer: BlankAnswer, place: Place, encoded: Encoded, scores: Scores
@@ -698,7 +694,11 @@ class _BlankScorer:
         score = self.model.word_log_prob(query, blank, gold, self.context, normaliser)
         if not np.isfinite(score.log_prob):
             return Gold(gold, row.shape[1] + 1, None, score.pieces, False)
-        others = row[0] + _log_rest(score.log_prob) if encoded.suffix else row[0]
+        others = row[0]
+        if encoded.suffix:  # adding a word of probability p multiplies the others' by 1 - p
+            with np.errstate(divide="ignore"):
+                rest = np.log(-np.expm1(np.float64(min(score.log_prob, -SMALLEST))))
+            others = others + np.float32(rest)
         rank = 1 + int(np.count_nonzero(others > score.log_prob))
         return Gold(gold, rank, score.log_prob, score.pieces, False)
 
@@ -726,28 +726,6 @@ def _fill_in_turn(
         )
         left = left + blanks[-1].predictions[0].token + right
     return blanks
-
-
-def _is_beyond(gold: Gold, scores: Scores) -> bool:
-    """Whether a server lists the likeliest tokens only, without the gold answer."""
-    return scores.floor is not None and (
-        gold.log_prob is None or gold.log_prob < float(scores.floor[0])
-    )
-
-
-def _over_candidates(
-    log_probs: NDArray[np.float32], gold: Gold | None
-) -> tuple[NDArray[np.float32], Gold | None]:
-    """Return log-probabilities normalised over the candidates, and the gold answer's.
-
-    The gold answer's is over the candidates and itself, if it isn't one of them.
-    """
-    total = float(np.logaddexp.reduce(log_probs[0]))
-    if gold is not None and gold.log_prob is not None:
-        ranked = gold.in_candidates and gold.proposed
-        all_words = total if ranked else float(np.logaddexp(total, gold.log_prob))
-        gold = replace(gold, log_prob=gold.log_prob - all_words)
-    return log_probs - np.float32(total), gold
 
 
 def _check_pieces(model: BlankFiller, word: str, place: Place) -> None:
@@ -813,15 +791,6 @@ def extended_words(
         for number, longer in zip(numbers, model.continue_words(encoded, tokens), strict=True):
             complete[number] = longer
     return complete
-
-
-def _log_rest(log_prob: float) -> np.float32:
-    """Return log(1 - p), given log(p).
-
-    If a word of probability p is added to others, their log-probabilities change by this value.
-    """
-    with np.errstate(divide="ignore"):
-        return np.float32(np.log(-np.expm1(np.float64(min(log_prob, -SMALLEST)))))
 
 
 def query_in_batches(

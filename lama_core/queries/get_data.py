@@ -12,7 +12,6 @@ from lama_core.datasets.variants import Guess
 from lama_core.errors import UserError
 from lama_core.models.cache import load_model
 from lama_core.models.protocols import KINDS
-from lama_core.progress import OnProgress
 from lama_core.queries.blank_answers import query_model
 from lama_core.requests import Function
 from lama_core.scoring.blanks import parse_query
@@ -22,29 +21,28 @@ def _get(request: GetRequest) -> Installed:
     published = source(request.name)
     note = f"{published.title}; licence: {published.licence}; cite: {published.citation}"
     request.on_note(f"{note}; {published.note}" if published.note else note)
+    guess: Guess | None = None
+    if request.guesser:
+        model = load_model(request.guesser, on_progress=request.on_progress)
+        if not KINDS[model.kind].sees_both:
+            raise UserError(
+                f"{request.guesser} can't use the text after a blank. Choose a masked model."
+            )
+        candidates = named_candidates("full", [model.vocabulary])
+
+        def guess(text: str, k: int) -> list[str]:
+            answer = query_model(model, parse_query(text), candidates, top_k=k)
+            return [prediction.token for prediction in answer.blanks[0].predictions]
+
     added = get_dataset(
         request.name,
         on_progress=request.on_progress,
         repin=request.repin,
         compute=request.compute,
-        guess=_guess_with(request.guesser, request.on_progress) if request.guesser else None,
+        guess=guess,
     )
     report_installed(added, request)
     return added
-
-
-def _guess_with(model_name: str, on_progress: OnProgress) -> Guess:
-    """Return a function that gives a model's most probable words at a blank."""
-    model = load_model(model_name, on_progress=on_progress)
-    if not KINDS[model.kind].sees_both:
-        raise UserError(f"{model_name} can't use the text after a blank. Choose a masked model.")
-    candidates = named_candidates("full", [model.vocabulary])
-
-    def guess(text: str, k: int) -> list[str]:
-        answer = query_model(model, parse_query(text), candidates, top_k=k)
-        return [prediction.token for prediction in answer.blanks[0].predictions]
-
-    return guess
 
 
 get_data = Function(

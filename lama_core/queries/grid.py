@@ -10,12 +10,13 @@ length 1 (scikit-learn's AgglomerativeClustering).
 Source: Coscia and Endert 2023 (KnowledgeVIS), who compare fill-in-the-blank sentences so.
 """
 
+import math
 import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import count, product
 from typing import Annotated, Any
 
 from lama_core.errors import TimeOverError, UserError
@@ -139,16 +140,12 @@ def expand(text: str) -> list[str]:
         raise UserError(
             f"Braces in {text[:60]!r} hold only one alternative: separate alternatives by |."
         )
-    n = 1
-    for words in choices:
-        n *= len(words)
-    if n > MAX_SENTENCES:
+    if (n := math.prod(map(len, choices))) > MAX_SENTENCES:
         raise UserError(f"The alternatives make {n:,} sentences; the maximum is {MAX_SENTENCES}.")
     sentences = []
     for chosen in product(*choices):
-        words = [*(word.strip() for word in chosen), ""]
-        filled = "".join(part + word for part, word in zip(parts[::2], words, strict=True))
-        sentences.append(" ".join(filled.split()))
+        parts[1::2] = [word.strip() for word in chosen]
+        sentences.append(" ".join("".join(parts).split()))
     return sentences
 
 
@@ -174,8 +171,7 @@ class GridKind(QueryKind[GridRequest, tuple[Query, ...], ModelGrid]):
         texts = [text for template in request.texts for text in expand(template)]
         if not 1 <= len(texts) <= MAX_SENTENCES:
             raise UserError(f"There are {len(texts)} sentences: give 1 to {MAX_SENTENCES}.")
-        repeated = [text for text, n in Counter(texts).items() if n > 1]
-        if repeated:
+        if repeated := [text for text, n in Counter(texts).items() if n > 1]:
             raise UserError(f"The sentence {repeated[0][:60]!r} occurs twice: remove one.")
         queries = tuple(map(parse_query, texts))
         for query, text in zip(queries, texts, strict=True):
@@ -230,11 +226,21 @@ class GridKind(QueryKind[GridRequest, tuple[Query, ...], ModelGrid]):
             notes.append(
                 "Words aren't grouped, because this model has no input embeddings of words."
             )
+        known = [{item.token: item for item in answer.blanks[0].predictions} for answer in answers]
         cells = {
             word: tuple(
-                _cell(number, answer, query, word, n, groups.get(word))
-                for number, (answer, query) in enumerate(
-                    zip(answers, queries, strict=False), start=1
+                GridCell(
+                    sentence=number,
+                    text=query.text(),
+                    word=word,
+                    rank=item.rank if item else None,
+                    prob=item.prob if item else None,
+                    log_prob=item.log_prob if item else None,
+                    n_sentences=n,
+                    group=groups.get(word),
+                )
+                for number, query, item in zip(
+                    count(1), queries, (items.get(word) for items in known), strict=False
                 )
             )
             for word, n in words.items()
@@ -315,23 +321,6 @@ def _first_words(answers: Sequence[ModelAnswer], top_k: int) -> dict[str, int]:
             counts[item.token] += 1
             best[item.token] = min(rank, best.get(item.token, rank))
     return {word: counts[word] for word in sorted(best, key=lambda one: (-counts[one], best[one]))}
-
-
-def _cell(
-    number: int, answer: ModelAnswer, query: Query, word: str, n: int, group: int | None
-) -> GridCell:
-    """Return a word's cell in one sentence."""
-    item = {item.token: item for item in answer.blanks[0].predictions}.get(word)
-    return GridCell(
-        sentence=number,
-        text=query.text(),
-        word=word,
-        rank=item.rank if item else None,
-        prob=item.prob if item else None,
-        log_prob=item.log_prob if item else None,
-        n_sentences=n,
-        group=group,
-    )
 
 
 def group_words(model: WordEmbedder, words: Iterable[str], n: int) -> dict[str, int]:

@@ -158,7 +158,7 @@ def rank_pairs(
     normalise: Normalise,
 ) -> tuple[PairScore, ...]:
     """Return the pairs with their perplexities and ranks, in the given order."""
-    totals = [total_log_prob(scores) for scores in tokens]
+    totals = list(map(total_log_prob, tokens))
     values = [log_perplexity(*total, normalise) for total in totals]
     ranks = np.argsort(np.argsort(values, kind="stable")) + 1
     rows = zip(ranks.tolist(), pairs, sentences, totals, values, tokens, strict=True)
@@ -227,11 +227,8 @@ class PairsKind(QueryKind[ScoreRequest, PairSentences, ModelScores]):
                 f"Got {len(pairs)} candidate pair{'' if len(pairs) == 1 else 's'}. Give 2 to "
                 f"{MAX_PAIRS} pairs to compare."
             )
-        repeated = [pair for number, pair in enumerate(pairs) if pair in pairs[:number]]
-        if repeated:
-            raise UserError(
-                f"The pair {repeated[0][0]}:{repeated[0][1]} is given twice. Remove one."
-            )
+        if repeated := [pair for number, pair in enumerate(pairs) if pair in pairs[:number]]:
+            raise UserError(f"The pair {':'.join(repeated[0])} is given twice. Remove one.")
         gold = parse_pair(request.gold) if request.gold else None
         if gold and gold not in pairs:
             raise UserError(
@@ -285,10 +282,9 @@ class PairsKind(QueryKind[ScoreRequest, PairSentences, ModelScores]):
         """Return the query pair and the options."""
         request = answer.asked.request
         query, gold = answer.asked.shared.query, answer.asked.shared.gold
-        right = {"gold": list(gold)} if gold else {}
         return {
             "query": list(query),
-            **right,
+            **({"gold": list(gold)} if gold else {}),
             "template": request.template,
             "normalise": request.normalise,
         }

@@ -35,10 +35,6 @@ ENDINGS = {
 }
 
 
-def _default_models() -> tuple[str, ...]:
-    return (DEFAULT_MODEL,)
-
-
 @dataclass(frozen=True)
 class AskRequest(shared_fields.ModelSettings, command="ask", python="ask"):
     """A question in free text: the fields of `ask`."""
@@ -54,7 +50,7 @@ class AskRequest(shared_fields.ModelSettings, command="ask", python="ask"):
     again: Annotated[
         bool, option("Ask a chat server even if its answer is stored, and store the new one.")
     ] = False
-    models: shared_fields.Models = field(default_factory=_default_models, kw_only=True)
+    models: shared_fields.Models = field(default_factory=lambda: (DEFAULT_MODEL,), kw_only=True)
 
     def check(self) -> None:
         """Raise UserError if the question is empty or too long, or another field is invalid."""

@@ -114,9 +114,7 @@ class ScoredSentence:
     @property
     def fault(self) -> str:
         """Why the sentence has no score; empty if it has one."""
-        if self.total is not None:
-            return ""
-        return UNWRITTEN if self.tokens.unknown else UNSCORED
+        return "" if self.total is not None else UNWRITTEN if self.tokens.unknown else UNSCORED
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,27 +249,21 @@ def _difference(value: float | None, other: float | None) -> float | None:
 
 def differences(texts: Sequence[str]) -> list[Statement]:
     """Return the sentences as statements, with the words that differ as the answer."""
-    words = [[match.group() for match in WORD.finditer(text)] for text in texts]
+    words = list(map(WORD.findall, texts))
     n_left = n_shared(words)
     n_right = n_shared([each[n_left:][::-1] for each in words])
-    return [
-        Statement(text, *_span(text, n_left, len(each) - n_right))
-        for text, each in zip(texts, words, strict=True)
-    ]
+    found = []
+    for text in texts:
+        spans = [match.span() for match in WORD.finditer(text)]
+        end = len(spans) - n_right
+        start = spans[n_left][0] if n_left < len(spans) else len(text)
+        found.append(Statement(text, start, start if n_left == end else spans[end - 1][1]))
+    return found
 
 
 def n_shared(rows: Sequence[Sequence[str]]) -> int:
     """Return the number of words that all rows share at their beginning."""
     return sum(1 for _ in takewhile(lambda words: len(set(words)) == 1, zip(*rows, strict=False)))
-
-
-def _span(text: str, first: int, end: int) -> tuple[int, int]:
-    """Return the characters [start, stop) of the words [first, end) of a text."""
-    spans = [match.span() for match in WORD.finditer(text)]
-    if first == end:
-        at = spans[first][0] if first < len(spans) else len(text)
-        return at, at
-    return spans[first][0], spans[end - 1][1]
 
 
 sentences = QueryFunction(

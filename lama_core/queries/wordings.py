@@ -85,9 +85,8 @@ class RelationWording:
 
     def note(self, kind: Kind, context: Context) -> str:
         """Return a note if a model of this kind doesn't see the subject; empty if it does."""
-        if KINDS[kind].sees_both or shows_subject(self.template, "left"):
-            return ""
-        return BLIND if context == "left" else PICKED_BLIND
+        sees = KINDS[kind].sees_both or shows_subject(self.template, "left")
+        return "" if sees else BLIND if context == "left" else PICKED_BLIND
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,20 +217,17 @@ def relation_wordings(dataset: Dataset, relation: Relation) -> tuple[RelationWor
     Wordings of a source that publishes weights are in descending order of weight.
     """
     found: dict[str, RelationWording] = {}
-    for kind, source, prompt in _all_prompts(dataset, relation):
+
+    def add(kind: WordingKind, source: str, prompt: Prompt) -> None:
         text = " ".join(prompt.template.split())
         wording = RelationWording(kind, source, text, prompt.weight)
         found.setdefault(normalise_template(text), wording)
-    return tuple(found.values())
 
-
-def _all_prompts(dataset: Dataset, relation: Relation) -> Iterator[tuple[WordingKind, str, Prompt]]:
-    """Yield the kind, source and prompt of every wording."""
     for number, prompt in enumerate(relation.prompts):
         # The first prompt in a user's table is the relation's template.
         is_manual = prompt.origin == "manual" or (prompt.origin == "user" and number == 0)
         other: WordingKind = "mined" if prompt.origin == "mined" else "paraphrase"
-        yield "manual" if is_manual else other, dataset.name, prompt
+        add("manual" if is_manual else other, dataset.name, prompt)
     folders = {"lpaqa": installed_dir("lpaqa") / "prompt"}
     if dataset.name == STARTER:
         folders = {STARTER: ASSETS / "prompts" / STARTER} | folders
@@ -240,13 +236,13 @@ def _all_prompts(dataset: Dataset, relation: Relation) -> Iterator[tuple[Wording
         for origin, kind in ORIGINS.items():
             prompts = [entry.prompt for entry in entries if origin in entry.origins]
             for prompt in sorted(prompts, key=lambda prompt: -(prompt.weight or 0.0)):
-                yield kind, source, prompt
+                add(kind, source, prompt)
     if installed_dir("pararel").is_dir():
         for prompt in pararel.load_patterns(installed_dir("pararel")).get(relation.name, ()):
-            yield "paraphrase", "pararel", prompt
+            add("paraphrase", "pararel", prompt)
     for template in PROMPT_SETS["negated"].templates(relation):
-        source = dataset.name if relation.negated_template else "rule"
-        yield "negated", source, Prompt(template)
+        add("negated", dataset.name if relation.negated_template else "rule", Prompt(template))
+    return tuple(found.values())
 
 
 def subjects_of(dataset: Dataset, relation: str) -> tuple[str, ...]:
@@ -471,10 +467,8 @@ class RelationKind(QueryKind[RelationRequest, RelationQuestion, RelationModelAns
     def head(self, answer: RelationAnswer) -> dict[str, Any]:
         """Return the question, without its wordings, and the name of the candidates."""
         question = answer.asked.shared
-        found = asdict(question)
-        del found["wordings"]
         return {
-            **found,
+            **{name: value for name, value in asdict(question).items() if name != "wordings"},
             "n_wordings": len(question.wordings),
             "n_agreeing": question.n_agreeing,
             "candidates": answer.asked.candidates.name,
@@ -493,8 +487,7 @@ class RelationKind(QueryKind[RelationRequest, RelationQuestion, RelationModelAns
     def foot(self, answer: RelationAnswer) -> dict[str, Any]:
         """Return the rows of all models, wording by wording."""
         tables = [self.rows(answer.asked, one) for one in answer.models]
-        rows = [json_row(row) for rows in zip(*tables, strict=True) for row in rows]
-        return {"answers": rows}
+        return {"answers": [json_row(row) for rows in zip(*tables, strict=True) for row in rows]}
 
 
 relation = QueryFunction(

@@ -117,16 +117,12 @@ Out = Annotated[Path | None, option("Folder of the runs. Default: `runs` in the 
 ExecutorName = Annotated[str, option("Where queries are scored: local, or ray for a Ray cluster.")]
 
 
-def _default_models() -> tuple[str, ...]:
-    """Return the default model. As a factory, because exported commands then name the model."""
-    return (DEFAULT_MODEL,)
-
-
 @dataclass(frozen=True, kw_only=True)
 class ModelSettings(Request):
     """The models of a request, and their precision."""
 
-    models: Models = field(default_factory=_default_models)
+    # A factory, because exported commands then name the model.
+    models: Models = field(default_factory=lambda: (DEFAULT_MODEL,))
     precision: Precision = "auto"
 
     def check(self) -> None:

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from lama_core.errors import UserError
 from lama_core.models.cache import load_auxiliary
@@ -90,25 +89,17 @@ class SpanReader(HasDevice):
         for row, passage in enumerate(passages):
             in_passage = np.array([part == 1 for part in encoded.sequence_ids(row)])
             for word in WORD.finditer(passage):
-                found = column(word.group())
-                span = None if found is None else _tokens(offsets[row], in_passage, word.span())
-                if found is not None and span is not None:
-                    score = float(starts[row, span[0]]) + float(ends[row, span[1]])
+                if (found := column(word.group())) is None:
+                    continue
+                inside = (offsets[row, :, 0] < word.end()) & (offsets[row, :, 1] > word.start())
+                at = np.flatnonzero(in_passage & inside)
+                if len(at):  # else it is cut off
+                    score = float(starts[row, at[0]]) + float(ends[row, at[-1]])
                     scores.setdefault(found, []).append(score)
         if not scores:
             return {}
         total = np.logaddexp.reduce([score for spans in scores.values() for score in spans])
         return {found: float(np.logaddexp.reduce(spans) - total) for found, spans in scores.items()}
-
-
-def _tokens(
-    offsets: NDArray[np.int64], in_passage: NDArray[np.bool_], span: tuple[int, int]
-) -> tuple[int, int] | None:
-    """Return the first and last token position of a passage's character span; None if cut off."""
-    start, end = span
-    inside = in_passage & (offsets[:, 0] < end) & (offsets[:, 1] > start)
-    found = np.flatnonzero(inside)
-    return (int(found[0]), int(found[-1])) if len(found) else None
 
 
 def load_reader(reference: str, *, on_progress: OnProgress = ignore) -> SpanReader:

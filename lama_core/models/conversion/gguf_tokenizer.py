@@ -239,7 +239,14 @@ def read_tokenizer(path: Path) -> tuple["Tokenizer", dict[str, str]]:
     if len(ids) < len(tokens):
         raise UserError("two rows of its vocabulary have the same text: convert the model again.")
     types = _types(fields, tokens)
-    special = _special_ids(fields, len(tokens))
+    roles = {"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding"}
+    special = {"bos": 1, "eos": 2, "unk": 0} if fields.get("model") == "llama" else {}
+    special |= {
+        role: row
+        for role, name in roles.items()
+        if (row := fields.get(f"{name}_token_id")) is not None and row < len(tokens)
+    }
+    special = {role: row for role, row in special.items() if row < len(tokens)}
     kept = {tokens[row] for row in special.values()}
     make = {"gpt2": _from_merges, "gemma4": _from_merges, "llama": _from_scores}
     if (kind := fields.get("model")) not in make:
@@ -247,7 +254,14 @@ def read_tokenizer(path: Path) -> tuple["Tokenizer", dict[str, str]]:
     tokenizer, adds_bos = make[kind](fields, ids, {t for t in ids if types[t] == UNUSED} - kept)
 
     whole = [one for one in tokens if types[one] in (UNKNOWN, CONTROL, USER_DEFINED)]
-    _check_words([one for one in whole if types[one] == USER_DEFINED])
+    # llama.cpp finds the longest words first, tokenizers the leftmost. (Control tokens may overlap:
+    # those in a user's text aren't read as tokens.)
+    for word, other, both in _overlaps([one for one in whole if types[one] == USER_DEFINED]):
+        if len(other.encode()) >= len(word.encode()) and not both.startswith(other):
+            raise UserError(
+                f"its tokens {word[:20]!r} and {other[:20]!r} overlap, so that a text with both "
+                "has no certain tokens."
+            )
     # llama.cpp skips the spaces behind Phi-3's tokens; nothing but its name says so.
     name = str(fields.get("general.name")).lower()
     strips = set(whole) - PLAIN if "phi-3" in name or "phi3" in name else set()
@@ -275,15 +289,6 @@ def read_tokenizer(path: Path) -> tuple["Tokenizer", dict[str, str]]:
     settings = {f"{role}_token": tokens[row] for role, row in special.items()}
     template = fields.get("tokenizer.chat_template")
     return tokenizer, settings | ({"chat_template": template} if template else {})
-
-
-def _special_ids(fields: Mapping[str, Any], n_tokens: int) -> dict[str, int]:
-    """Return the rows of the special tokens that a file names, by role."""
-    default = {"bos": 1, "eos": 2, "unk": 0} if fields.get("model") == "llama" else {}
-    names = {"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding"}
-    found = {role: fields.get(f"{name}_token_id") for role, name in names.items()}
-    known = {role: row for role, row in found.items() if row is not None and row < n_tokens}
-    return {role: row for role, row in default.items() if row < n_tokens} | known
 
 
 def _types(fields: Mapping[str, Any], tokens: Sequence[str]) -> dict[str, int]:
@@ -324,7 +329,9 @@ def _from_merges(
             if name is None
             else f"the splitting {str(name)[:40]!r} in tokenizer.ggml.pre is unknown."
         )
-    merges = list(dict.fromkeys(_pair(merge) for merge in fields.get("merges") or ()))
+    # The first space after the first character divides the two sides of a merge.
+    cuts = ((merge, merge.index(" ", 1)) for merge in fields.get("merges") or ())
+    merges = list(dict.fromkeys((merge[:cut], merge[cut + 1 :]) for merge, cut in cuts))
     for left, right in merges:
         if not {left, right, left + right} <= ids.keys():
             raise UserError(
@@ -358,12 +365,6 @@ def _from_merges(
     return tokenizer, splitting.bos
 
 
-def _pair(merge: str) -> tuple[str, str]:
-    """Return the two sides of a merge, which the first space after the first character divides."""
-    cut = merge.index(" ", 1)
-    return merge[:cut], merge[cut + 1 :]
-
-
 def _from_scores(
     fields: Mapping[str, Any], ids: dict[str, int], unused: set[str]
 ) -> tuple["Tokenizer", bool]:
@@ -382,8 +383,21 @@ def _from_scores(
             elif all(side in ids or len(side) == 1 for side in (left, right)):
                 raise UserError(f"its token {token[:20]!r} is made of one without a row.")
     for tokens in equal.values():
-        _check_scores(tokens)
-    # Of the runs of a character with equal scores, the leftmost grows first.
+        # If a text can contain two tokens of equal score at the same place, the one that is made
+        # first depends on where it is; but of the runs of a character, the leftmost grows first.
+        parts = (
+            (one, one[start:end])
+            for one in tokens
+            for start in range(len(one))
+            for end in range(start + 1, len(one) + (start > 0))
+            if one[start:end] in tokens
+        )
+        for one, other in chain(parts, ((one, other) for one, other, _ in _overlaps(tokens))):
+            if len(set(one + other)) > 1:
+                raise UserError(
+                    f"its tokens {one[:20]!r} and {other[:20]!r} have the same score, so that "
+                    "either can be made first: convert the model again."
+                )
     pairs = [(left, right) for _, _, left, right in sorted(merges)]
     made = {left + right for left, right in pairs}
     kept = {one: row for one, row in ids.items() if one in made or one not in unused}
@@ -397,43 +411,6 @@ def _from_scores(
     )
     tokenizer.decoder = _spaced_decoder(strips=prefix)
     return tokenizer, True
-
-
-def _check_scores(tokens: Collection[str]) -> None:
-    """Raise UserError if a text can contain two of these tokens of equal score at the same place.
-
-    The one that is made first then depends on where it is. Runs of the same character are no
-    problem, because the leftmost grows first.
-    """
-    parts = ((one, part) for one in tokens for part in _parts(one) if part in tokens)
-    overlaps = ((one, other) for one, other, _ in _overlaps(tokens))
-    for one, other in chain(parts, overlaps):
-        if len(set(one + other)) > 1:
-            raise UserError(
-                f"its tokens {one[:20]!r} and {other[:20]!r} have the same score, so that either "
-                "can be made first: convert the model again."
-            )
-
-
-def _parts(token: str) -> Iterator[str]:
-    """Yield the parts of a token."""
-    for start in range(len(token)):
-        for end in range(start + 1, len(token) + (start > 0)):
-            yield token[start:end]
-
-
-def _check_words(words: Collection[str]) -> None:
-    """Raise UserError if the end of a word is the beginning of another that is as long or longer.
-
-    llama.cpp finds the longest words first, tokenizers the leftmost. (Control tokens may overlap:
-    those in a user's text aren't read as tokens.)
-    """
-    for word, other, both in _overlaps(words):
-        if len(other.encode()) >= len(word.encode()) and not both.startswith(other):
-            raise UserError(
-                f"its tokens {word[:20]!r} and {other[:20]!r} overlap, so that a text with both "
-                "has no certain tokens."
-            )
 
 
 def _overlaps(tokens: Collection[str]) -> Iterator[tuple[str, str, str]]:

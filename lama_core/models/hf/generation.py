@@ -47,7 +47,10 @@ def generate(
             tokenizer's control tokens.
     """
     rows = [checked_ids(model, prompt, max_tokens) for prompt in prompts]
-    shares = _can_share(model, rows, max_tokens)
+    # The padding between a shared beginning and the rest must not push tokens out of a window.
+    width = 2 * max(map(len, rows), default=0) + max_tokens
+    may_share = model.kind == "causal" and model.shares
+    shares = may_share and width <= find_lookback(model.model.config)
     # Each distinct prompt is continued once; sorted, prompts with the same beginning share a batch.
     different = sorted(set(map(tuple, rows)))
     chats = {
@@ -68,18 +71,6 @@ def generate(
         readers = [_Reader(model.tokenizer, special, ids, is_chat=ids in chats) for ids in some]
         found |= zip(some, _greedy(model, batch, readers, max_tokens, until), strict=True)
     return [found[tuple(ids)] for ids in rows]
-
-
-def _can_share(model: Any, rows: Sequence[Sequence[int]], max_tokens: int) -> bool:
-    """Return whether a model can compute a shared beginning once.
-
-    The padding between the beginning and the rest of a prompt must not push tokens out of a sliding
-    window.
-    """
-    if model.kind != "causal" or not model.shares:
-        return False
-    width = 2 * max(map(len, rows), default=0) + max_tokens
-    return width <= find_lookback(model.model.config)
 
 
 def checked_ids(model: Any, prompt: str | Chat, max_tokens: int) -> list[int]:
@@ -134,12 +125,11 @@ def _greedy(
         tokens = to_cpu(best.indices).tolist()
         kept = []
         for place, number in enumerate(running):
-            if tokens[place] in ends:
-                continue
-            ids[number].append(tokens[place])
-            log_probs[number].append(values[place])
-            if not readers[number].read(ids[number])[1].is_whole:
-                kept.append(place)
+            if tokens[place] not in ends:
+                ids[number].append(tokens[place])
+                log_probs[number].append(values[place])
+                if not readers[number].read(ids[number])[1].is_whole:
+                    kept.append(place)
         running = [running[place] for place in kept]
         if not kept or step + 1 == max_tokens:
             running = []
@@ -179,18 +169,9 @@ class _Reader:
         """Return whether the chat template or the vocabulary has a mark."""
         return mark in str(stored_template(self.tokenizer)) or mark in self.tokenizer.get_vocab()
 
-    def _mark_of(self, token: int) -> str:
-        """Return the text of a special token that is read as a mark; else ""."""
-        text = str(self.tokenizer.decode([token])) if self.is_chat else ""
-        is_used = text in str(stored_template(self.tokenizer))
-        return text if is_used or is_paired(text, self._is_known) else ""
-
     def read(self, ids: Sequence[int]) -> tuple[str, FoundAnswer]:
         """Return the text of generated tokens without special ones, and where its answer is."""
-        decode, plain = self.tokenizer.decode, list(ids)
-        if self.special.isdisjoint(plain):
-            text = decode(plain)
-            return text, self._find(text, ())
+        decode = self.tokenizer.decode
         plain = [token for token in ids if token not in self.special]
         text = decode(plain)
         marked, n_plain = "", 0  # the text with special tokens
@@ -201,7 +182,10 @@ class _Reader:
                 continue
             shown = sum(end - start for start, end in marks)
             marked += text[len(marked) - shown : len(decode(plain[:n_plain]))]
-            marks.append((len(marked), len(marked) + len(mark := self._mark_of(token))))
+            mark = str(decode([token])) if self.is_chat else ""
+            is_used = mark in str(stored_template(self.tokenizer))
+            mark = mark if is_used or is_paired(mark, self._is_known) else ""
+            marks.append((len(marked), len(marked) + len(mark)))
             marked += mark
         marked += text[len(marked) - sum(end - start for start, end in marks) :]
         return text, self._find(marked, marks)
@@ -222,11 +206,8 @@ class _Reader:
         """Return the answer in a generated text, and the answer's tokens."""
         decode = self.tokenizer.decode
         text, found = self.read(ids)
-        ending: Ending = "whole"
-        if found.in_reasoning:
-            ending = "in reasoning"
-        elif len(ids) == max_tokens and not found.is_whole:
-            ending = "cut"
+        ending: Ending = "cut" if len(ids) == max_tokens and not found.is_whole else "whole"
+        ending = "in reasoning" if found.in_reasoning else ending
         kept = [number for number, token in enumerate(ids) if token not in self.special]
         plain = [ids[number] for number in kept]
         first, end = 0, len(plain)

@@ -125,19 +125,16 @@ class _Body(nn.Module):
             n = states.shape[1]
             position_ids = torch.arange(n_before, n_before + n, device=states.device)[None]
         mask = _mask(attention_mask, states.shape[1], n_before, states.device)
-        turns = self._turns(position_ids, states.dtype)
+        # The rotations' cosines and sines, [row, 1, position, dim of a head].
+        angles = position_ids[..., None].float() * self.frequencies.to(position_ids.device)
+        angles = torch.cat((angles, angles), dim=-1)[:, None]
+        turns = angles.cos().to(states.dtype), angles.sin().to(states.dtype)
         collected: list[torch.Tensor] = []
         for layer in self.layers:
             collected += [states] if output_hidden_states else []
             states = layer(states, mask, turns, cache)
         states = self.norm(states)
         return BodyOutput(states, cache, (*collected, states) if output_hidden_states else None)
-
-    def _turns(self, positions: torch.Tensor, dtype: torch.dtype) -> TensorPair:
-        """Return the rotations' cosines and sines, [row, 1, position, dim of a head]."""
-        angles = positions[..., None].float() * self.frequencies.to(positions.device)
-        angles = torch.cat((angles, angles), dim=-1)[:, None]
-        return angles.cos().to(dtype), angles.sin().to(dtype)
 
 
 def _mask(
@@ -210,8 +207,11 @@ class _Attention(nn.Module):
         grouped = mask is None and states.device.type != "mps"
         if n_new == 1 and not grouped:
             query = query.reshape(n_rows, -1, self.n_shared, self.dim)
-        elif not grouped:
-            keys, values = (_repeated(part, self.n_shared) for part in (keys, values))
+        elif not grouped:  # repeat each head's for the heads that share them
+            keys, values = (
+                part[:, :, None].expand(-1, -1, self.n_shared, -1, -1).flatten(1, 2)
+                for part in (keys, values)
+            )
         mixed = functional.scaled_dot_product_attention(
             query,
             keys,
@@ -223,11 +223,6 @@ class _Attention(nn.Module):
         )
         mixed = mixed.reshape(n_rows, -1, n_new, self.dim)
         return self.o_proj(mixed.transpose(1, 2).reshape(n_rows, n_new, -1))
-
-
-def _repeated(part: torch.Tensor, times: int) -> torch.Tensor:
-    """Repeat the keys or values of each head for the heads that share them."""
-    return part[:, :, None].expand(-1, -1, times, -1, -1).flatten(1, 2)
 
 
 def _turn(states: torch.Tensor, turns: TensorPair) -> torch.Tensor:

@@ -205,11 +205,15 @@ def logit_parts(
     seen, logits = run_or_refuse(lambda: _run(model, parts, encoded))
     path = _path(model, parts, seen)
     table = model.model.get_output_embeddings()
-    _check_logits(path, table, logits)
+    stored = _bias_of(table)
+    given = None if stored is None else stored.to(table.weight)
+    product = functional.linear(path.state.to(table.weight), table.weight, given)
+    bound = TOLERANCES[model.precision] * max(float(logits.std()), 1e-3)
+    if float((to_cpu(product).double() - logits).abs().max()) > bound:
+        raise path.refusal("its logits aren't a product with the last hidden state")
     chosen = [_best(logits, answer), *([] if against is None else [_best(logits, against)])]
     signs = torch.tensor([1.0, -1.0][: len(chosen)], dtype=torch.float64)
     directions = path.directions(signs @ _double(table.weight[chosen]))
-    stored = _bias_of(table)
     bias = 0.0 if stored is None else float(signs @ stored[chosen])
     logit = float(signs @ logits[chosen])
     named = [
@@ -218,10 +222,20 @@ def logit_parts(
     ]
     remainder = logit - bias - sum(part.value for part in named)  # biases' part, and rounding
     summands = _summands(path, parts, seen)
+    n_heads = int(model.model.config.num_attention_heads)
+    of_heads = [
+        (one.term.layer, one.values(directions).reshape(n_heads, -1).sum(1).tolist())
+        for one in summands
+        if one.term.part == "attention"
+    ]
     return LogitParts(
         logit=logit,
         parts=(*named, LogitPart(None, "remainder", remainder), LogitPart(None, "bias", bias)),
-        heads=_heads(path, summands, directions),
+        heads=tuple(
+            HeadPart(layer, head, value)
+            for layer, values in of_heads
+            for head, value in enumerate(values, start=1)
+        ),
         neurons=_neurons(path, summands, directions, table),
         tokens=model.vocabulary.show_text(chosen[:1]) + model.vocabulary.show_text(chosen[1:]),
     )
@@ -309,21 +323,6 @@ def _summands(path: Path, parts: ModelParts, seen: dict[nn.Module, Seen]) -> lis
     return found
 
 
-def _heads(
-    path: Path, summands: Sequence[Summands], directions: Sequence[torch.Tensor]
-) -> tuple[HeadPart, ...]:
-    """Return what each attention head adds to the logit."""
-    n_heads = int(path.model.model.config.num_attention_heads)
-    return tuple(
-        HeadPart(one.term.layer, head, value)
-        for one in summands
-        if one.term.part == "attention"
-        for head, value in enumerate(
-            one.values(directions).reshape(n_heads, -1).sum(1).tolist(), start=1
-        )
-    )
-
-
 def _neurons(
     path: Path, summands: Sequence[Summands], directions: Sequence[torch.Tensor], table: Any
 ) -> tuple[NeuronPart, ...]:
@@ -354,16 +353,6 @@ def _words(model: HookedModel, raised: torch.Tensor) -> tuple[str, ...]:
     best = raised.topk(min(4 * N_PROMOTED, len(raised))).indices.tolist()
     shown = (word.strip() for word in model.vocabulary.show_text(best))
     return tuple(dict.fromkeys(word for word in shown if word))[:N_PROMOTED]
-
-
-def _check_logits(path: Path, table: Any, logits: torch.Tensor) -> None:
-    """Raise UserError if the logits aren't the output embeddings times the last state."""
-    bias = _bias_of(table)
-    given = None if bias is None else bias.to(table.weight)
-    product = functional.linear(path.state.to(table.weight), table.weight, given)
-    bound = TOLERANCES[path.model.precision] * max(float(logits.std()), 1e-3)
-    if float((to_cpu(product).double() - logits).abs().max()) > bound:
-        raise path.refusal("its logits aren't a product with the last hidden state")
 
 
 def _best(logits: torch.Tensor, forms: Sequence[int]) -> int:

@@ -168,7 +168,17 @@ def find_parts(name: str, model: Any) -> ModelParts:
         stack = _find(model, names.layers)
         if isinstance(stack, nn.ModuleList) and len(stack):
             try:
-                layers = tuple(_layer(module, names) for module in stack)
+                layers = tuple(
+                    Layer(
+                        layer,
+                        layer.get_submodule(names.attention),
+                        layer.get_submodule(names.mlp),
+                        layer.get_submodule(names.attention_out or names.attention),
+                        layer.get_submodule(names.mlp_out or names.mlp),
+                        tuple(map(layer.get_submodule, names.norms)),
+                    )
+                    for layer in stack
+                )
             except AttributeError:  # another family with these layers
                 continue
             head = (_find(model, path) for path in names.head)
@@ -181,19 +191,6 @@ def unsupported(name: str, model: Any, why: str) -> UserError:
     return UserError(
         f"Can't read the attention and MLPs of {name} (family {model.config.model_type}): {why}; "
         f"supported families are {SUPPORTED}."
-    )
-
-
-def _layer(module: nn.Module, names: _Names) -> Layer:
-    """Return a layer's modules; raise AttributeError if one of them is missing."""
-    find = module.get_submodule
-    return Layer(
-        module,
-        find(names.attention),
-        find(names.mlp),
-        find(names.attention_out or names.attention),
-        find(names.mlp_out or names.mlp),
-        tuple(map(find, names.norms)),
     )
 
 

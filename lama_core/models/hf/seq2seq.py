@@ -107,12 +107,7 @@ class Seq2SeqModel(TokenHidingModel):
         self, rows: Sequence[Sequence[int]], positions: Sequence[Sequence[int]]
     ) -> torch.Tensor:
         ids, mask = self.padded(rows)
-        return self._blank_logits(ids, mask)
-
-    def _blank_logits(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Logits after the decoder's sentinel, float32 [text, vocabulary]."""
-        n = len(ids)
-        where = (torch.arange(n), torch.full((n,), len(self._start_ids) - 1))
+        where = (torch.arange(len(ids)), torch.full((len(ids),), len(self._start_ids) - 1))
         return self.forward(where, **self.inputs_of(ids) | {"attention_mask": mask})[0]
 
     def word_log_prob(

@@ -137,13 +137,24 @@ class ServerModel(ServedModel):
                 batch, lefts, self._map_distinct(self._next_tokens, lefts), strict=True
             )
         ]
-        self._score_each(blanks)
+        # The unlisted candidates of a short list, and the gold answers, given the left context.
+        wanted = [
+            (blank, column, blank.gap + form)
+            for blank in blanks
+            for column in blank.wanted()
+            for form in blank.forms(column)
+        ]
+        values = self._totals([(blank.left, rest, blank.listed) for blank, _, rest in wanted])
+        for (blank, column, _), value in zip(wanted, values, strict=True):
+            if blank.is_short:
+                blank.add(column, value)
+            else:
+                blank.gold = float(np.logaddexp(blank.gold, value))
         normalisers = np.full(len(batch), np.nan, np.float32)
+        log_probs = np.full((len(batch), len(columns.words)), -np.inf, np.float32)
         for row, blank in enumerate(blanks):
             if blank.query.suffix:
                 normalisers[row] = self._rescore(blank, columns)
-        log_probs = np.full((len(batch), len(columns.words)), -np.inf, np.float32)
-        for row, blank in enumerate(blanks):
             for column, value in blank.values.items():
                 log_probs[row, column] = value
         gold = np.array([blank.gold for blank in blanks], np.float32)
@@ -176,21 +187,6 @@ class ServerModel(ServedModel):
                 f"The server of {self.name} returns no next-token list for {left[-60:]!r}."
             )
         return found
-
-    def _score_each(self, blanks: Sequence["_Blank"]) -> None:
-        """Score the candidates of a short list, and the gold answers, given the left context."""
-        wanted = [
-            (blank, column, blank.gap + form)
-            for blank in blanks
-            for column in blank.wanted()
-            for form in blank.forms(column)
-        ]
-        values = self._totals([(blank.left, rest, blank.listed) for blank, _, rest in wanted])
-        for (blank, column, _), value in zip(wanted, values, strict=True):
-            if blank.is_short:
-                blank.add(column, value)
-            else:
-                blank.gold = float(np.logaddexp(blank.gold, value))
 
     def _rescore(self, blank: "_Blank", columns: Columns) -> float:
         """Score the proposed words by the whole sentence, so that their probabilities sum to 1.
@@ -345,23 +341,17 @@ class _Blank:
         self.gold = -math.inf
         self._columns = columns
         self._best: dict[int, str] = {}
-        self._seen: dict[int, float] = {}
-        for token, value in listed.items():
-            self._add_listed(token, value)
-
-    def _add_listed(self, token: str, value: float) -> None:
-        """Add a listed token's score to the candidate that the token writes, if there is one."""
-        columns = self._columns
-        column: int | str | None = None
-        if isinstance(columns, OpenColumns):
-            column = columns.find(_shown(token)) if token.strip() else None
-        elif token.startswith(" ") == (self.gap == " "):
-            column = columns.index.get(columns.spelling.key(token.removeprefix(" ")))
-        if not isinstance(column, int):
-            return
-        self.add(column, value)
-        if value > self._seen.get(column, -math.inf):
-            self._seen[column], self._best[column] = value, token.strip()
+        seen: dict[int, float] = {}
+        for token, value in listed.items():  # each adds to the candidate that it writes, if any
+            column: int | str | None = None
+            if isinstance(columns, OpenColumns):
+                column = columns.find(_shown(token)) if token.strip() else None
+            elif token.startswith(" ") == (self.gap == " "):
+                column = columns.index.get(columns.spelling.key(token.removeprefix(" ")))
+            if isinstance(column, int):
+                self.add(column, value)
+                if value > seen.get(column, -math.inf):
+                    seen[column], self._best[column] = value, token.strip()
 
     def add(self, column: int, value: float) -> None:
         """Add the score of one spelling of a candidate: spellings' probabilities are summed."""
@@ -441,11 +431,10 @@ def _find_length(server: Completions) -> int:
     for n in LIST_LENGTHS[:-1]:
         try:
             server.next_tokens(CHECK_TEXTS[0], n)
+            return n
         except RequestRefused as error:
             if error.status not in (400, 422):
                 raise
-            continue
-        return n
     return LIST_LENGTHS[-1]
 
 

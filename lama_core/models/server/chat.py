@@ -16,6 +16,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -133,14 +134,20 @@ class ChatModel(ServedModel):
         """Return the stored answer to a request; if there is none, request and store it."""
         if path.is_file() and not again:
             try:
-                return _read_answer(path)
+                stored = json.loads(read_file(path, ANSWER_BYTES))
+                tokens, log_probs = tuple(stored.pop("tokens")), _log_probs(stored.pop("log_probs"))
+                text, found = stored["text"], find_answer(stored["text"])
+                if text[found.start : found.end] == text:  # else another version found another one
+                    return GeneratedText(
+                        tokens=tokens, log_probs=log_probs, **stored, is_stored=True
+                    )
             except (UserError, ValueError, TypeError, LookupError, AttributeError):
-                path.unlink(missing_ok=True)  # damaged: requested again below
+                path.unlink(missing_ok=True)  # damaged
         answer = self._ask(body)
         values = [value if math.isfinite(value) else None for value in answer.log_probs.tolist()]
         fields = ("text", "tokens", "ending", "made", "mark")
-        stored = {name: getattr(answer, name) for name in fields}
-        write_text_atomically(path, json.dumps({**stored, "log_probs": values}))
+        kept = {name: getattr(answer, name) for name in fields}
+        write_text_atomically(path, json.dumps({**kept, "log_probs": values}))
         return answer
 
     def _ask(self, body: Mapping[str, Any]) -> GeneratedText:
@@ -152,9 +159,8 @@ class ChatModel(ServedModel):
         if self._n_more and (found := self._longer(body)):
             return found[0]
         answer, has_reasoning, is_cut = self._request(body, 0)
-        if not is_cut or (has_reasoning and answer.ending == "whole"):
-            return answer
-        if not has_reasoning and self._tried_reasoning:
+        is_done = answer.ending == "whole" if has_reasoning else self._tried_reasoning
+        if not is_cut or is_done:
             return answer
         self._tried_reasoning = True
         longer = self._longer(body)
@@ -183,11 +189,14 @@ class ChatModel(ServedModel):
                 said = message_of(json.dumps(choice, ensure_ascii=False).encode(errors="replace"))
                 raise UserError(f"The server {self._server.address.url} gave no answer: {said}.")
             text, has_reasoning = _content(message)
-            used = ((answer.get("usage") or {}).get("completion_tokens_details") or {}).get(
-                "reasoning_tokens"
-            )
+            usage = answer.get("usage") or {}
+            used = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens")
             reason = choice.get("finish_reason")
-            call = _call(message)
+            calls = message.get("tool_calls") or [{"function": message.get("function_call")}]
+            called = calls[0].get("function") or {}
+            words = f"{called.get('name', '')} {called.get('arguments', '')}".split()
+            signs = (char if char.isprintable() else " " for char in " ".join(words))
+            call = "".join(signs)[:100]  # the tool that it calls, with its arguments
         except UNREADABLE as error:
             raise UserError(self._server.unreadable("as a chat server", answer)) from error
         if call and not text.strip():
@@ -195,19 +204,27 @@ class ChatModel(ServedModel):
                 f"it answered with a call of a tool, {call}, instead of a text",
                 "start the server without tools, or choose another model",
             )
-        tokens = _tokens(choice)
+        tokens: list[tuple[str, float]] = []
+        with suppress(*UNREADABLE):
+            given = (choice.get("logprobs") or {}).get("content") or []
+            tokens = [
+                (SURROGATE.sub(BROKEN, str(one["token"])), float(one["logprob"])) for one in given
+            ]
         if reason == "content_filter" and not text.strip():
             raise TextRefusedError("its content filter stopped the answer")
-        _check_was_read(body, answer)
+        # Every word is at least one token; a server that counts fewer read only a part of the
+        # prompt, because it cuts it to its context, as Ollama does.
+        counted = usage.get("prompt_tokens")
+        n_words = sum(len(one["content"].split()) for one in body["messages"])
+        if isinstance(counted, int) and 0 < counted < n_words:
+            raise TextRefusedError(f"it read only {counted:,} tokens of {n_words:,} words")
         text = text[: LONGEST_TEXT + 8 * n_more]
         found = find_answer(text)
         has_reasoning = has_reasoning or found.has_reasoning or bool(used)
         shown = text[found.start : found.end][:LONGEST_TEXT]
-        ending: Ending = "whole"
+        ending: Ending = "cut" if reason == "length" and not found.is_whole else "whole"
         if found.in_reasoning or (has_reasoning and not shown.strip()):
             ending = "in reasoning"
-        elif reason == "length" and not found.is_whole:
-            ending = "cut"
         kept = _tokens_of(tokens, text, replace(found, end=found.start + len(shown)))
         answered = GeneratedText(
             shown,
@@ -255,15 +272,6 @@ def open_chat(reference: str, patience: Patience | None = None) -> ChatModel:
     return ChatModel(address.reference, server, identity=identity)
 
 
-def _read_answer(path: Path) -> GeneratedText:
-    stored = json.loads(read_file(path, ANSWER_BYTES))
-    tokens, log_probs = tuple(stored.pop("tokens")), _log_probs(stored.pop("log_probs"))
-    text, found = stored["text"], find_answer(stored["text"])
-    if text[found.start : found.end] != text:
-        raise ValueError("stored by a version that found another answer")
-    return GeneratedText(tokens=tokens, log_probs=log_probs, **stored, is_stored=True)
-
-
 def _log_probs(values: Sequence[float | None]) -> NDArray[np.float32]:
     """Return log-probabilities, float32 [token]; a single NaN if the server returned none."""
     return np.array(values or [None], np.float32)  # None becomes NaN
@@ -286,34 +294,6 @@ def _content(message: Mapping[str, Any]) -> tuple[str, bool]:
     if not isinstance(content, str):
         raise TypeError("the content isn't text")
     return SURROGATE.sub(BROKEN, content), has_reasoning
-
-
-def _call(message: Mapping[str, Any]) -> str:
-    """Return the tool that a message calls, with its arguments; empty if it calls none."""
-    calls = message.get("tool_calls") or [{"function": message.get("function_call")}]
-    called = calls[0].get("function") or {}
-    words = " ".join(f"{called.get('name', '')} {called.get('arguments', '')}".split())
-    return "".join(char if char.isprintable() else " " for char in words)[:100]
-
-
-def _tokens(choice: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """Return the tokens of a choice with their log-probabilities; [] without them."""
-    try:
-        given = (choice.get("logprobs") or {}).get("content") or []
-        return [(SURROGATE.sub(BROKEN, str(one["token"])), float(one["logprob"])) for one in given]
-    except UNREADABLE:
-        return []
-
-
-def _check_was_read(body: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
-    """Raise TextRefusedError if the server cut the prompt to its context, as Ollama does.
-
-    Every word is at least one token; a server that counts fewer tokens read only a part.
-    """
-    counted = (answer.get("usage") or {}).get("prompt_tokens")
-    n_words = sum(len(one["content"].split()) for one in body["messages"])
-    if isinstance(counted, int) and 0 < counted < n_words:
-        raise TextRefusedError(f"it read only {counted:,} tokens of {n_words:,} words")
 
 
 def _tokens_of(

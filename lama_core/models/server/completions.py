@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
@@ -274,28 +275,24 @@ class Completions:
         """
         refused: RequestRefused | None = None
         for prefix in ("/v1", "") if self._prefix is None else (self._prefix,):
+            until = time.monotonic() + self._patience.whole
             try:
-                answer = self._ask_patiently(prefix + path, body)
+                ask = partial(self._ask_until, until, prefix + path, body)
+                answer = retried(ask, self._patience)
+                self._prefix = prefix
+                return answer
             except RequestRefused as error:
                 if error.status not in (404, 405):
                     raise
                 refused = refused or error
-            else:
-                self._prefix = prefix
-                return answer
+            except TryAgain as reason:
+                raise UserError(
+                    f"The server {self.address.url} doesn't answer ({reason}, "
+                    f"{self._patience.attempts} times). Start it or try again later; finished "
+                    f"parts are kept.{self._proxy_note()}"
+                ) from reason
         assert refused is not None
         raise refused
-
-    def _ask_patiently(self, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
-        until = time.monotonic() + self._patience.whole
-        try:
-            return retried(lambda: self._ask_until(until, path, body), self._patience)
-        except TryAgain as reason:
-            raise UserError(
-                f"The server {self.address.url} doesn't answer ({reason}, "
-                f"{self._patience.attempts} times). Start it or try again later; finished parts "
-                f"are kept.{self._proxy_note()}"
-            ) from reason
 
     def _ask_until(self, until: float, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
         """Return the response to one request.
@@ -345,11 +342,13 @@ class Completions:
                 data = self._read(response)
                 opened.clear()
         except (requests.exceptions.RequestException, ValueError) as error:
-            kind = type(error).__name__
             raise UserError(
-                f"Request to {self.address.url} failed: {kind}.{self._proxy_note()}"
+                f"Request to {self.address.url} failed: {type(error).__name__}.{self._proxy_note()}"
             ) from error
-        self._time = _time_of(response)
+        try:  # by the server's clock, else by this machine's
+            self._time = parsedate_to_datetime(response.headers.get("Date", "")).timestamp()
+        except (ValueError, TypeError, OverflowError):
+            self._time = time.time()
         status, answer = response.status_code, None
         if status == 200:
             answer = self._parsed(response, data)
@@ -357,10 +356,11 @@ class Completions:
         if body is not None and refuses_text(status, data):
             raise TextRefusedError(f"HTTP {response.status_code}: {message_of(data)}")
         if status == 429 or status >= 500:
-            reason = f"it answered {response.status_code}"
-            if answer is not None:
-                reason += f": {message_of(data)}"
-            raise TryAgain(reason, _retry_after(response))
+            said = "" if answer is None else f": {message_of(data)}"
+            after = response.headers.get("Retry-After", "")
+            pause = float(after) if after.isdecimal() and after.isascii() else 0.0
+            reason = f"it answered {response.status_code}{said}"
+            raise TryAgain(reason, min(pause, LONGEST_WAIT))
         self._check_status(response, status, data)
         if not isinstance(answer, dict):
             raise UserError(self.unreadable("for completions", answer))
@@ -375,9 +375,8 @@ class Completions:
             except UnicodeDecodeError:
                 return json.loads(data.decode(named))
         except (ValueError, LookupError, RecursionError) as error:
-            web_page = data[:200].lstrip().startswith(b"<")
             what = f"its response is not JSON in UTF-8: {message_of(data)}"
-            what = "it returns a web page" if web_page else what
+            what = "it returns a web page" if data[:200].lstrip().startswith(b"<") else what
             raise UserError(self._unusable(what) + self._proxy_note()) from error
 
     def _read(self, response: requests.Response) -> bytes:
@@ -402,7 +401,11 @@ class Completions:
                 f"The server {url} {what} {KEY} (HTTP {status}).{self._proxy_note()}", status
             )
         if 300 <= status < 400:
-            target = _base_of(urljoin(response.url, response.headers.get("Location", "")))
+            # As a server's address: without user, query and endpoint.
+            to = urlsplit(urljoin(response.url, response.headers.get("Location", "")))
+            host, path = to.netloc.rpartition("@")[2], ENDPOINT.sub("", to.path)
+            target = f"{to.scheme}://{host}{path}"[:200]
+            target = target if target.isprintable() else "another address"
             raise RequestRefused(
                 f"The server {url} redirects to {target}: use that address.", status
             )
@@ -422,10 +425,8 @@ class Completions:
         proxy = requests.utils.select_proxy(
             self.address.url, requests.utils.get_environ_proxies(self.address.url, None)
         )
-        named = (
-            name for name, value in os.environ.items() if name.lower().endswith("_proxy") and value
-        )
-        name = next((name for name in named if os.environ[name] == proxy), "") if proxy else ""
+        named = [name for name in os.environ if name.lower().endswith("_proxy")]
+        name = next((name for name in named if proxy and os.environ[name] == proxy), "")
         if not name:
             return ""
         host = urlsplit(self.address.url).hostname
@@ -433,28 +434,6 @@ class Completions:
             f" Requests go through the proxy in {name}: if the server isn't behind it, add {host} "
             "to NO_PROXY."
         )
-
-
-def _base_of(location: str) -> str:
-    """Return where a redirect leads, as a server's address: without user, query and endpoint."""
-    url = urlsplit(location)
-    host = url.netloc.rpartition("@")[2]
-    shown = f"{url.scheme}://{host}{ENDPOINT.sub('', url.path)}"[:200]
-    return shown if shown.isprintable() else "another address"
-
-
-def _time_of(response: requests.Response) -> float:
-    """Return the time of a response by the server's clock, else by this machine's, in seconds."""
-    try:
-        return parsedate_to_datetime(response.headers.get("Date", "")).timestamp()
-    except (ValueError, TypeError, OverflowError):
-        return time.time()
-
-
-def _retry_after(response: requests.Response) -> float:
-    """Return the seconds of a Retry-After header, at most LONGEST_WAIT."""
-    given = response.headers.get("Retry-After", "")
-    return min(float(given), LONGEST_WAIT) if given.isdecimal() and given.isascii() else 0.0
 
 
 def message_of(data: bytes) -> str:

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
@@ -369,8 +369,11 @@ def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> LocatedModel:
             )
             with child:
                 for line in child.stdout or ():
-                    if step := _expanding(line.strip()):
-                        on_progress(step)
+                    if tensor := TENSOR.fullmatch(line.strip()):
+                        n_done, n_tensors = map(int, tensor.groups())
+                        on_progress(Progress(EXPANDING, n_done, n_tensors, "tensors"))
+                    elif line.strip() in STEPS:
+                        on_progress(Progress(f"{EXPANDING}: {line.strip()}"))
             complaints.seek(0)
             last = (complaints.read().strip().splitlines() or ["no message"])[-1]
         last = re.sub(rf"\S*[/\\]{ALONE}", gguf.name, last)
@@ -380,14 +383,6 @@ def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> LocatedModel:
             raise UserError(f"Can't expand {gguf.name}: {last[:200]}")
         part.replace(target)
     return _located(target)
-
-
-def _expanding(line: str) -> Progress | None:
-    """Return the progress that a line of the expanding process reports; None for other lines."""
-    if tensor := TENSOR.fullmatch(line):
-        n_done, n_tensors = map(int, tensor.groups())
-        return Progress(EXPANDING, n_done, n_tensors, "tensors")
-    return Progress(f"{EXPANDING}: {line}") if line in STEPS else None
 
 
 # Releases in old formats
@@ -420,7 +415,13 @@ def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
     place = _release_dir(source)
     with fetched(files, downloads, on_progress, repin=repin) as paths:
         with work_folder(place.parent) as work:
-            folder = _unpacked(paths, work / "release", on_progress)
+            folder = paths[0].parent
+            if len(paths) == 1 and is_archive(paths[0]):
+                on_progress(Progress(f"Unpacking {paths[0].name}"))
+                folder = work / "release"
+                unpack(paths[0], folder, max_bytes=MAX_UNPACKED)
+                # Perhaps in a folder of the archive.
+                folder = next((one.parent for one in folder.rglob("*") if one.is_file()), folder)
             try:
                 convert_into(folder, work / "model", on_progress)
             except UserError as error:
@@ -430,16 +431,6 @@ def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
         for path in paths:
             path.unlink()
     return _located(place)
-
-
-def _unpacked(fetched: Sequence[Path], folder: Path, on_progress: OnProgress) -> Path:
-    """Return the folder with a release's files; unpack them first if they are in an archive."""
-    if len(fetched) > 1 or not is_archive(fetched[0]):
-        return fetched[0].parent
-    on_progress(Progress(f"Unpacking {fetched[0].name}"))
-    unpack(fetched[0], folder, max_bytes=MAX_UNPACKED)
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    return files[0].parent if files else folder
 
 
 # The hub
@@ -623,12 +614,9 @@ def _offline_message(start: str, error: Exception) -> str:
 
     here = ", ".join(entry.name for entry in all_models() if locate(entry)) or "none"
     status = getattr(getattr(error, "response", None), "status_code", None)
+    cause = f"the hub answered HTTP {status}" if status else "the hub can't be reached (offline?)"
     if is_offline_mode():
         cause = "offline mode is on (HF_HUB_OFFLINE is set)"
-    elif status:
-        cause = f"the hub answered HTTP {status}"
-    else:
-        cause = "the hub can't be reached (offline?)"
     return f"{start}{cause}. Models on this machine: {here}."
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from lama_core.candidates.columns import Columns
 from lama_core.errors import UserError
-from lama_core.models.protocols import KINDS, BlankFiller, Encoded
+from lama_core.models.protocols import KINDS, BlankFiller
 from lama_core.queries.blank_answers import check_gold
 from lama_core.queries.lenses import layers, logit, tokens, trace
 from lama_core.queries.lenses.lens import (
@@ -89,22 +89,13 @@ def inspect_model(
     """
     lens = LENSES[request.lens]
     check_inspectable(model, lens.requires)
-    encoded, notes = _encode_first_blank(model, query, limits)
-    return lens.compute(Inspection(model, query, columns, request, limits, encoded, notes))
-
-
-def _encode_first_blank(
-    model: BlankFiller, query: Query, limits: Limits
-) -> tuple[Encoded, tuple[str, ...]]:
-    """Return the query as tokens for its first blank, and notes on the parts that aren't used."""
-    notes = []
+    notes = ["Only the first blank is inspected."] if query.n_blanks > 1 else []
     context = KINDS[model.kind].contexts[0]
-    if query.n_blanks > 1:
-        notes.append("Only the first blank is inspected.")
+    seen = query
     if context == "left":
-        query = Query(query.parts[:2])
-        if not follows_only_punctuation(query):
+        seen = Query(query.parts[:2])
+        if not follows_only_punctuation(seen):
             notes.append("The model sees only the text to the left of the blank.")
-    encoded = model.encode(query, context)
+    encoded = model.encode(seen, context)
     limits.check_tokens(len(encoded.token_ids), model.name)
-    return encoded, tuple(notes)
+    return lens.compute(Inspection(model, query, columns, request, limits, encoded, tuple(notes)))
