@@ -142,22 +142,17 @@ class Columns:
 
     def find_all(self, words: Sequence[str], place: Place) -> list[int | str]:
         """Return `find` of each word."""
-        found = self.spelling.tokens_of(words, place)
-        return [self._find(*one, place) for one in zip(words, found, strict=True)]
-
-    def _find(self, word: str, tokens: tuple[int, ...], place: Place) -> int | str:
-        if not tokens:
-            return NOT_ONE_TOKEN
-        columns = map(self.table(place).by_token.get, tokens)
-        found = next((column for column in columns if column is not None), None)
-        if (
-            found is None
-            and place.left != place.kind.left
-            and self.spelling.key(word) in self.index
-        ):
-            exact = self._keep(Place(place.left), self._make_table(place))
-            found = exact.by_token.get(tokens[0])
-        return NOT_A_CANDIDATE if found is None else found
+        found: list[int | str] = []
+        for word, tokens in zip(words, self.spelling.tokens_of(words, place), strict=True):
+            known = map(self.table(place).by_token.get, tokens) if tokens else ()
+            column = next((column for column in known if column is not None), None)
+            is_other = bool(tokens) and column is None and place.left != place.kind.left
+            if is_other and self.spelling.key(word) in self.index:
+                exact = self._keep(Place(place.left), self._make_table(place))
+                column = exact.by_token.get(tokens[0])
+            fault = NOT_A_CANDIDATE if tokens else NOT_ONE_TOKEN
+            found.append(fault if column is None else column)
+        return found
 
     def candidate(self, word: str) -> str:
         """Return the candidate that a word is written like; if there is none, the word's key."""

@@ -194,7 +194,12 @@ class Spelling:
         """Return `tokens` of each word."""
         if not self.folded:
             return self._single(words, place)
-        variants = [self._variants(word, place) for word in words]
+        # The spellings of each word that count together, in the order of their ids.
+        keys = map(self.key, words)
+        variants = [
+            tuple(dict.fromkeys((*self.vocabulary.case_variants(key, place), key, word)))
+            for key, word in zip(keys, words, strict=True)
+        ]
         ids = iter(self._single(list(chain.from_iterable(variants)), place))
         found = [tuple(islice(ids, len(spellings))) for spellings in variants]
         return [
@@ -209,9 +214,3 @@ class Spelling:
             ids if len(ids) == 1 and can_predict(ids[0]) else ()
             for ids in self.vocabulary.own_tokens(words, place)
         ]
-
-    def _variants(self, word: str, place: Place) -> tuple[str, ...]:
-        """Return the spellings of a word that count together, in the order of their ids."""
-        key = self.key(word)
-        spellings = (*self.vocabulary.case_variants(key, place), key, word)
-        return tuple(dict.fromkeys(spellings))

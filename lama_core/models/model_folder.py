@@ -136,7 +136,16 @@ def check_files(folder: Path) -> None:
             too large, a file is a Git LFS pointer, a tokenizer.json adds too many words, or there
             are too many files.
     """
-    for number, path in enumerate(_walk(folder)):
+
+    def stop(error: OSError) -> None:
+        raise UserError(f"Can't list {folder}: {reason_of(error)}.") from error
+
+    paths = (  # without following links
+        Path(parent, name)
+        for parent, folders, names in os.walk(folder, onerror=stop)
+        for name in (*folders, *names)
+    )
+    for number, path in enumerate(paths):
         if number >= MAX_ENTRIES:
             raise UserError(f"Not a model folder: {folder} has more than {MAX_ENTRIES:,} files.")
         status = _status(folder, path)
@@ -209,17 +218,6 @@ def check_memory(name: str, n_bytes: int) -> None:
             f"{name} is too large: its weights take {format_bytes(n_bytes)}, this machine has "
             f"{format_bytes(memory)} of memory. Choose a smaller model."
         )
-
-
-def _walk(folder: Path) -> Iterator[Path]:
-    """Yield all paths in a folder and its subfolders, without following links."""
-
-    def stop(error: OSError) -> None:
-        raise UserError(f"Can't list {folder}: {reason_of(error)}.") from error
-
-    for parent, folders, names in os.walk(folder, onerror=stop):
-        for name in (*folders, *names):
-            yield Path(parent, name)
 
 
 def _status(folder: Path, path: Path) -> os.stat_result:

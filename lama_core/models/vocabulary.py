@@ -387,20 +387,15 @@ class TokenVocabulary:
 
         Words are the parts into which the tokenizer splits a text before it makes subword tokens.
         """
+        read = []
         encodings = self._read([statement.text for statement in statements])
-        return [
-            self._escaped_tokens(statement)
-            if not self._control_ids.isdisjoint(ids)
-            else TextTokens.of(ids, words, spans, statement.start, statement.end)
-            for statement, (ids, words, spans) in zip(statements, encodings, strict=True)
-        ]
-
-    def _escaped_tokens(self, statement: Statement) -> TextTokens:
-        """Return the tokens of a statement that contains control tokens."""
-        text = statement.text
-        ((ids, words, spans),) = self._read([self._escaped(text)])
-        start, end = (len(self._escaped(text[:at])) for at in (statement.start, statement.end))
-        return TextTokens.of(ids, words, spans, start, end)
+        for statement, encoding in zip(statements, encodings, strict=True):
+            text, ends = statement.text, (statement.start, statement.end)
+            if not self._control_ids.isdisjoint(encoding[0]):
+                (encoding,) = self._read([self._escaped(text)])
+                ends = len(self._escaped(text[: ends[0]])), len(self._escaped(text[: ends[1]]))
+            read.append(TextTokens.of(*encoding, *ends))
+        return read
 
     def _read(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[int | None], Any]]:
         """Yield the ids, words and character spans of each text's tokens."""

@@ -188,23 +188,16 @@ def parse_analogy(text: str) -> AnalogyQuestion:
     if len(plain) <= MAX_MATCHED:
         # Longest template first, because she-as contains to-as.
         for name in sorted(TEMPLATES, key=lambda name: -len(TEMPLATES[name])):
-            found = _match(TEMPLATES[name], plain)
-            if found:
+            pattern = "".join(
+                f"(?P<{part}>[^,]+?)" if number % 2 else re.escape(part)
+                for number, part in enumerate(SLOT.split(TEMPLATES[name].rstrip(" .")))
+            )
+            match = re.fullmatch(rf"{pattern}\s*[.?!]?", plain, re.IGNORECASE)
+            found = [match[slot].strip() for slot in SLOTS] if match else []
+            if found.count("___") == 1 and all(len(word.split()) <= MAX_PARTS for word in found):
                 words = tuple(None if word == "___" else check_word(word) for word in found)
                 return AnalogyQuestion(Query(_with_full_stop(query.parts)), words, name)
     return AnalogyQuestion(query, None, None)
-
-
-def _match(template: str, text: str) -> tuple[str, ...] | None:
-    """Return A, B, C and D if the text matches the template, else None."""
-    pattern = "".join(
-        f"(?P<{part}>[^,]+?)" if number % 2 else re.escape(part)
-        for number, part in enumerate(SLOT.split(template.rstrip(" .")))
-    )
-    found = re.fullmatch(rf"{pattern}\s*[.?!]?", text, re.IGNORECASE)
-    words = tuple(found[slot].strip() for slot in SLOTS) if found else ()
-    fits = words.count("___") == 1 and all(len(word.split()) <= MAX_PARTS for word in words)
-    return words if fits else None
 
 
 def _with_full_stop(parts: Sequence[str]) -> tuple[str, ...]:

@@ -248,8 +248,11 @@ class BlankAnswer:
         if self.outside is not None and self.first:
             notes.append(f"{percent(self.outside)} % of the probability is outside the candidates.")
         elif self.first:
+            start = f" (start of “{self.first.begins}”)" if self.first.begins else ""
             notes.append(
-                f"Given the left context only, the likeliest of all tokens: {_shown(self.first)}."
+                "Given the left context only, the likeliest of all tokens: "
+                f"{shown_token(self.first.token)}{start} with probability "
+                f"{fixed(self.first.prob, 3)}."
             )
         if self.with_full_stop is not None:
             notes.append(
@@ -291,11 +294,6 @@ WHITE_SPACE = {"␠": "a space", "\\n": "a line break", "\\n\\n": "two line brea
 def shown_token(token: str) -> str:
     """Return a token in quotes; white space in words."""
     return WHITE_SPACE.get(token, f"“{token}”")
-
-
-def _shown(item: Prediction) -> str:
-    complete = f" (start of “{item.begins}”)" if item.begins else ""
-    return f"{shown_token(item.token)}{complete} with probability {fixed(item.prob, 3)}"
 
 
 def marked_answer(word: str, begins: str | None, right: bool | None, outside: str = "") -> str:

@@ -123,14 +123,9 @@ def make_prompt_set(name: str, relations: Sequence[Relation]) -> PromptSet:
         UserError: If the name is unknown, or an LPAQA set has no prompts for these relations.
         NotFetchedError: If LPAQA's prompts aren't installed.
     """
-    wording = PROMPT_SETS.get(name)
-    if wording is None:
-        return _lpaqa_prompts(name, relations)
-    pairs = [(relation.name, wording.templates(relation)) for relation in relations]
-    return PromptSet(name, wording.kind, tuple(pair for pair in pairs if pair[1]))
-
-
-def _lpaqa_prompts(name: str, relations: Sequence[Relation]) -> PromptSet:
+    if wording := PROMPT_SETS.get(name):
+        pairs = [(relation.name, wording.templates(relation)) for relation in relations]
+        return PromptSet(name, wording.kind, tuple(pair for pair in pairs if pair[1]))
     is_folder = Path(name).expanduser().is_dir()
     if not is_folder and name not in LPAQA_SETS:
         known = (*PROMPT_SETS, *LPAQA_SETS)

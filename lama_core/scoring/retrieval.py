@@ -77,8 +77,16 @@ class Index:
         Raises:
             UserError: If the index is damaged.
         """
+        counts = _vectorizer().transform([[term for part in query.parts for term in terms(part)]])
+        bins = self._arrays["bins"]
+        rows = np.searchsorted(bins, counts.indices)
+        known = rows < len(bins)  # the query's indexed terms
+        known[known] &= bins[rows[known]] == counts.indices[known]
+        rows = rows[known]
+        of_terms = (1 + np.log(counts.data[known].astype(np.float64))) * self._arrays["idf"][rows]
+        length = float(np.sqrt((of_terms**2).sum()))
         scores = np.zeros(self.n_passages, dtype=np.float32)
-        for row, weight in self._weights(query):
+        for row, weight in sorted(zip(rows.tolist(), (of_terms / length).tolist(), strict=True)):
             first, last = self._arrays["starts"][row : row + 2]
             weights = np.float32(weight) * self._arrays["weights"][first:last]
             scores[self._arrays["passages"][first:last]] += weights
@@ -94,18 +102,6 @@ class Index:
         with (self.folder / PASSAGES).open("rb") as file:
             file.seek(first)
             return file.read(last - first).decode().rstrip("\n")
-
-    def _weights(self, query: Query) -> list[tuple[int, float]]:
-        """Return (row in the index, weight in the query) for each of the query's indexed terms."""
-        counts = _vectorizer().transform([[term for part in query.parts for term in terms(part)]])
-        bins = self._arrays["bins"]
-        rows = np.searchsorted(bins, counts.indices)
-        known = rows < len(bins)
-        known[known] &= bins[rows[known]] == counts.indices[known]
-        rows = rows[known]
-        weights = (1 + np.log(counts.data[known].astype(np.float64))) * self._arrays["idf"][rows]
-        length = float(np.sqrt((weights**2).sum()))
-        return sorted(zip(rows.tolist(), (weights / length).tolist(), strict=True))
 
     @cached_property
     def _arrays(self) -> dict[str, NDArray[Any]]:

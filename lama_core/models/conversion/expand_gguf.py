@@ -32,13 +32,6 @@ def expand(gguf: Path, folder: Path) -> None:
 
     The file is linked into an empty folder first, so that no other file in its folder is read.
     """
-    with tempfile.TemporaryDirectory() as alone:
-        link = Path(alone, ALONE)
-        link.symlink_to(gguf.resolve())
-        _expand(link, folder)
-
-
-def _expand(gguf: Path, folder: Path) -> None:
     import torch
     from safetensors.torch import save_model
     from transformers import (
@@ -47,24 +40,27 @@ def _expand(gguf: Path, folder: Path) -> None:
         modeling_gguf_pytorch_utils,
     )
 
-    _report(0)
-    # transformers' own reader of these tokenizers splits some texts in another way.
-    tokenizer, settings = read_tokenizer(gguf)
-    _report(1)
-    # transformers shows a progress bar of the tensors: replace it with lines.
-    vars(modeling_gguf_pytorch_utils)["tqdm"] = _each_reported
-    model = AutoModelForCausalLM.from_pretrained(
-        gguf.parent, gguf_file=gguf.name, dtype=torch.float32, trust_remote_code=False
-    )
-    _report(2)
-    # transformers refuses to save weights from GGUF, although they are plain float32 now.
-    if hasattr(model.config, "quantization_config"):
-        del model.config.quantization_config
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **settings).save_pretrained(folder)
-    model.config.save_pretrained(folder)
-    save_model(model, str(folder / WEIGHTS), metadata={"format": "pt"})
-    _sort_metadata(folder / WEIGHTS)
-    _report(3)
+    with tempfile.TemporaryDirectory() as alone:
+        link = Path(alone, ALONE)
+        link.symlink_to(gguf.resolve())
+        _report(0)
+        # transformers' own reader of these tokenizers splits some texts in another way.
+        tokenizer, settings = read_tokenizer(link)
+        _report(1)
+        # transformers shows a progress bar of the tensors: replace it with lines.
+        vars(modeling_gguf_pytorch_utils)["tqdm"] = _each_reported
+        model = AutoModelForCausalLM.from_pretrained(
+            alone, gguf_file=ALONE, dtype=torch.float32, trust_remote_code=False
+        )
+        _report(2)
+        # transformers refuses to save weights from GGUF, although they are plain float32 now.
+        if hasattr(model.config, "quantization_config"):
+            del model.config.quantization_config
+        PreTrainedTokenizerFast(tokenizer_object=tokenizer, **settings).save_pretrained(folder)
+        model.config.save_pretrained(folder)
+        save_model(model, str(folder / WEIGHTS), metadata={"format": "pt"})
+        _sort_metadata(folder / WEIGHTS)
+        _report(3)
 
 
 def _sort_metadata(path: Path) -> None:

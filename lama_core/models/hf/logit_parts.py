@@ -336,23 +336,19 @@ def _neurons(
         one, neuron = mlps[number], at - int(ends[number]) + len(mlps[number].inputs)
         added = one.inputs[neuron] * one.columns[neuron]
         raised = to_cpu(table.weight @ path.follow(added[None], one.term.at)[0].to(table.weight))
+        best = raised.float().topk(min(4 * N_PROMOTED, len(raised))).indices.tolist()
+        shown = (word.strip() for word in path.model.vocabulary.show_text(best))
+        words = dict.fromkeys(word for word in shown if word)  # as displayed, without spaces
         found.append(
             NeuronPart(
                 layer=one.term.layer,
                 neuron=neuron + 1,
                 activation=float(one.inputs[neuron]),
                 value=float(values[at]),
-                promoted=_words(path.model, raised.float()),
+                promoted=tuple(words)[:N_PROMOTED],
             )
         )
     return tuple(found)
-
-
-def _words(model: HookedModel, raised: torch.Tensor) -> tuple[str, ...]:
-    """Return the tokens whose logits are raised most, as displayed, without spaces."""
-    best = raised.topk(min(4 * N_PROMOTED, len(raised))).indices.tolist()
-    shown = (word.strip() for word in model.vocabulary.show_text(best))
-    return tuple(dict.fromkeys(word for word in shown if word))[:N_PROMOTED]
 
 
 def _best(logits: torch.Tensor, forms: Sequence[int]) -> int:

@@ -59,7 +59,11 @@ def self_checked(model: M) -> tuple[M, bool]:
     why = BY_CHANCE.get(_family(model))
     if why:
         raise UserError(f"{model.name} can't be used: {why}, so its answers differ each time.")
-    rows = _rows(model)
+    # A text and a shorter one; for a causal model, a prefix of the text.
+    whole = model.framed(TEXT)[: model.max_tokens]
+    is_causal = isinstance(model, CausalModel)
+    shorter = whole[: len(whole) // 2] if is_causal else model.framed(BEGINNING)[: model.max_tokens]
+    rows = [whole, shorter]
     try:
         plain = [run_or_refuse(partial(model.plain_logits, row)) for row in rows]
     except LIBRARY_ERRORS as error:
@@ -221,14 +225,6 @@ def find_lookback(config: Any) -> int:
     config = text_config(config)
     spans = [getattr(config, name, None) for name in LOOKING_BACK]
     return min([span for span in spans if isinstance(span, int) and span > 0], default=MOST)
-
-
-def _rows(model: TokenHidingModel | CausalModel) -> list[list[int]]:
-    """Token ids of a text and of a shorter one; for a causal model, of a prefix of the text."""
-    whole = model.framed(TEXT)[: model.max_tokens]
-    if isinstance(model, CausalModel):
-        return [whole, whole[: len(whole) // 2]]
-    return [whole, model.framed(BEGINNING)[: model.max_tokens]]
 
 
 def _agrees(

@@ -17,7 +17,7 @@ Departure: Causal tracing
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -155,8 +155,14 @@ def trace(
     if until != math.inf:  # finish some draws rather than some layers
         restorations.sort(key=lambda one: one.draw // DRAWS_AT_ONCE)
     values = np.full((n_layers, draws, n_tokens), np.nan)
-    for one, prob_here in _probs_in_time(shared, restorations, size, until, tick):
-        values[one.row, one.draw, one.token] = prob_here
+    for first in range(0, len(restorations), size):
+        if first and time.monotonic() > until:  # the first ones are always finished
+            break
+        some = restorations[first : first + size]
+        found = torch.cat(run_in_passes(lambda part: _probs(shared, part), some, size))
+        for one, prob_here in zip(some, found.tolist(), strict=True):
+            values[one.row, one.draw, one.token] = prob_here
+        tick(first + len(some), len(restorations))
     finished = np.flatnonzero(np.isfinite(values).all((0, 2)))
     used = finished if len(finished) else np.array([0])
     return Trace(
@@ -182,26 +188,6 @@ def _corrupt(
     corrupted = plain.repeat(draws, 1, 1)
     corrupted[:, list(subject)] += torch.from_numpy(noise * drawn).to(plain)
     return corrupted, noise
-
-
-def _probs_in_time(
-    shared: Pass,
-    restorations: Sequence[Restoration],
-    size: int,
-    until: float,
-    tick: Callable[[int, int], None],
-) -> Iterator[tuple[Restoration, float]]:
-    """Yield restorations with the word's probability, `size` at a time, until the time is over.
-
-    The first ones are always finished.
-    """
-    for first in range(0, len(restorations), size):
-        if first and time.monotonic() > until:
-            break
-        some = restorations[first : first + size]
-        found = torch.cat(run_in_passes(lambda part: _probs(shared, part), some, size))
-        yield from zip(some, found.tolist(), strict=True)
-        tick(first + len(some), len(restorations))
 
 
 def _clean_pass(

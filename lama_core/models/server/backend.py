@@ -272,10 +272,18 @@ class ServerModel(ServedModel):
         start_token: StartToken = "needed",
     ) -> list[StatementScores]:
         found = self._map_distinct(self._score_text, [statement.text for statement in statements])
-        return [
-            _statement_scores(statement, tokens, scored)
-            for statement, tokens in zip(statements, found, strict=True)
-        ]
+        scores = []
+        for statement, tokens in zip(statements, found, strict=True):
+            # A token that is part of a character spans all of it.
+            starts = np.array(tokens.offsets)
+            places = np.append(np.unique(starts), len(statement.text))
+            ends = places[np.searchsorted(places, starts, side="right")]
+            inside = (starts < statement.end) & (ends > statement.start)
+            log_probs = np.array(tokens.log_probs, dtype=np.float32)
+            log_probs[~inside & (scored == "answer")] = np.nan
+            shown = _shown_text(tokens.tokens)
+            scores.append(StatementScores(shown, log_probs, inside, not inside.any()))
+        return scores
 
     def _score_text(self, text: str) -> Echo:
         """Score all tokens of a text."""
@@ -311,18 +319,6 @@ class ServerModel(ServedModel):
             f"The server of {self.name} doesn't return a log-probability for every token of "
             f"{(left + rest)[:80]!r}: remove that text."
         )
-
-
-def _statement_scores(statement: Statement, tokens: Echo, scored: ScoredPart) -> StatementScores:
-    """Return a statement's scores; a token that is part of a character spans all of it."""
-    starts = np.array(tokens.offsets)
-    places = np.append(np.unique(starts), len(statement.text))
-    ends = places[np.searchsorted(places, starts, side="right")]
-    in_answer = (starts < statement.end) & (ends > statement.start)
-    log_probs = np.array(tokens.log_probs, dtype=np.float32)
-    if scored == "answer":
-        log_probs[~in_answer] = np.nan
-    return StatementScores(_shown_text(tokens.tokens), log_probs, in_answer, not in_answer.any())
 
 
 class _Blank:

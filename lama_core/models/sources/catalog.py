@@ -106,19 +106,17 @@ class ModelRequest(Request, command="models get", python="get_model"):
     repin: Annotated[bool, option("Accept files that changed since their first download.")] = False
 
 
-def _entry(record: dict[str, Any]) -> Entry:
-    raw = dict(record["source"])
-    place = raw.pop("folder", None) or raw.pop("id", None) or raw.pop("requirement", "")
-    raw["files"] = tuple(SourceFile(**file) for file in raw.get("files", ()))
-    trained_on = tuple(record.get("trained_on", ()))
-    return Entry(**{**record, "source": ModelSource(place=place, **raw), "trained_on": trained_on})
-
-
 @cache
 def known_models() -> tuple[Entry, ...]:
     """Return the models of the shipped catalogue, in its order."""
-    records = json.loads((ASSETS / "models" / "catalog.json").read_text(encoding="utf-8"))
-    return tuple(_entry(record) for record in records)
+    entries = []
+    for record in json.loads((ASSETS / "models" / "catalog.json").read_text(encoding="utf-8")):
+        raw = record["source"]
+        place = raw.pop("folder", None) or raw.pop("id", None) or raw.pop("requirement", "")
+        raw["files"] = tuple(SourceFile(**file) for file in raw.get("files", ()))
+        record["trained_on"] = tuple(record.get("trained_on", ()))
+        entries.append(Entry(**{**record, "source": ModelSource(place=place, **raw)}))
+    return tuple(entries)
 
 
 @cache
@@ -236,7 +234,7 @@ def add_model(reference: str) -> Entry:
         with _changing() as path:
             before = [model.name for model in _read_added()]
             if entry.name not in before:
-                _save(path, [*before, entry.name])
+                write_text_atomically(path, json.dumps([*before, entry.name], indent=1))
     return entry
 
 
@@ -253,7 +251,8 @@ def forget_model(name: str) -> None:
         before = [entry.name for entry in _read_added()]
         if name not in before:
             raise UserError(f"{name!r} is not in your list of models. See `models list`.")
-        _save(path, [other for other in before if other != name])
+        kept = [other for other in before if other != name]
+        write_text_atomically(path, json.dumps(kept, indent=1))
 
 
 @contextmanager
@@ -267,10 +266,6 @@ def _changing() -> Iterator[Path]:
         raise UserError(
             f"Can't write {path}: {reason_of(error)}. Your list of models is unchanged."
         ) from error
-
-
-def _save(path: Path, names: list[str]) -> None:
-    write_text_atomically(path, json.dumps(names, indent=1))
 
 
 def find_model(reference: str) -> Entry:
@@ -297,7 +292,20 @@ def find_model(reference: str) -> Entry:
             return entry
         if revision and name == entry.name and entry.source.how == "hub":
             return find_model(f"{entry.source.place}@{revision}")
-    return _served(reference) if is_served(reference) else _find_outside_catalogue(reference)
+    if is_served(reference):
+        return _served(reference)
+    path = os.path.expanduser(reference)
+    if os.path.exists(path):
+        return _added(os.path.realpath(path))
+    if _is_hub_name(reference) or reference in {entry.name for entry in added_models()}:
+        return _added(reference)
+    if "/" in reference or "\\" in reference:
+        raise UserError(f"Neither a model folder nor a hub name: {reference!r}.")
+    hint = did_you_mean(reference, [entry.name for entry in known_models()])
+    raise UserError(
+        f"Unknown model {reference!r}{hint}. `models list` shows the models. A folder or a hub "
+        "name (owner/name) works, too."
+    )
 
 
 def split_reading(reference: str) -> tuple[str, str | None]:
@@ -333,18 +341,3 @@ def _with_reading(entry: Entry, reading: str) -> Entry:
 
 def _is_hub_name(reference: str) -> bool:
     return HUB_ID.fullmatch(reference) is not None and ".." not in reference
-
-
-def _find_outside_catalogue(reference: str) -> Entry:
-    path = os.path.expanduser(reference)
-    if os.path.exists(path):
-        return _added(os.path.realpath(path))
-    if _is_hub_name(reference) or reference in {entry.name for entry in added_models()}:
-        return _added(reference)
-    if "/" in reference or "\\" in reference:
-        raise UserError(f"Neither a model folder nor a hub name: {reference!r}.")
-    hint = did_you_mean(reference, [entry.name for entry in known_models()])
-    raise UserError(
-        f"Unknown model {reference!r}{hint}. `models list` shows the models. A folder or a hub "
-        "name (owner/name) works, too."
-    )

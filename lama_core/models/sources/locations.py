@@ -117,7 +117,17 @@ def _fault(source: ModelSource) -> str:
 
 def _locate(source: ModelSource) -> LocatedModel | None:
     if source.how == "folder":
-        return _locate_folder(Path(source.place))
+        path = Path(source.place)
+        if path.is_dir() and (path / CONFIG).exists() and has_weights(path):
+            weight_files(path)
+            return _located(path)
+        gguf = gguf_in(path)
+        if gguf is None:
+            raise UserError(_folder_fault(path))
+        check_lfs(gguf)
+        check_memory(str(gguf), gguf.stat().st_size)
+        expanded = _converted(file_digest(gguf))
+        return _located(expanded) if expanded.exists() else None
     if source.how == "hub":
         return _locate_hub(source)
     if source.how not in ("assets", "wheel", "release"):
@@ -220,19 +230,6 @@ def _fetch_locked(entry: Entry, on_progress: OnProgress, repin: bool) -> Located
 
 
 # Folders
-
-
-def _locate_folder(path: Path) -> LocatedModel | None:
-    if path.is_dir() and (path / CONFIG).exists() and has_weights(path):
-        weight_files(path)
-        return _located(path)
-    gguf = gguf_in(path)
-    if gguf is None:
-        raise UserError(_folder_fault(path))
-    check_lfs(gguf)
-    check_memory(str(gguf), gguf.stat().st_size)
-    expanded = _converted(file_digest(gguf))
-    return _located(expanded) if expanded.exists() else None
 
 
 def gguf_in(path: Path) -> Path | None:
@@ -478,7 +475,7 @@ def _hub_faults(source: ModelSource, unreached: str) -> Iterator[None]:
 
     unreached: the start of the message if the hub can't be reached.
     """
-    from huggingface_hub.constants import HF_HUB_CACHE
+    from huggingface_hub.constants import HF_HUB_CACHE, is_offline_mode
     from huggingface_hub.errors import (  # type: ignore[attr-defined]
         GatedRepoError,
         HTTPError,
@@ -508,8 +505,16 @@ def _hub_faults(source: ModelSource, unreached: str) -> Iterator[None]:
                 f"{again}Can't store {source.place} in {HF_HUB_CACHE}: {reason_of(error)}. Free "
                 "space there, or set HF_HOME to a writable folder."
             ) from error
+        here = ", ".join(entry.name for entry in all_models() if locate(entry)) or "none"
+        status = getattr(getattr(error, "response", None), "status_code", None)
+        cause = (
+            f"the hub answered HTTP {status}" if status else "the hub can't be reached (offline?)"
+        )
+        if is_offline_mode():
+            cause = "offline mode is on (HF_HUB_OFFLINE is set)"
         raise UserError(
-            _offline_message(again or f"{unreached} is not on this machine and ", error)
+            f"{again or f'{unreached} is not on this machine and '}{cause}. "
+            f"Models on this machine: {here}."
         ) from error
 
 
@@ -606,18 +611,6 @@ def _check_files(source: ModelSource, siblings: list[Any]) -> int:
         for file in siblings
         if any(fnmatch(file.rfilename, pattern) for pattern in WANTED)
     )
-
-
-def _offline_message(start: str, error: Exception) -> str:
-    """Return `start`, why the hub can't be queried, and the models on this machine."""
-    from huggingface_hub.constants import is_offline_mode
-
-    here = ", ".join(entry.name for entry in all_models() if locate(entry)) or "none"
-    status = getattr(getattr(error, "response", None), "status_code", None)
-    cause = f"the hub answered HTTP {status}" if status else "the hub can't be reached (offline?)"
-    if is_offline_mode():
-        cause = "offline mode is on (HF_HUB_OFFLINE is set)"
-    return f"{start}{cause}. Models on this machine: {here}."
 
 
 # Progress
