@@ -213,10 +213,9 @@ def vector_answer(
         VectorPrediction(rank, columns.words[column], float(scores[column]))
         for rank, column in enumerate(order[:top_k].tolist(), start=1)
     )
-    gold_rank = None
     column = columns.find(gold.strip()) if gold else None
-    if isinstance(column, int):
-        gold_rank = 1 + int(np.flatnonzero(order == column)[0])
+    known = isinstance(column, int)
+    gold_rank = 1 + int(np.flatnonzero(order == column)[0]) if known else None
     return VectorAnswer(model.name, method, predictions, gold_rank)
 
 

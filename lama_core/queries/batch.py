@@ -99,9 +99,8 @@ class BatchRow:
     @property
     def shown_rank(self) -> str:
         """The gold answer's rank, and a note if it isn't a candidate."""
-        if self.gold_rank is None:
-            return ""
-        return f"{self.gold_rank:,}{'' if self.gold_is_candidate else ' (not a candidate)'}"
+        note = "" if self.gold_is_candidate else " (not a candidate)"
+        return "" if self.gold_rank is None else f"{self.gold_rank:,}{note}"
 
 
 AskedLines = Asked[ManyRequest, tuple[BatchLine, ...]]

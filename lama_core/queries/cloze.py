@@ -101,16 +101,13 @@ class ClozeKind(QueryKind[ClozeRequest, ClozeText, ModelAnswer]):
         corpus = load_corpus(request.open_book)
         open_index(corpus, request.on_progress)
         found = OpenBook(corpus).look_up(query)
-        if found is None:
-            request.on_note(
-                "The query has no open-book passage: no passage of "
-                f"{request.open_book} shares a word with it."
-            )
-        else:
-            request.on_note(
-                f"Open-book passage of {request.open_book}, score {fixed(found.score, 2)}: "
-                f"{found.passage}"
-            )
+        request.on_note(
+            f"Open-book passage of {request.open_book}, score {fixed(found.score, 2)}: "
+            f"{found.passage}"
+            if found
+            else f"The query has no open-book passage: no passage of {request.open_book} shares a "
+            "word with it."
+        )
         return ClozeText(query, found)
 
     def answer(self, model: BlankFiller, asked: ClozeAsked, calls: Calls) -> ModelAnswer:

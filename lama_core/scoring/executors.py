@@ -181,6 +181,6 @@ def make_executor(name: str) -> Executor:
     """Return an executor. Raises UserError for an unknown name, or one that isn't installed."""
     if name == "local":
         return LocalExecutor()
-    names = plugins.names("executors")
-    executor: Executor = plugins.find("executors", choose(name, ["local", *names], "executor"))()
+    choose(name, ["local", *plugins.names("executors")], "executor")
+    executor: Executor = plugins.find("executors", name)()
     return executor

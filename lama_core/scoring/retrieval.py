@@ -152,8 +152,7 @@ class OpenBook:
 
     def look_up(self, query: Query) -> FoundPassage | None:
         """Return the nearest passage; None if no passage shares a term with the query."""
-        found = self.index.search(query)
-        return found[0] if found else None
+        return next(iter(self.index.search(query)), None)
 
     def before(self, query: Query) -> Query:
         """Return the query with the nearest passage in front; unchanged if there is none."""

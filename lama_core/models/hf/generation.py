@@ -188,17 +188,14 @@ class _Reader:
             marks.append((len(marked), len(marked) + len(mark)))
             marked += mark
         marked += text[len(marked) - sum(end - start for start, end in marks) :]
-        return text, self._find(marked, marks)
-
-    def _find(self, marked: str, marks: Sequence[tuple[int, int]]) -> FoundAnswer:
-        """Return where the answer is in the text without its marks."""
         found = find_answer(self.opened + marked)
 
         def place(at: int) -> int:
+            """Return a place in the text without its marks."""
             at = max(0, at - len(self.opened))
             return at - sum(min(at, end) - start for start, end in marks if start < at)
 
-        return replace(found, start=place(found.start), end=place(found.end))
+        return text, replace(found, start=place(found.start), end=place(found.end))
 
     def answer(
         self, ids: list[int], log_probs: list[float], max_tokens: int, *, in_time: bool

@@ -145,7 +145,16 @@ class Seq2SeqModel(TokenHidingModel):
             yield from super().copies(read, number, hiding, scored)
             return
         before, after = self.vocabulary.frame
-        spans = {_decoded_span(read, token, hiding) for token in tokens_to_score(read, scored)}
+        spans = set()
+        for token in tokens_to_score(read, scored):
+            first, end = span_of(read, token, hiding)
+            if hiding == "rest-of-answer":
+                # Each token is decoded once: an answer within a word and the rest of that word are
+                # separate spans.
+                others = np.flatnonzero(read.marked != read.marked[token])
+                first = max([first, *(others[others < token] + 1).tolist()])
+                end = min([end, *others[others > token].tolist()])
+            spans.add((first, end))
         for first, end in sorted(spans):
             ids = (*before, *read.ids[:first], self.mask_id, *read.ids[end:], *after)
             yield MaskedCopy(ids, len(before) + first, read.ids[first:end], number, first)
@@ -168,17 +177,3 @@ class Seq2SeqModel(TokenHidingModel):
                 states = encoder(input_ids=ids, attention_mask=torch.ones_like(ids))[0]
             self._here.text, self._here.states = text, states
         return self._here.states
-
-
-def _decoded_span(read: TextTokens, token: int, hiding: Hiding) -> tuple[int, int]:
-    """Return the tokens that are hidden and decoded together with a token, as [first, end).
-
-    Each token is decoded once: an answer within a word and the rest of that word are separate
-    spans.
-    """
-    first, end = span_of(read, token, hiding)
-    if hiding != "rest-of-answer":
-        return first, end
-    others = np.flatnonzero(read.marked != read.marked[token])
-    first = max([first, *(others[others < token] + 1).tolist()])
-    return first, min([end, *others[others > token].tolist()])

@@ -15,7 +15,7 @@ import tempfile
 import threading
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -163,8 +163,19 @@ def fetch(entry: Entry, on_progress: OnProgress = ignore, *, repin: bool = False
     if here is None:
         here = _fetch_checked(entry, on_progress, repin)
     check_contents(here.folder)
-    if entry.source.how == "hub":
-        _check_pin(entry.source, here.folder)
+    if entry.source.how != "hub":
+        return here
+    # Pin a hub name's files at their first use; after that, they must not change.
+    name, digest = _pin_name(entry.source), folder_digest(here.folder)
+    pin = _pins().find(name)
+    if pin is None:
+        with suppress(OSError):  # nothing is pinned if the data folder isn't writable
+            _pins().keep(name, {"commit": here.folder.name, "sha256": digest})
+    elif pin["sha256"] != digest:
+        raise UserError(
+            f"The files of {name} have SHA-256 {digest}; they had {pin['sha256']} when first "
+            f"downloaded. {_pin_choices(entry.source, pin)}"
+        )
     return here
 
 
@@ -548,25 +559,6 @@ def _fetch_hub(entry: Entry, on_progress: OnProgress, repin: bool) -> LocatedMod
     if here is None:
         raise UserError(f"{source.place} is incomplete on the hub: {CONFIG} is missing.")
     return here
-
-
-def _check_pin(source: ModelSource, folder: Path) -> None:
-    """Pin a hub name's files at their first use; after that, raise UserError if they changed.
-
-    If the data folder isn't writable, nothing is pinned.
-    """
-    name, digest = _pin_name(source), folder_digest(folder)
-    pin = _pins().find(name)
-    if pin is None:
-        try:
-            _pins().keep(name, {"commit": folder.name, "sha256": digest})
-        except OSError:
-            return
-    elif pin["sha256"] != digest:
-        raise UserError(
-            f"The files of {name} have SHA-256 {digest}; they had {pin['sha256']} when first "
-            f"downloaded. {_pin_choices(source, pin)}"
-        )
 
 
 def _pin_choices(source: ModelSource, pin: dict[str, str]) -> str:
