@@ -274,7 +274,15 @@ class Candidates:
         Raises:
             UserError: If none of the words is a single token of the model, or all are excluded.
         """
-        columns = self._all_columns(vocabulary, places)
+        kinds = tuple(sorted({AFTER_SPACE, *(place.kind for place in places)}))
+        cache = vocabulary.columns
+        columns: Columns | None = cache.get((self.digest, kinds))
+        if columns is None:
+            columns = self._find_columns(vocabulary, kinds)
+            if not isinstance(columns, OpenColumns):  # these grow, and belong to one query
+                if len(cache) >= MAX_CACHED:
+                    cache.pop(next(iter(cache)), None)
+                cache[self.digest, kinds] = columns
         if not self.excluded:
             return columns
         if isinstance(columns, OpenColumns):
@@ -291,19 +299,6 @@ class Candidates:
             all_ids=None if columns.all_ids is None else columns.all_ids[keep],
             tables={},
         )
-
-    def _all_columns(self, vocabulary: Vocabulary, places: Iterable[Place]) -> Columns:
-        kinds = tuple(sorted({AFTER_SPACE, *(place.kind for place in places)}))
-        cache = vocabulary.columns
-        columns: Columns | None = cache.get((self.digest, kinds))
-        if columns is None:
-            columns = self._find_columns(vocabulary, kinds)
-            if isinstance(columns, OpenColumns):
-                return columns  # not cached: it grows, and belongs to one query
-            if len(cache) >= MAX_CACHED:
-                cache.pop(next(iter(cache)), None)
-            cache[self.digest, kinds] = columns
-        return columns
 
     def _find_columns(self, vocabulary: Vocabulary, places: Sequence[Place]) -> Columns:
         spelling = Spelling(vocabulary, folded=self.fold_case)

@@ -67,7 +67,12 @@ class TokenVocabulary:
         self.size = size
         self._backend = json.loads(tokenizer.backend_tokenizer.to_str())
         self._backend["model"].pop("vocab")  # megabytes that the tokenizer has already
-        self._style = self._find_style()
+        parts = json.dumps([self._backend.get("decoder"), self._backend.get("pre_tokenizer")])
+        self._style = "bytes" if '"ByteLevel"' in parts else "metaspace"
+        if self._backend["model"].get("end_of_word_suffix"):
+            self._style = "suffix"
+        if self._backend["model"]["type"] == "WordPiece":
+            self._style = "wordpiece"
         self.columns: dict[Any, Any] = {}
         self._stored: dict[Place, dict[str, tuple[int, ...]]] = {}
         self._n_stored = 0
@@ -75,13 +80,6 @@ class TokenVocabulary:
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields for another process, without what was looked up so far."""
         return vars(self) | {"columns": {}, "_stored": {}, "_n_stored": 0}
-
-    def _find_style(self) -> str:
-        model = self._backend["model"]
-        decoders = json.dumps([self._backend.get("decoder"), self._backend.get("pre_tokenizer")])
-        if model["type"] == "WordPiece" or model.get("end_of_word_suffix"):
-            return "wordpiece" if model["type"] == "WordPiece" else "suffix"
-        return "bytes" if '"ByteLevel"' in decoders else "metaspace"
 
     @property
     def splits_signs(self) -> bool:
@@ -296,7 +294,8 @@ class TokenVocabulary:
         in it gives none. Short words that the tokenizer never splits need no tokenizing.
         """
         known = self._spaced
-        longest, lowers = self._longest_whole, self._lowers
+        longest = self._longest_whole
+        lowers = bool((self._backend["normalizer"] or {}).get("lowercase"))
         whole = {  # certainly written with the token of their text
             word: known[word]
             for word in words
@@ -316,10 +315,6 @@ class TokenVocabulary:
             if ids == [*before, *(known[word][0] for word in part)]
             for word in part
         }
-
-    @cached_property
-    def _lowers(self) -> bool:
-        return bool((self._backend["normalizer"] or {}).get("lowercase"))
 
     @cached_property
     def _longest_whole(self) -> int:

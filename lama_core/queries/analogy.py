@@ -214,8 +214,7 @@ def vector_answer(
         for rank, column in enumerate(order[:top_k].tolist(), start=1)
     )
     column = columns.find(gold.strip()) if gold else None
-    known = isinstance(column, int)
-    gold_rank = 1 + int(np.flatnonzero(order == column)[0]) if known else None
+    gold_rank = 1 + int(np.flatnonzero(order == column)[0]) if isinstance(column, int) else None
     return VectorAnswer(model.name, method, predictions, gold_rank)
 
 

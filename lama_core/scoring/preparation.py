@@ -106,11 +106,12 @@ def kinds_of_places(questions: Sequence[Question], candidates: Candidates) -> di
 
     They decide which words are one token, so all ranges of a run need those of all its queries.
     """
-    kinds: dict[str, set[Place]] = {}
-    for question in questions:
-        if (place := _place(question)) is not None:
-            kinds.setdefault(_segment_name(question, candidates), set()).add(place.kind)
-    return kinds
+    found = grouped(
+        (_segment_name(question, candidates), place.kind)
+        for question in questions
+        if (place := _place(question)) is not None
+    )
+    return {name: set(kinds) for name, kinds in found.items()}
 
 
 def _place(question: Question) -> Place | None:
@@ -161,13 +162,9 @@ def make_judge(
     def judge(fact: Fact, query: Query) -> str | None:
         place = places_of(query)[0]
         columns = columns_of(fact.relation, place.kind)
-        if columns is None:
-            return NOT_ONE_TOKEN
-        column = columns.find(fact.object, place)
-        if isinstance(column, str):
-            return column
-        encoding = _encode_one(model, query, context)
-        return encoding if isinstance(encoding, str) else None
+        found = columns.find(fact.object, place) if columns else NOT_ONE_TOKEN
+        fault = found if isinstance(found, str) else _encode_one(model, query, context)
+        return fault if isinstance(fault, str) else None
 
     return judge
 

@@ -69,11 +69,6 @@ def _ended_unexpectedly() -> Iterator[None]:
         raise UserError(ENDED) from error
 
 
-def _has_reply(connection: "AnyConnection") -> bool:
-    with _ended_unexpectedly():
-        return connection.poll(LOOK_SECONDS)
-
-
 class ScoringProcess:
     """A process that answers queries; started again by the next query after it has ended."""
 
@@ -162,10 +157,12 @@ class ScoringProcess:
             while True:
                 with _ended_unexpectedly():
                     connection.send(message)
-                while not _has_reply(connection):
+                while True:
+                    with _ended_unexpectedly():
+                        if connection.poll(LOOK_SECONDS):
+                            what, value = connection.recv()
+                            break
                     visitor.check()
-                with _ended_unexpectedly():
-                    what, value = connection.recv()
                 if what != "call":
                     break
                 name, shown = value

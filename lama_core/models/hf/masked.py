@@ -100,10 +100,18 @@ class MaskedModel(TokenHidingModel):
         tokenized = token_ids(self.tokenizer, texts) if texts else []
         known = dict(zip(plain, tokenized, strict=True))
         mask_id = self.tokenizer.mask_token_id  # transformers takes 10 µs to look it up
-        return [
-            self._encoded(places[number], known.get(number) or self._joined(query), mask_id)
-            for number, query in enumerate(queries)
-        ]
+        found = []
+        for number, (query, here) in enumerate(zip(queries, places, strict=True)):
+            ids = known.get(number) or self._joined(query)
+            self.check_window(len(ids))
+            positions = tuple([at for at, token in enumerate(ids) if token == mask_id])
+            if len(positions) != len(here):
+                raise UserError(
+                    f"{self.name} finds {len(positions)} blanks in a text with {len(here)}: "
+                    "put a space on both sides of each blank."
+                )
+            found.append(Encoded(tuple(ids), positions, here))
+        return found
 
     def _joined(self, query: Query) -> list[int]:
         """Return the token ids of a query with two segments, or with control tokens as text.
@@ -163,16 +171,6 @@ class MaskedModel(TokenHidingModel):
         mask = self.tokenizer.mask_token
         spaced, joined = self.tokenizer([f"a {mask}", f"a{mask}"])["input_ids"]
         return spaced == joined
-
-    def _encoded(self, places: tuple[Place, ...], ids: list[int], mask_id: int) -> Encoded:
-        self.check_window(len(ids))
-        positions = tuple([number for number, token in enumerate(ids) if token == mask_id])
-        if len(positions) != len(places):
-            raise UserError(
-                f"{self.name} finds {len(positions)} blanks in a text with {len(places)}: "
-                "put a space on both sides of each blank."
-            )
-        return Encoded(tuple(ids), positions, places)
 
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
         places: list[Place] = [place for query in batch for place in query.places]

@@ -241,7 +241,13 @@ class Completions:
             tokens = [_text(token) for token in part["tokens"]]
             log_probs = [_number(value) for value in part["token_logprobs"]]
             given = part.get("top_logprobs") or [None] * len(tokens)
-            lists = [_list(one) for one in given]
+            lists: list[Lists] = [
+                {
+                    _text(token): _number(value)
+                    for token, value in ({} if one is None else one).items()
+                }
+                for one in given
+            ]
             counted = (answer.get("usage") or {}).get("prompt_tokens")
             n_prompt = int(counted) if isinstance(counted, int) and counted > 0 else None
         except UNREADABLE as error:
@@ -471,14 +477,6 @@ def _number(value: object) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool) or not value <= 0.01:
         raise ValueError("not a log-probability")
     return min(0.0, float(max(value, LEAST)))
-
-
-def _list(given: object) -> Lists:
-    if given is None:
-        return {}
-    if not isinstance(given, dict):
-        raise TypeError("not a list of tokens")
-    return {_text(token): _number(value) for token, value in given.items()}
 
 
 def _offsets(prompt: str, tokens: Sequence[str]) -> tuple[int, ...] | None:

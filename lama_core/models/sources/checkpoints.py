@@ -53,10 +53,8 @@ def checkpoint_of(name: str) -> Checkpoint | None:
     if is_served(name):
         return None
     base, reading = split_reading(name)
-    if os.path.isabs(base):
-        series, _, last = base.rstrip("/").rpartition("/")
-    else:
-        series, _, last = base.partition("@")
+    is_path = os.path.isabs(base)
+    series, _, last = base.rstrip("/").rpartition("/") if is_path else base.partition("@")
     step = step_of(last) if series else None
     return None if step is None else Checkpoint(f"{series}+{reading}" if reading else series, step)
 

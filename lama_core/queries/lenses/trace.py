@@ -221,8 +221,9 @@ def trace_answer(inspection: Inspection[TracedRequest]) -> ModelTrace:
     if n_done < n_cells:
         reached = f"Time limit reached: {n_done:,} of {n_cells:,} restorations were computed."
     elif found.draws < request.draws:
-        reached = f"Time limit reached: {found.draws} of {request.draws} draws of noise were "
-        reached += "computed."
+        reached = (
+            f"Time limit reached: {found.draws} of {request.draws} draws of noise were computed."
+        )
     return ModelTrace(
         answer=answer,
         subject=subject,
