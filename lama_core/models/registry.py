@@ -27,7 +27,7 @@ from lama_core.models.model_folder import (
     read_json,
     stored_tensors,
 )
-from lama_core.models.protocols import Kind
+from lama_core.models.protocols import BlankFiller, Kind, Scorer
 from lama_core.models.sources.catalog import known_digests
 from lama_core.models.sources.locations import LocatedModel
 
@@ -181,9 +181,23 @@ def open_model(
         identity += f"/{reading}" if reading else ""
         options = {option: value} if option else {}
         model = backend.open(name, located.folder, precision, identity, **options)
+        if backend is added:
+            check_added(name, model)
         if model is not None:
             return round_weights(model) if precision == ROUNDED else model
     raise UserError(f"{name}: no backend reads {kind} models.")
+
+
+def check_added(name: str, model: object) -> None:
+    """Raise UserError if a plug-in's model lacks attributes that every model has."""
+    kinds = (Scorer, BlankFiller)
+    members = {one for kind in kinds for one in (*kind.__annotations__, *vars(kind))}
+    lacks = sorted(one for one in members if not one.startswith("_") and not hasattr(model, one))
+    if lacks:
+        raise UserError(
+            f"{name}: the plug-in's model, a {type(model).__name__}, lacks {', '.join(lacks)}. "
+            "Every model has the attributes of lama_core.models.protocols.BlankFiller."
+        )
 
 
 def _find_added(folder: Path, family: object) -> Backend | None:
