@@ -9,7 +9,7 @@ import torch
 from tiny_models import save_model_folder, save_reader_folder
 
 from lama_core.errors import UserError
-from lama_core.models.auxiliary.reader import SpanReader, load_reader
+from lama_extraction.reader import SpanReader, load_reader
 
 pytestmark = pytest.mark.usefixtures("home")
 PASSAGES = ("Paris is in France.", "Zürich, said Ann, is near Paris and Oslo.")

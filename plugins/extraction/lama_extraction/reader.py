@@ -122,7 +122,11 @@ def load_reader(reference: str, *, on_progress: OnProgress = ignore) -> SpanRead
 def _read(entry: Entry, located: LocatedModel) -> SpanReader:
     from transformers import AutoModelForQuestionAnswering
 
-    read = load_with_transformers(
-        f"{entry.name} (reader)", located.folder, AutoModelForQuestionAnswering, "reader", "fp32"
+    model, tokenizer = load_with_transformers(
+        f"{entry.name} (reader)",
+        located.folder,
+        AutoModelForQuestionAnswering,
+        "question-answering model",
+        "fp32",
     )
-    return SpanReader(entry.name, *read, identity=located.identity)
+    return SpanReader(entry.name, model, tokenizer, identity=located.identity)
