@@ -98,10 +98,13 @@ def _usage_error(app: App, error: CycloptsError, words: tuple[str, ...]) -> str:
     if isinstance(error, MissingArgumentError) and error.argument:
         name = error.keyword or error.argument.name
         return f"{name} {'needs a value' if name in words else 'is missing'}."
-    of_none = isinstance(error, UnknownOptionError) and not error.command_chain
-    if isinstance(error, UnusedCliTokensError) or (of_none and not words[0].startswith("-")):
-        word = (error.unused_tokens or words)[0]
-        known = [name for name in error.app or app if not name.startswith("-")]
+    known = [name for name in error.app or app if not name.startswith("-")]
+    unused = error.unused_tokens if isinstance(error, UnusedCliTokensError) else None
+    if known and isinstance(error, UnknownOptionError) and not commands.takes_words(error.app):
+        after = words[len(error.command_chain or ()) :]
+        unused = [word for word in after[:1] if not word.startswith("-")]  # its options are unknown
+    if unused:
+        word = unused[0]
         what = "command" if known else "argument"
         return f"Unexpected {what} {word[:LONGEST]!r}{did_you_mean(word, known)}."
     if isinstance(error, UnknownOptionError):

@@ -137,6 +137,13 @@ def help_of(function: Callable[..., Any]) -> tuple[str, str]:
     return first, "\n\n".join(rest)
 
 
+def takes_words(app: App | None) -> bool:
+    """Whether a group of commands takes words that aren't commands, such as names of runs."""
+    function = app.default_command if app else None
+    parameters = inspect.signature(function).parameters.values() if function else ()
+    return any(parameter.kind is not inspect.Parameter.KEYWORD_ONLY for parameter in parameters)
+
+
 def make_command(
     function: Function[..., Any, Any, Any],
     print_answer: Print,

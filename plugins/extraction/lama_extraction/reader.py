@@ -7,6 +7,8 @@ Only spans of one word that is a candidate are scored, as the LAMA paper restric
 single-token answers. If a word occurs several times, its probabilities are summed. Any folder or
 hub name with a question-answering architecture of transformers and safetensors weights works.
 Source: Chen et al. 2017, section 3.2; Petroni et al. 2019, section 4.3.
+
+Departure: The reader
 """
 
 import re
