@@ -98,7 +98,7 @@ def test_a_row_that_cant_be_imported_names_its_plugin(place: Path) -> None:
     install(place, "lama_test_row", code, "lama_test_row:PLUGIN")
     with pytest.raises(UserError, match="plug-in it of the package lama-test-row"):
         plugins.find("formats", "no")
-    assert plugins.rows("formats") == {}
+    assert "no" not in plugins.rows("formats")
 
 
 def test_a_plugin_that_needs_another_isnt_used_without_it(place: Path) -> None:

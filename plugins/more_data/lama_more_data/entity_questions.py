@@ -16,6 +16,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from lama_core.datasets.dataset import Dataset
+from lama_core.datasets.formats import Format
 from lama_core.datasets.json_items import json_items, named
 from lama_core.datasets.line_reader import (
     Reading,
@@ -119,3 +120,8 @@ def _shared_start(texts: Sequence[str]) -> str:
     first, last = min(texts, default=""), max(texts, default="")
     same = (a == b for a, b in zip(first, last, strict=False))
     return first[: sum(takewhile(bool, same))]
+
+
+ENTITY_QUESTIONS = Format(
+    "entity-questions", "EntityQuestions' folders", "facts", find_root, load, is_file
+)

@@ -17,6 +17,7 @@ import orjson
 
 from lama_core.datasets.dataset import Dataset
 from lama_core.datasets.file_search import find_files, head_of
+from lama_core.datasets.formats import one_file
 from lama_core.datasets.line_reader import (
     JsonObject,
     Reading,
@@ -111,3 +112,6 @@ def _subject_of(question: str, outputs: list[JsonObject]) -> str:
                 if title and title.lower() in question.lower():
                     return title
     return question
+
+
+ZSRE = one_file("zsre", "zsRE's lines", is_zsre, load)

@@ -15,17 +15,23 @@ from lama_core.datasets.line_reader import JsonObject
 from lama_core.datasets.nested_folders import files_under
 from lama_core.errors import UserError
 from lama_core.progress import OnProgress
-from lama_core.runs.importers.answer_rows import (
+from lama_core.runs.importers.results import (
+    DropList,
+    FactRejected,
+    ImportedResults,
+    ReadOptions,
+    ResultsFormat,
+    short,
+)
+from lama_tool_results.answer_rows import (
     MAX_LIST,
     AnswerRows,
     first_text,
     head_of,
     model_of,
     read_json_object,
-    short,
     verdict,
 )
-from lama_core.runs.importers.results import DropList, FactRejected, ImportedResults, ReadOptions
 
 HELP = "evaluate with --dump-eval-details, and give the folder with predictions and results"
 CORRECT = ("correct", "is_correct", "cascade_correct")
@@ -136,3 +142,6 @@ def _row(item: object, prediction: JsonObject) -> dict[str, Any]:
         "correct": correct,
         "predictions": [said] if said else None,
     }
+
+
+OPENCOMPASS = ResultsFormat("opencompass", "OpenCompass output folder", recognizes, read)

@@ -31,7 +31,16 @@ from lama_core.datasets.nested_folders import files_under
 from lama_core.errors import UserError
 from lama_core.progress import OnProgress
 from lama_core.runs.facts_table import UNRANKED
-from lama_core.runs.importers.answer_rows import (
+from lama_core.runs.importers.results import (
+    MAX_PREDICTIONS,
+    DropList,
+    ImportedResults,
+    ReadOptions,
+    ResultsFormat,
+    of_fact,
+    short,
+)
+from lama_tool_results.answer_rows import (
     MAX_OPTIONS,
     AnswerRows,
     answers_in,
@@ -39,14 +48,6 @@ from lama_core.runs.importers.answer_rows import (
     head_of,
     is_list,
     log_probability,
-    short,
-)
-from lama_core.runs.importers.results import (
-    MAX_PREDICTIONS,
-    DropList,
-    ImportedResults,
-    ReadOptions,
-    of_fact,
 )
 
 LAMA, OPTIPROMPT = "LAMA", "OptiPrompt"
@@ -207,3 +208,6 @@ def _log_prob(
         return scores[words.index(obj)]
     stored = result.get("PERPLEXITY")
     return None if stored is None else log_probability(stored, "PERPLEXITY")
+
+
+LAMA_SCRIPTS = ResultsFormat("lama", "file of LAMA's or OptiPrompt's predictions", recognizes, read)

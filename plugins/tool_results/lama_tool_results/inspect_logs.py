@@ -28,22 +28,23 @@ from lama_core.datasets.nested_folders import files_under
 from lama_core.errors import UserError
 from lama_core.files import open_file
 from lama_core.progress import OnProgress
-from lama_core.runs.importers.answer_rows import (
-    MAX_LIST,
-    AnswerRows,
-    first_text,
-    head_of,
-    model_of,
-    read_json_object,
-    short,
-    verdict,
-)
 from lama_core.runs.importers.results import (
     MAX_ROWS,
     DropList,
     FactRejected,
     ImportedResults,
     ReadOptions,
+    ResultsFormat,
+    short,
+)
+from lama_tool_results.answer_rows import (
+    MAX_LIST,
+    AnswerRows,
+    first_text,
+    head_of,
+    model_of,
+    read_json_object,
+    verdict,
 )
 
 ZSTANDARD = 93  # as a zip's method of compression
@@ -187,3 +188,6 @@ def _member(raw: BinaryIO, packed: zipfile.ZipFile, member: zipfile.ZipInfo) -> 
     raw.seek(sum(struct.unpack("<2H", raw.read(4))), 1)  # the name and the extra field
     with pa.CompressedInputStream(pa.BufferReader(raw.read(member.compress_size)), "zstd") as text:
         return as_object(parse_json(text.read(member.file_size)))
+
+
+INSPECT = ResultsFormat("inspect", "Inspect log", recognizes, read)

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from data_files import write_lines
 
-from lama_core.datasets import counterfact, entity_questions, formats, popqa, zsre
-from lama_core.datasets.dataset import Dataset, facts_digest
-from lama_core.datasets.entity_questions import subjects_of
+from lama_core.datasets import formats
+from lama_core.datasets.dataset import Dataset
 from lama_core.errors import UserError
 from lama_core.queries.question_prompts import question_of
-from lama_core.types import Fact
+from lama_more_data import counterfact, entity_questions, popqa, zsre
+from lama_more_data.entity_questions import subjects_of
 
 POPQA_COLUMNS = (
     "id", "subj", "prop", "obj", "subj_id", "prop_id", "obj_id", "s_aliases", "o_aliases", "s_uri",
@@ -218,19 +218,6 @@ def test_a_folder_of_something_else_is_refused(reader: Any, tmp_path: Path) -> N
     assert formats.detect(tmp_path / "notes.tsv").name == "table"
     with pytest.raises(UserError, match=r"holds no|is not EntityQuestions"):
         reader.load(tmp_path)
-
-
-def test_the_digest_has_aliases_question_and_popularity_only_where_they_are() -> None:
-    plain = Fact("P36:1", "Peru", "P36", "Lima", "TREx")
-    # The digest from before facts had these fields: runs of that time have the same data.
-    assert facts_digest([], [plain]) == (
-        "9148ed2f7fdce17290ef010216e0041f0d8a41939b6394cc55478c871252ff0b"
-    )
-    digests = {
-        facts_digest([], [replace(plain, **more)])
-        for more in ({}, {"aliases": ("Ciudad",)}, {"question": "Which?"}, {"popularity": 0.0})
-    }
-    assert len(digests) == 4
 
 
 def test_a_facts_own_question_comes_before_that_of_its_relation(tmp_path: Path) -> None:

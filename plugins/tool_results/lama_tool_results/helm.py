@@ -14,16 +14,22 @@ from lama_core.datasets.nested_folders import files_under
 from lama_core.errors import UserError
 from lama_core.files import read_file
 from lama_core.progress import OnProgress
-from lama_core.runs.importers.answer_rows import (
+from lama_core.runs.importers.results import (
+    DropList,
+    FactRejected,
+    ImportedResults,
+    ReadOptions,
+    ResultsFormat,
+    short,
+)
+from lama_tool_results.answer_rows import (
     MAX_LIST,
     AnswerRows,
     first_text,
     model_of,
     read_json_object,
-    short,
     verdict,
 )
-from lama_core.runs.importers.results import DropList, FactRejected, ImportedResults, ReadOptions
 
 PREDICTIONS, INSTANCES, SPEC = "display_predictions.json", "instances.json", "run_spec.json"
 NAMES = (PREDICTIONS, INSTANCES, SPEC, "scenario_state.json", "per_instance_stats.json")
@@ -137,3 +143,6 @@ def _items(file: Path) -> list[JsonObject]:
         return [as_object(one) for one in parse_json(read_file(file, MAX_LIST))]
     except (Rejected, ValueError, TypeError) as error:
         raise UserError(f"{file.name} is not a list of JSON objects ({error}).") from error
+
+
+HELM = ResultsFormat("helm", "HELM run folder", recognizes, read)

@@ -15,14 +15,8 @@ from lama_core.datasets.line_reader import JsonObject, Reading, Rejected, as_obj
 from lama_core.errors import UserError
 from lama_core.files import read_file
 from lama_core.progress import OnProgress, Progress
-from lama_core.runs.importers.results import (
-    ANSWERS,
-    MAX_PREDICTIONS,
-    MAX_ROWS,
-)
+from lama_core.runs.importers.results import ANSWERS, BATCH, MAX_PREDICTIONS, MAX_ROWS, short
 
-BATCH = 20_000  # rows that are plain Python values at a time
-MAX_TEXT = 4000  # letters of a subject, object or query that are kept
 MAX_OPTIONS = 10_000  # answers to one query
 MAX_LIST = 512 << 20  # bytes of a JSON list
 MAX_SCORES = 1 << 26  # scores of all answers in one import: 256 MB
@@ -121,11 +115,6 @@ def converted(value: object, kind: Any, what: str) -> Any:
     except msgspec.ValidationError as error:
         where = str(error).partition(" - at ")[2].strip("`$.") or what
         raise Rejected(f"{where[:60]} has the wrong type") from error
-
-
-def short(text: str, most: int = MAX_TEXT) -> str:
-    """Return the text without control zeros and surrounding space, and not longer than `most`."""
-    return text.replace("\0", "").strip()[:most]
 
 
 def model_of(name: str) -> str:

@@ -21,30 +21,29 @@ from lama_core.datasets.nested_folders import files_under
 from lama_core.errors import UserError
 from lama_core.files import open_file
 from lama_core.progress import OnProgress
+from lama_core.runs.exporting import METADATA, SUFFIX, UNWRITABLE
 from lama_core.runs.facts_table import check_rows
-from lama_core.runs.importers.answer_rows import (
-    MAX_OPTIONS,
-    AnswerRows,
-    converted,
-    model_of,
-    ranked,
-    read_json_object,
-    short,
-)
 from lama_core.runs.importers.results import (
     MAX_BYTES,
     DropList,
     FactRejected,
     ImportedResults,
     ReadOptions,
+    ResultsFormat,
+    short,
+)
+from lama_tool_results.answer_rows import (
+    MAX_OPTIONS,
+    AnswerRows,
+    converted,
+    model_of,
+    ranked,
+    read_json_object,
 )
 
 TOOL = "lm-pub-quiz"
-METADATA = "metadata_results.json"
-SUFFIX = "_results"
 MAX_METADATA = 64 << 20
 MAX_FOLDERS = 200
-UNWRITABLE = -1e30  # score of an answer that the model can't write, in exported files
 _COLUMNS = ("sub_label", "answer_idx", "template_index", "pll_scores")
 _BATCH_ROWS = 256
 
@@ -263,3 +262,6 @@ def _parquet_rows(reading: Reading, file: Path) -> Iterator[tuple[int, JsonObjec
             reading.drop(file, 0, "too many rows")
         else:
             reading.drop(file, number, "the rest of the file is damaged")
+
+
+LM_PUB_QUIZ = ResultsFormat("lm-pub-quiz", "lm-pub-quiz results folder", recognizes, read)

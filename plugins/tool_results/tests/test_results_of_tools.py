@@ -291,6 +291,7 @@ DAMAGED: dict[str, tuple[str, Change, str]] = {
 
 def start(kind: str, folder: Path) -> tuple[Path, str]:
     """A copy of good results, and the name of their format."""
+    folder.mkdir(exist_ok=True)
     if kind == "quiz":
         return Path(shutil.copytree(QUIZ, folder / "quiz")), "lm-pub-quiz"
     if kind == "harness":

@@ -14,6 +14,7 @@ from pathlib import Path
 import orjson
 
 from lama_core.datasets.dataset import MAX_ANSWERS, MAX_LETTERS, Dataset, make_dataset
+from lama_core.datasets.formats import Format
 from lama_core.datasets.line_reader import (
     JsonObject,
     Reading,
@@ -173,3 +174,6 @@ def _indexed(row: JsonObject, labels: Texts) -> str | None:
     if not isinstance(at, int) or isinstance(at, bool) or not 0 <= at < len(labels):
         raise Rejected(f"answer_idx is {str(at)[:60]!r}, but there are {len(labels):,} answers")
     return labels[at]
+
+
+BEAR = Format("bear", "BEAR's folder", "facts", find_root, load)

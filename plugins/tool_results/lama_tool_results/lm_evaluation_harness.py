@@ -24,7 +24,17 @@ from lama_core.datasets.line_reader import JsonObject, Reading, Rejected
 from lama_core.datasets.nested_folders import files_under
 from lama_core.errors import UserError
 from lama_core.progress import OnProgress
-from lama_core.runs.importers.answer_rows import (
+from lama_core.runs.importers.results import (
+    DropList,
+    FactRejected,
+    ImportedResults,
+    ReadOptions,
+    ResultsFormat,
+    of_fact,
+    short,
+)
+from lama_core.texts import written_key
+from lama_tool_results.answer_rows import (
     MAX_OPTIONS,
     AnswerRows,
     answers_in,
@@ -34,16 +44,7 @@ from lama_core.runs.importers.answer_rows import (
     model_of,
     ranked,
     read_json_object,
-    short,
 )
-from lama_core.runs.importers.results import (
-    DropList,
-    FactRejected,
-    ImportedResults,
-    ReadOptions,
-    of_fact,
-)
-from lama_core.texts import written_key
 
 TOOL = "lm-evaluation-harness"
 MAX_METADATA = 256 << 20
@@ -363,3 +364,8 @@ def _verdict(line: JsonObject) -> bool:
     named = line.get("metrics")
     shown = ", ".join(converted(named, list[str], "metrics")) if named else "none"
     raise Rejected(f"no metric says right or wrong (metrics: {shown[:100]})")
+
+
+HARNESS = ResultsFormat(
+    "lm-evaluation-harness", "lm-evaluation-harness output folder with samples", recognizes, read
+)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from lama_core.datasets.dataset import BLANK, Dataset, make_dataset
 from lama_core.datasets.file_search import find_files, head_of
+from lama_core.datasets.formats import one_file
 from lama_core.datasets.json_items import json_items, named
 from lama_core.datasets.line_reader import (
     JsonObject,
@@ -156,3 +157,6 @@ def _neighborhood(relation: _Relation) -> tuple[list[Fact], int]:
             pairs.add((subject, obj))
             facts.append(replace(fact, subject=subject))
     return facts, unknown
+
+
+COUNTERFACT = one_file("counterfact", "CounterFact's list", is_counterfact, load)

@@ -13,6 +13,7 @@ from pathlib import Path
 from lama_core.datasets.columns import read_list
 from lama_core.datasets.dataset import Dataset
 from lama_core.datasets.file_search import find_files
+from lama_core.datasets.formats import one_file
 from lama_core.datasets.line_reader import (
     JsonObject,
     Reading,
@@ -82,3 +83,6 @@ def _names(row: JsonObject, column: str) -> tuple[str, ...]:
 def _entity(row: JsonObject, column: str) -> str:
     """Return the Wikidata id at the end of an address; empty if there is none."""
     return optional_text(row, column).rsplit("/", 1)[-1]
+
+
+POPQA = one_file("popqa", "PopQA's table", is_popqa, load)
