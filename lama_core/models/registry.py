@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from lama_core import plugins
 from lama_core.errors import UserError
+from lama_core.models.conversion.convert import OLD_FORMAT, release_in
 from lama_core.models.cpu import NO_BF16, ROUNDED, has_bf16
 from lama_core.models.devices import chosen_device, one_device
 from lama_core.models.model_folder import (
@@ -208,9 +209,8 @@ def find_kind(folder: Path) -> Kind:
     from transformers import CONFIG_MAPPING, AutoConfig
     from transformers.models.auto import modeling_auto
 
-    releases = () if str(family) in CONFIG_MAPPING else plugins.rows("releases").values()
-    if any(release.is_one(folder) for release in releases):
-        raise UserError(f"{folder} is in an old release format. Run `models convert` first.")
+    if str(family) not in CONFIG_MAPPING and release_in(folder):
+        raise UserError(f"{folder} {OLD_FORMAT}")
     config = read_folder(
         folder, lambda: AutoConfig.from_pretrained(folder, trust_remote_code=False)
     )
