@@ -32,7 +32,7 @@ def add_commands(app: App, known: Collection[str]) -> None:
         }
         for name, target in targets.items():
             if (word := name.replace("_", "-")) not in known:
-                app.command(target, name=word, help=one.plugin.about)
+                app.command(target, name=word, help=one.plugin.help.get(name, one.plugin.about))
 
 
 def __getattr__(name: str) -> App:

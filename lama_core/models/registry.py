@@ -13,7 +13,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from lama_core import plugins
 from lama_core.errors import UserError
@@ -27,7 +27,7 @@ from lama_core.models.model_folder import (
     read_json,
     stored_tensors,
 )
-from lama_core.models.protocols import BlankFiller, Kind, Scorer
+from lama_core.models.protocols import KINDS, BlankFiller, Kind, Scorer
 from lama_core.models.sources.catalog import known_digests
 from lama_core.models.sources.locations import LocatedModel
 
@@ -297,14 +297,13 @@ WRAPPED = {
 }
 LOCAL = {"local_files_only": True, "trust_remote_code": False}  # options of `from_pretrained`
 SPARE = 1 << 24  # a model may have this many values that aren't stored: positions, masks
-LoadedKind = Kind | Literal["reader"]  # a reader of passages, or a kind that fills blanks
 
 
 def load_with_transformers(
     name: str,
     folder: Path,
     auto: Any,
-    kind: LoadedKind,
+    kind: str,
     precision: str,
     rows: int | None = None,
 ) -> tuple[Any, Any]:
@@ -314,7 +313,7 @@ def load_with_transformers(
         name: The model's name.
         folder: The folder.
         auto: transformers' class that loads the model.
-        kind: The kind of model.
+        kind: The kind of language model, such as `masked`, or another sort of model.
         precision: `fp32` or `bf16`.
         rows: Number of rows of the embedding table if the model's sizes were checked earlier; None
             checks them.
@@ -352,7 +351,7 @@ def load_with_transformers(
     return model, tokenizer
 
 
-def _check_tokenizer(name: str, tokenizer: Any, kind: LoadedKind, n_rows: int) -> None:
+def _check_tokenizer(name: str, tokenizer: Any, kind: str, n_rows: int) -> None:
     """Raise UserError if a tokenizer doesn't fit the model or can't mark its blanks.
 
     n_rows: Number of rows of the model's embedding table.
@@ -385,7 +384,7 @@ def _check_tokenizer(name: str, tokenizer: Any, kind: LoadedKind, n_rows: int) -
         )
 
 
-def _check_weights(name: str, report: Any, kind: LoadedKind, model_type: str) -> None:
+def _check_weights(name: str, report: Any, kind: str, model_type: str) -> None:
     """Raise UserError if the stored weights aren't exactly those of the configured model.
 
     report: What transformers returns with `output_loading_info`.
@@ -403,7 +402,7 @@ def _check_weights(name: str, report: Any, kind: LoadedKind, model_type: str) ->
                 f"{reason} with save_pretrained."
             )
     if report["missing_keys"]:
-        what = "question-answering model" if kind == "reader" else f"{kind} language model"
+        what = f"{kind} language model" if kind in KINDS else kind
         raise UserError(
             f"{name} is not a complete {what}: {len(report['missing_keys'])} weights are missing, "
             f"such as {sorted(report['missing_keys'])[0]}."
