@@ -19,10 +19,11 @@ GROUP = "lama_explorer.plugins"
 PROJECT = "lama-explorer"  # the distribution whose plug-ins are always installed
 # The rows of the project's own plug-ins, to say which one is missing.
 OWN = {
+    "extraction": ("extract", "read"),
     "older_systems": (
         *("elmo", "fconv", "transformer-xl"),
         *("ELMo", "ERNIE (Tsinghua)", "fairseq's fconv_lm", "Transformer-XL"),
-    )
+    ),
 }
 Rows = Mapping[str, str]  # name -> `module:object`
 log = logging.getLogger("lama_explorer")
@@ -54,6 +55,7 @@ class Plugin:
         tabs: Title of a tab of the page Ask -> the `Tab` that draws a kind of query.
         charts: Name of a chart of the tab More -> the `Chart`.
         pages: Path of a page's URL -> the function that draws the page, without arguments.
+        help: Command -> what `--help` says of it, where `about` says less.
         needs: Names of the plug-ins that it imports.
     """
 
@@ -76,6 +78,7 @@ class Plugin:
     tabs: Rows = field(default_factory=dict)
     charts: Rows = field(default_factory=dict)
     pages: Rows = field(default_factory=dict)
+    help: Rows = field(default_factory=dict)
     needs: tuple[str, ...] = ()
 
     def rows(self) -> dict[str, Rows]:
@@ -85,7 +88,7 @@ class Plugin:
 
 
 TABLES = tuple(
-    name for name in Plugin.__dataclass_fields__ if name not in ("name", "about", "needs")
+    name for name in Plugin.__dataclass_fields__ if name not in ("name", "about", "help", "needs")
 )
 FUNCTIONS = ("queries", "views", "probes", "functions")  # tables of names in `lama_core`
 

@@ -32,7 +32,7 @@ def add_commands(app: App, known: Collection[str]) -> None:
         }
         for name, target in targets.items():
             if (word := name.replace("_", "-")) not in known:
-                app.command(target, name=word, help=one.plugin.about)
+                app.command(target, name=word, help=one.plugin.help.get(name, one.plugin.about))
 
 
 def __getattr__(name: str) -> App:
@@ -87,7 +87,7 @@ def write_skeleton(name: str, folder: Path) -> Path:
     if os.path.lexists(folder):
         raise UserError(f"{folder} exists already. Choose another folder with --out.")
     with work_folder(folder.absolute().parent) as work:
-        for file in sorted(path for path in EXAMPLE.rglob("*") if path.suffix in SOURCES):
+        for file in sorted(path for path in EXAMPLE.rglob("[!.]*") if path.suffix in SOURCES):
             place = work / "new" / str(file.relative_to(EXAMPLE)).replace("example", name)
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(NAMED.sub(name, file.read_text(encoding="utf-8")), encoding="utf-8")
@@ -104,7 +104,7 @@ def new(
         Path | None, Parameter(help="Folder to write to. Default: lama-NAME, here.")
     ] = None,
 ) -> None:
-    """Write a plug-in with a format, a view and a query, and tests that pass: a place to start."""
+    """Write a plug-in with a row of each sort, and tests that pass: a place to start."""
     folder = write_skeleton(name, out or Path(f"lama-{name}"))
     output.print_line(
         f"Wrote {folder}. Install it with `pip install -e {folder}`, then run its tests with "
