@@ -71,7 +71,7 @@ class StatementModel(BlankFiller, StatementScorer, Protocol):
         Only a causal model's whose tokenizer adds no tokens before a text by itself.
         """
 
-    def scores_first(self, start_token: StartToken) -> bool:
+    def scores_first(self, start_token: StartToken = "needed") -> bool:
         """Whether the first token of a text has a log-probability where it is part of the answer.
 
         It has one if the model sees both sides, or a start token can precede the text.
