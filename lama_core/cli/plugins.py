@@ -25,14 +25,17 @@ plugins = commands.make_group("plugins", example="plugins list")
 
 def add_commands(app: App, known: Collection[str]) -> None:
     """Add the commands of plug-ins, which are imported when called. known: names to leave alone."""
+    added = {}
     for one in installed.find_plugins()[0]:
         targets = {**one.plugin.commands}
         targets |= {
             name: f"{__name__}:{name}" for name in (*one.plugin.queries, *one.plugin.probes)
         }
         for name, target in targets.items():
-            if (word := name.replace("_", "-")) not in known:
-                app.command(target, name=word, help=one.plugin.about)
+            added.setdefault(name.replace("_", "-"), (target, one.plugin.about))
+    for word, (target, about) in added.items():
+        if word not in known:
+            app.command(target, name=word, help=about)
 
 
 def __getattr__(name: str) -> App:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import psutil
 
+from lama_core import plugins
 from lama_core.errors import UserError, int_from_env
 from lama_core.models.cpu import computed_precision
 from lama_core.models.devices import (
@@ -287,6 +288,7 @@ def _connect(entry: Entry) -> Any:
     # Outside the lock, so that other models can be loaded while the server answers.
     if source := source_of(entry.name):
         opened = source.open(entry.name.partition(":")[2])
+        plugins.check_returned(source.open, opened, hasattr(opened, "identity"))
     else:
         opened = open_chat(entry.name) if is_chat(entry.name) else open_server(entry.name)
     return CACHE.get(entry.name, SERVED, lambda: opened)

@@ -208,8 +208,8 @@ def find_kind(folder: Path) -> Kind:
     from transformers import CONFIG_MAPPING, AutoConfig
     from transformers.models.auto import modeling_auto
 
-    releases = () if str(family) in CONFIG_MAPPING else plugins.rows("releases").values()
-    if any(release.is_one(folder) for release in releases):
+    is_known = str(family) in CONFIG_MAPPING
+    if not is_known and plugins.first("releases", lambda one: one.is_one(folder)):
         raise UserError(f"{folder} is in an old release format. Run `models convert` first.")
     config = read_folder(
         folder, lambda: AutoConfig.from_pretrained(folder, trust_remote_code=False)

@@ -183,5 +183,7 @@ def make_executor(name: str) -> Executor:
     if name == "local":
         return LocalExecutor()
     names = plugins.names("executors")
-    executor: Executor = plugins.find("executors", choose(name, ["local", *names], "executor"))()
+    make = plugins.find("executors", choose(name, ["local", *names], "executor"))
+    executor: Executor = make()
+    plugins.check_returned(make, executor, hasattr(executor, "events"))
     return executor

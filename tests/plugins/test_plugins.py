@@ -38,7 +38,7 @@ def install(place: Path, package: str, code: str, entry: str, name: str = "it") 
 
 def forget() -> None:
     """Look for plug-ins again."""
-    for kept in (plugins.find_plugins, plugins.find, plugins.rows):
+    for kept in (plugins._find_plugins, plugins._warn, plugins.rows):
         kept.cache_clear()
     sys.modules.pop("lama_core.cli.results", None)  # which has the commands of plug-ins' views
     importlib.invalidate_caches()
@@ -198,7 +198,7 @@ def test_the_first_answer_looks_for_no_plugins() -> None:
         "lama.fill('Oslo is in ___.', models=['minilm-mlm'])\n"
         "from lama_core.testing import command_json\n"
         "command_json('cloze', 'Oslo is in ___.')\n"
-        "print(plugins.find_plugins.cache_info().currsize)"
+        "print(plugins._find_plugins.cache_info().currsize)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split()[-1] == "0"

@@ -54,10 +54,9 @@ def convert_into(folder: Path, out: Path, on_progress: OnProgress = ignore) -> R
     if not folder.is_dir():
         raise UserError(f"Folder not found: {str(folder)!r}.")
     check_files(folder)
-    releases = plugins.rows("releases").values()
-    release = next((release for release in releases if release.is_one(folder)), None)
+    release: Release | None = plugins.first("releases", lambda one: one.is_one(folder))
     if release is None:
-        known = "; ".join(f"{release.title} ({release.files})" for release in releases)
+        known = "; ".join(f"{one.title} ({one.files})" for one in plugins.rows("releases").values())
         raise UserError(
             plugins.missing("ELMo")
             or f"{folder} has no release in a supported format. Supported: {known}."

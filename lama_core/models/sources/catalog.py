@@ -24,7 +24,8 @@ from lama_core.requests import Request, argument, option
 
 SourceKind = Literal["assets", "folder", "hub", "wheel", "release", "server", "none"]
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@\w[\w.-]*(/\w[\w.-]*)*)?")
-PREFIX = re.compile(r"[a-z][a-z0-9-]+")  # of a plug-in's models; a letter is a disk's on Windows
+# Of a plug-in's models; a letter is a disk's on Windows.
+PREFIX = re.compile(plugins.NAMES["sources"])
 MAX_LIST = 1 << 20
 BYTES_EACH = {"fp32": 4, "bf16": 2}
 

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lama_core import plugins
 from lama_core.datasets.nested_folders import files_under
 from lama_core.datasets.user_table import TablePreview, first_names, first_rows, is_table
 from lama_core.downloads import archive
@@ -26,7 +27,12 @@ from lama_core.requests import Function, Request, argument, option
 from lama_core.rounding import counted, percent
 from lama_core.runs.execute import save
 from lama_core.runs.facts_table import KNOWN_TO, UNRANKED
-from lama_core.runs.importers.formats import RESULT_FORMATS, find_format, recognize
+from lama_core.runs.importers.formats import (
+    RESULT_FORMATS,
+    all_formats,
+    find_format,
+    recognize,
+)
 from lama_core.runs.importers.matching import Matched, match
 from lama_core.runs.importers.results import (
     MAX_BYTES,
@@ -249,7 +255,7 @@ def _open(path: Path, given: Path, request: ImportRunRequest) -> list[OpenedResu
     if chosen is None and path.is_file() and is_table(path):
         chosen = find_format("table")  # its reader says what is missing
     if chosen is None:
-        known = ", ".join(one.title for one in RESULT_FORMATS)
+        known = ", ".join(one.title for one in all_formats())
         raise UserError(f"{given.name} has no results in a known format; known: {known}.")
     options = ReadOptions(
         request.model or "",
@@ -292,6 +298,8 @@ def _read(
     chosen: ResultsFormat, path: Path, options: ReadOptions, request: ImportRunRequest
 ) -> list[ImportedResults]:
     found = chosen.read(path, options, request.on_progress)
+    are_results = isinstance(found, list) and all(isinstance(one, ImportedResults) for one in found)
+    plugins.check_returned(chosen.read, found, are_results)
     if not found:
         raise UserError(f"{path} has no results of the format {chosen.name}.")
     if request.model and len(found) > 1:
