@@ -54,11 +54,11 @@ class Plugin:
         releases: Name of an old format of weights -> the `Release` that `models convert` reads.
         formats: Name of a format of data -> the `Format`.
         result_formats: Name of a format of other tools' results -> the `ResultsFormat`.
-        executors: Name of a value of `--executor` -> the function that makes the executor.
+        executors: Value of `--executor` -> the function that makes the executor.
         stores: Scheme of the addresses of `--parts-at`, or `*` for all others -> the `PartsPlace`.
         papers: Paper -> the `Paper` for `reproduce`.
         tabs: Title of a tab of the page Ask -> the `Tab` that draws a kind of query.
-        charts: Name of a chart of the tab More -> the `Chart`.
+        charts: Name of a chart of the tab More -> the `MenuChart`.
         pages: Path of a page's URL -> the function that draws the page, without arguments.
         needs: Names of the plug-ins that it imports.
     """
@@ -169,14 +169,12 @@ def _find_plugins() -> tuple[tuple[InstalledPlugin, ...], tuple[str, ...]]:
     owners: dict[tuple[str, str], str] = {}  # table, row -> plug-in
     problems = []
     for place in distributions():
-        package = ""
         try:
-            package = place.name or ""
             for entry in place.entry_points.select(group=GROUP):
-                key = entry.name, package or entry.value
+                key = entry.name, place.name or entry.value
                 entries.setdefault(key, (entry.value, place.version or ""))  # first on the path
         except Exception as error:  # noqa: BLE001 - a damaged package
-            problems.append(_fault("", package, error, "can't be read"))
+            problems.append(_fault("", f"{place.locate_file('')}", error, "can't be read"))
     for (name, package), (value, version) in sorted(entries.items()):
         try:
             with _foreign(name, package):
@@ -263,8 +261,8 @@ def _foreign(name: str, package: str, what: str = "can't be used") -> Iterator[N
 def _fault(name: str, package: str, error: BaseException, what: str) -> str:
     first = re.sub(r"[^\x20-\x7e\xa0-\U0010ffff]", " ", str(error).strip().split("\n")[0][:300])
     reason = f"{type(error).__name__}: {first}" if first else type(error).__name__
-    whose = f"The plug-in {name} of the package {package}" if name else f"The package {package}"
-    return f"{whose} {what} ({reason.rstrip('.')})."
+    whose = f"The plug-in {name} of the package" if name else "A package in"
+    return f"{whose} {package} {what} ({reason.rstrip('.')})."
 
 
 def find(table: str, name: str) -> Any:
@@ -342,12 +340,16 @@ def missing(name: str) -> str:
 
 
 def find_function(name: str) -> Any:
-    """Return the Python function that a plug-in adds to `lama_core`; None if there is none."""
-    for table in FUNCTIONS:
-        found = find(table, name)
-        if found is not None:
-            return found
-    return None
+    """Return the Python function that a plug-in adds to `lama_core`; None if there is none.
+
+    Raises:
+        AttributeError: If it can't be imported.
+    """
+    try:
+        found = (find(table, name) for table in FUNCTIONS)
+        return next((one for one in found if one is not None), None)
+    except PluginError as error:
+        raise AttributeError(str(error)) from error
 
 
 def package_of(module: str) -> str:
@@ -360,15 +362,12 @@ def package_of(module: str) -> str:
 
 
 def owner_of(error: BaseException) -> InstalledPlugin | None:
-    """Return the plug-in in whose code an exception was raised, or that called what raised it.
-
-    Methods that an object of a plug-in inherits are its code, too.
-    """
+    """Return the plug-in in whose code, or with whose objects at hand, an exception was raised."""
     owner, at = None, error.__traceback__
     while at is not None:
-        frame = at.tb_frame
-        codes = frame.f_globals.get("__name__", ""), type(frame.f_locals.get("self")).__module__
-        tops = {str(code).partition(".")[0] for code in codes}
+        kinds = {type(value).__module__ for value in at.tb_frame.f_locals.values()}
+        modules = kinds | {at.tb_frame.f_globals.get("__name__", "")}
+        tops = {str(module).partition(".")[0] for module in modules}
         owner = next((one for one in _usable() if tops & one.modules), owner)
         at = at.tb_next
     return owner

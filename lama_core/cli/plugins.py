@@ -16,6 +16,7 @@ from lama_core.paths import DOCS
 
 EXAMPLE = DOCS / "example-plugin"
 SOURCES = (".py", ".toml", ".md")
+ROW = "row "  # begins the names of plug-ins' commands in this module
 NAMED = re.compile(
     r"example(?! = ['\"](results|example))"
 )  # not the attribute of views and queries
@@ -25,21 +26,20 @@ plugins = commands.make_group("plugins", example="plugins list")
 
 def add_commands(app: App, known: Collection[str]) -> None:
     """Add the commands of plug-ins, which are imported when called. known: names to leave alone."""
-    added = {}
+    added: dict[str, tuple[str, str]] = {}  # word -> row, what it is about
     for one in installed.find_plugins()[0]:
-        targets = {**one.plugin.commands}
-        targets |= {
-            name: f"{__name__}:{name}" for name in (*one.plugin.queries, *one.plugin.probes)
-        }
-        for name, target in targets.items():
-            added.setdefault(name.replace("_", "-"), (target, one.plugin.about))
-    for word, (target, about) in added.items():
+        for name in (*one.plugin.commands, *one.plugin.queries, *one.plugin.probes):
+            added.setdefault(name.replace("_", "-"), (name, one.plugin.about))
+    for word, (name, about) in added.items():
         if word not in known:
-            app.command(target, name=word, help=about)
+            app.command(f"{__name__}:{ROW}{name}", name=word, help=about)
 
 
 def __getattr__(name: str) -> App:
-    """Return the command of a plug-in's query or probe. name: of the Python function."""
+    """Return the command of a plug-in. name: `ROW` and the row of a command, query or probe."""
+    name = name.removeprefix(ROW)
+    if command := installed.find("commands", name):
+        return command
     if query := installed.find("queries", name):
         from lama_core.cli.queries import print_answer  # slow to import
 

@@ -181,6 +181,7 @@ def open_model(
         options = {option: value} if option else {}
         model = backend.open(name, located.folder, precision, identity, **options)
         if model is not None:
+            plugins.check_returned(backend.open, model, hasattr(model, "identity"))
             return round_weights(model) if precision == ROUNDED else model
     raise UserError(f"{name}: no backend reads {kind} models.")
 
