@@ -24,10 +24,11 @@ GROUP = "lama_explorer.plugins"
 PROJECT = "lama-explorer"  # the distribution whose plug-ins are always installed
 # The rows of the project's own plug-ins, to say which one is missing.
 OWN = {
+    "extraction": ("extract", "read"),
     "older_systems": (
         *("elmo", "fconv", "transformer-xl"),
         *("ELMo", "ERNIE (Tsinghua)", "fairseq's fconv_lm", "Transformer-XL"),
-    )
+    ),
 }
 Rows = Mapping[str, str]  # name -> `module:object`
 log = logging.getLogger("lama_explorer")
@@ -60,6 +61,7 @@ class Plugin:
         tabs: Title of a tab of the page Ask -> the `Tab` that draws a kind of query.
         charts: Name of a chart of the tab More -> the `MenuChart`.
         pages: Path of a page's URL -> the function that draws the page, without arguments.
+        help: Command -> what `--help` says of it, where `about` says less.
         needs: Names of the plug-ins that it imports.
     """
 
@@ -82,6 +84,7 @@ class Plugin:
     tabs: Rows = field(default_factory=dict)
     charts: Rows = field(default_factory=dict)
     pages: Rows = field(default_factory=dict)
+    help: Rows = field(default_factory=dict)
     needs: tuple[str, ...] = ()
 
     def rows(self) -> dict[str, Rows]:
@@ -146,7 +149,7 @@ class PluginError(UserError):
 
 
 def find_plugins() -> tuple[tuple[InstalledPlugin, ...], tuple[str, ...]]:
-    """Return the installed plug-ins, by name, and a sentence for each mistake in one.
+    """Return the installed plug-ins, the project's first, and a sentence for each mistake.
 
     Raises:
         RuntimeError: If the module of a plug-in asks for plug-ins while it is imported here.
@@ -175,7 +178,9 @@ def _find_plugins() -> tuple[tuple[InstalledPlugin, ...], tuple[str, ...]]:
                 entries.setdefault(key, (entry.value, place.version or ""))  # first on the path
         except Exception as error:  # noqa: BLE001 - a damaged package
             problems.append(_fault("", f"{place.locate_file('')}", error, "can't be read"))
-    for (name, package), (value, version) in sorted(entries.items()):
+    for (name, package), (value, version) in sorted(
+        entries.items(), key=lambda entry: (entry[0][1] != PROJECT, entry)
+    ):
         try:
             with _foreign(name, package):
                 target = re.sub(r"\s|\[.*\]$", "", value)  # without extras
@@ -227,6 +232,8 @@ def _check_rows(plugin: Plugin) -> None:
         raise TypeError("needs is not a tuple")
     for name in (plugin.name, *plugin.needs):
         _check(name, WORDS, "can't be a plug-in's name")
+    for text in plugin.help.values():
+        _check(text, WORDS, "can't be a sentence of help")
     for table in TABLES:
         for name, target in getattr(plugin, table).items():
             _check(name, NAMES.get(table, WORDS), f"can't be a name in {table}")

@@ -29,7 +29,8 @@ def add_commands(app: App, known: Collection[str]) -> None:
     added: dict[str, tuple[str, str]] = {}  # word -> row, what it is about
     for one in installed.find_plugins()[0]:
         for name in (*one.plugin.commands, *one.plugin.queries, *one.plugin.probes):
-            added.setdefault(name.replace("_", "-"), (name, one.plugin.about))
+            about = one.plugin.help.get(name, one.plugin.about)
+            added.setdefault(name.replace("_", "-"), (name, about))
     for word, (name, about) in added.items():
         if word not in known:
             app.command(f"{__name__}:{ROW}{name}", name=word, help=about)
@@ -90,7 +91,7 @@ def write_skeleton(name: str, folder: Path) -> Path:
     if os.path.lexists(folder):
         raise UserError(f"{folder} exists already. Choose another folder with --out.")
     with work_folder(folder.absolute().parent) as work:
-        for file in sorted(path for path in EXAMPLE.rglob("*") if path.suffix in SOURCES):
+        for file in sorted(path for path in EXAMPLE.rglob("[!.]*") if path.suffix in SOURCES):
             place = work / "new" / str(file.relative_to(EXAMPLE)).replace("example", name)
             place.parent.mkdir(parents=True, exist_ok=True)
             text = file.read_text(encoding="utf-8")
@@ -108,7 +109,7 @@ def new(
         Path | None, Parameter(help="Folder to write to. Default: lama-NAME, here.")
     ] = None,
 ) -> None:
-    """Write a plug-in with a format, a view and a query, and tests that pass: a place to start."""
+    """Write a plug-in with a row of each sort, and tests that pass: a place to start."""
     folder = write_skeleton(name, out or Path(f"lama-{name}"))
     output.print_line(
         f"Wrote {folder}. Install it with `pip install -e {folder}`, then run its tests with "

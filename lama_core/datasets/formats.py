@@ -13,16 +13,11 @@ from lama_core import plugins
 from lama_core.datasets import (
     analogy_questions,
     bats,
-    bear,
-    counterfact,
-    entity_questions,
     lama,
     lpaqa,
     pararel,
-    popqa,
     trex,
     user_table,
-    zsre,
 )
 from lama_core.datasets.dataset import (
     AnalogyDataset,
@@ -74,7 +69,7 @@ def _load_table(path: Path, *, name: str | None = None, **about: str) -> Dataset
     return user_table.load(file, name=name, columns=None, **about)
 
 
-def _file(name: str, title: str, is_wanted: Callable[[Path], bool], load: Load) -> Format:
+def one_file(name: str, title: str, is_wanted: Callable[[Path], bool], load: Load) -> Format:
     """Return a format whose facts are in a single file."""
     find_root = partial(find_folder_with, is_wanted=is_wanted)
     return Format(name, title, "facts", find_root, load, is_wanted)
@@ -85,7 +80,6 @@ def _file(name: str, title: str, is_wanted: Callable[[Path], bool], load: Load) 
 FORMATS: tuple[Format, ...] = (
     Format("lpaqa", "LPAQA's folders", "prompts", lpaqa.find_root, lpaqa.load),
     Format("pararel", "ParaRel's folders", "facts", pararel.find_root, pararel.load),
-    Format("bear", "BEAR's folder", "facts", bear.find_root, bear.load),
     Format(
         "analogies",
         "BATS's folders or Google's analogies",
@@ -95,18 +89,7 @@ FORMATS: tuple[Format, ...] = (
         bats.is_analogies,
     ),
     Format("lama", "LAMA's or mLAMA's folders", "facts", lama.find_root, lama.load),
-    Format(
-        "entity-questions",
-        "EntityQuestions' folders",
-        "facts",
-        entity_questions.find_root,
-        entity_questions.load,
-        entity_questions.is_file,
-    ),
-    _file("popqa", "PopQA's table", popqa.is_popqa, popqa.load),
-    _file("trex", "T-REx's files", trex.is_trex, trex.load),
-    _file("counterfact", "CounterFact's list", counterfact.is_counterfact, counterfact.load),
-    _file("zsre", "zsRE's lines", zsre.is_zsre, zsre.load),
+    one_file("trex", "T-REx's files", trex.is_trex, trex.load),
     Format(
         "questions",
         "multiple-choice analogy questions (SAT, U2, U4)",

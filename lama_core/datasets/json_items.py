@@ -1,4 +1,4 @@
-"""Items of a JSON file that holds one list of objects, as CounterFact and EntityQuestions do."""
+"""Items of a JSON file that holds one list of objects, as T-REx's files do."""
 
 from collections.abc import Iterator
 from pathlib import Path

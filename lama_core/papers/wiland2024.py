@@ -21,7 +21,6 @@ import numpy as np
 import pandas as pd
 
 from lama_core.datasets import Dataset, load_dataset
-from lama_core.datasets.bear import SOURCE
 from lama_core.metrics import score_table
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
@@ -42,7 +41,7 @@ from lama_core.scoring.answer_spaces import RELATION, answers_of, named_space
 from lama_core.scoring.ranking import Ranking
 
 PAPER, BOARD = "wiland2024", "leaderboard"
-BEAR = "bear"  # name of the data for `data get`
+BEAR, SOURCE = "bear", "BEAR"  # name of the data for `data get`; source of its relations
 N_RELATIONS, N_FACTS, N_TEMPLATES = 60, 7731, 3
 RANKING: Ranking = "raw"  # the library doesn't remove other right answers; BEAR has none
 BASELINE = "Random Baseline"

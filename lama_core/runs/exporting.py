@@ -37,13 +37,14 @@ from lama_core.runs.facts_table import (
     read_candidates,
 )
 from lama_core.runs.find import load_run
-from lama_core.runs.importers.lm_pub_quiz import METADATA, SUFFIX, UNWRITABLE
 from lama_core.runs.info import CANDIDATES_FILE, FACTS_FILE, Run
 from lama_core.scoring.queries import BLANK
 from lama_core.types import OWN_TEMPLATE
 
 ExportFormat = Literal["lm-pub-quiz", "table"]
 TABLE_FILE = "answers.jsonl"
+METADATA, SUFFIX = "metadata_results.json", "_results"  # of lm-pub-quiz's files
+UNWRITABLE = -1e30  # score of an answer that the model can't write
 MADE_BY = f"LAMA Explorer {__version__}"
 MAX_NAME_BYTES = 200
 _FACT = ["relation", "subject", "object", "prompt", "excluded"]

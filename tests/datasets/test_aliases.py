@@ -2,11 +2,12 @@
 
 import csv
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 from lama_core.datasets import load_dataset
 from lama_core.datasets.aliases import ALIASES_FILE, with_aliases
-from lama_core.datasets.dataset import ReadReport, make_dataset
+from lama_core.datasets.dataset import ReadReport, facts_digest, make_dataset
 from lama_core.datasets.library import installed
 from lama_core.types import Fact, Relation
 
@@ -54,3 +55,16 @@ def test_no_alias_of_the_starter_facts_is_in_a_wrong_answer() -> None:
             assert sum(map(str.isalpha, name)) >= 5 and "capital" not in name
             assert name not in seen[relation], "an alias of one object only"
             seen[relation][name] = row["object"]
+
+
+def test_the_digest_has_aliases_question_and_popularity_only_where_they_are() -> None:
+    plain = Fact("P36:1", "Peru", "P36", "Lima", "TREx")
+    # The digest from before facts had these fields: runs of that time have the same data.
+    assert facts_digest([], [plain]) == (
+        "9148ed2f7fdce17290ef010216e0041f0d8a41939b6394cc55478c871252ff0b"
+    )
+    digests = {
+        facts_digest([], [replace(plain, **more)])
+        for more in ({}, {"aliases": ("Ciudad",)}, {"question": "Which?"}, {"popularity": 0.0})
+    }
+    assert len(digests) == 4

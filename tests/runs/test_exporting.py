@@ -1,100 +1,53 @@
-"""Exported runs open in lm-pub-quiz and here, with the same numbers."""
+"""Exported tables are read again with the same numbers; what can't be exported is refused."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from calling import told
-from test_results_of_tools import FILES, HARNESS, OPTIPROMPT, QUIZ, write_lines
+from data_files import write_lines
 
 import lama_core as lama
 from lama_core.errors import UserError
-from lama_core.runs.exporting import TABLE_FILE, UNWRITABLE
+from lama_core.runs.exporting import TABLE_FILE
 from lama_core.runs.find import load_run
 from lama_core.runs.info import Run
 
 pytestmark = pytest.mark.usefixtures("home")
+ROWS = [
+    {
+        "relation": "../P36",
+        "subject": "France",
+        "object": "Paris",
+        "predictions": ["Lyon", "Paris"],
+    },
+    {"relation": "../P36", "subject": "Peru", "object": "Lima", "predictions": ["Lima", "Cusco"]},
+]
 
 
-def import_all(path: Path, **fields: Any) -> list[Run]:
-    return [load_run(name) for name in lama.import_run(str(path), **fields)["run"]]
+def import_one(path: Path, **fields: Any) -> Run:
+    (name,) = lama.import_run(str(path), **fields)["run"]
+    return load_run(name)
 
 
-def accuracies(run: Run) -> dict[str, float]:
-    """Relation -> share of its facts whose right answer has rank 1; all of them count."""
-    assert run.info.n_excluded == 0
-    right = run.facts["rank_raw"] == 1
-    return right.groupby(run.facts["relation"].astype(str)).mean().to_dict()
-
-
-def test_lm_pub_quiz_opens_an_exported_run(tmp_path: Path) -> None:
-    from lm_pub_quiz import DatasetResults
-
-    stored = {
-        relation: one["metric_values"]["accuracy"]
-        for relation, one in json.loads((QUIZ / "metadata_results.json").read_text()).items()
-    }
-    (run,) = import_all(QUIZ)
-    assert accuracies(run) == stored
-    out = tmp_path / "quiz"
-    done = told("runs", "export", run.info.id, "--format", "lm-pub-quiz", "--out", str(out))
-    assert (done["n"], done["n_excluded"]) == (11, 0)
-    theirs = DatasetResults.from_path(out).get_metrics(["accuracy"], accumulate=False)
-    assert theirs["accuracy"].to_dict() == stored
-    about = json.loads((out / "metadata_results.json").read_text())["capital"]
-    assert about["made_by"].startswith("lm-pub-quiz 0.3.3, imported by LAMA Explorer")
-    (again,) = import_all(out, model="again")
-    assert again.facts["log_prob"].tolist() == run.facts["log_prob"].tolist()
-
-
-@pytest.mark.parametrize("name", ["lm_pub_quiz_raw", "lm_evaluation_harness"])
-def test_an_exported_table_has_the_same_answers(name: str, tmp_path: Path) -> None:
-    for number, run in enumerate(import_all(FILES / name)):
-        out = lama.export_run(run.info.id, out=tmp_path / str(number))
-        (again,) = import_all(out)
-        assert accuracies(again) == accuracies(run)
-        assert again.facts["rank_raw"].tolist() == run.facts["rank_raw"].tolist()
-        assert (again.top.words == run.top.words).all()
-
-
-def test_choices_and_generated_answers_of_the_harness_count_in_one_run() -> None:
-    for run in import_all(HARNESS):
-        (file,) = (HARNESS / run.info.model).glob("results_*.json")
-        stored = json.loads(file.read_text())["results"]
-        assert accuracies(run) == {
-            task: one.get("acc,none", one.get("exact_match,strip")) for task, one in stored.items()
-        }
-
-
-def test_an_answer_that_a_model_cannot_write_stays_so(tmp_path: Path) -> None:
-    (run,) = import_all(QUIZ)
-    out = lama.export_run(run.info.id, out=tmp_path / "quiz", format="lm-pub-quiz")
-    file = out / "capital_results.jsonl"
-    first = json.loads(file.read_text().splitlines()[0])
-    first["pll_scores"][3] = UNWRITABLE
-    file.write_text(json.dumps(first))
-    (again,) = import_all(out)
-    scores = again.scores_of(0)
-    assert scores is not None and scores.scores[3] == -float("inf")
-    back = lama.export_run(again.info.id, out=tmp_path / "back", format="lm-pub-quiz")
-    line = json.loads((back / "capital_results.jsonl").read_text())
-    assert line["pll_scores"] == pytest.approx(first["pll_scores"])
+def test_an_exported_table_has_the_same_answers(tmp_path: Path) -> None:
+    run = import_one(write_lines(tmp_path / "answers.jsonl", ROWS), model="toy")
+    again = import_one(lama.export_run(run.info.id, out=tmp_path / "table"))
+    assert again.facts["rank_raw"].tolist() == run.facts["rank_raw"].tolist() == [2, 1]
+    assert (again.top.words == run.top.words).all()
 
 
 def test_what_cannot_be_exported_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
-    unsafe = OPTIPROMPT | {"relation": "../P36"}
-    (ranked,) = import_all(write_lines(tmp_path / "ranks.jsonl", unsafe), model="ranks")
-    (run,) = import_all(QUIZ)
+    run = import_one(write_lines(tmp_path / "answers.jsonl", ROWS), model="toy")
     out = tmp_path / "out"
     with pytest.raises(UserError, match="doesn't store the scores of all answers"):
-        lama.export_run(ranked.info.id, out=out, format="lm-pub-quiz")
+        lama.export_run(run.info.id, out=out, format="lm-pub-quiz")
     with pytest.raises(UserError, match="Unknown format"):
         lama.export_run(run.info.id, out=out, format="pickle")  # type: ignore[arg-type]
     with pytest.raises(UserError, match="exists"):
         lama.export_run(run.info.id, out=tmp_path)
     with pytest.raises(UserError, match="There is no run"):
         lama.export_run("no such run", out=out)
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["home", "ranks.jsonl"]
-    table = lama.export_run(ranked.info.id, out=out) / TABLE_FILE
-    assert json.loads(table.read_text())["relation"] == "../P36"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["answers.jsonl", "home"]
+    table = lama.export_run(run.info.id, out=out) / TABLE_FILE
+    assert json.loads(table.read_text().splitlines()[0])["relation"] == "../P36"

@@ -1,22 +1,15 @@
-"""Result files as people have them: other names, other writers, several right answers, identity."""
+"""Tables of results as people have them: other writers, several columns of ranks."""
 
-import json
 import math
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pytest
 from data_files import write_lines
 
-from lama_core.errors import UserError
 from lama_core.runs.find import load_run
-from lama_core.runs.importers.formats import recognize
 from lama_core.runs.importers.importing import ImportRunRequest, import_run, open_results
 from lama_core.runs.info import Run
-
-QUIZ = Path(__file__).parent / "results_elsewhere" / "lm_pub_quiz_sum"
 
 
 def imported(path: Path, **more: Any) -> Run:
@@ -30,115 +23,6 @@ def ranks(path: Path, **more: Any) -> dict[str, float | None]:
     (one,) = open_results(ImportRunRequest(str(path), **{"model": "toy", **more}))
     rows = one.finished.rows.to_pylist()
     return {row["subject"]: row["rank_raw"] for row in rows}
-
-
-def choice(number: int, scores: list[float | str], **more: Any) -> dict[str, Any]:
-    """A line of a multiple-choice task with the choices A, B, ...; the first one is right."""
-    words = [f" {chr(65 + at)}" for at in range(len(scores))]
-    return {
-        "doc_id": number,
-        "doc": {"question": f"question {number}"},
-        "target": "0",
-        "arguments": [[f"question {number}", word] for word in words],
-        "resps": [[[str(one), "False"]] for one in scores],
-        "filtered_resps": [[str(one), "False"] for one in scores],
-        **more,
-    }
-
-
-def text(number: int, said: str, target: object, right: float, **more: Any) -> dict[str, Any]:
-    """A line of a task with generated answers."""
-    return {
-        "doc_id": number,
-        "doc": {"question": f"question {number}"},
-        "target": target,
-        "arguments": [[f"question {number}", {"until": ["\n"]}]],
-        "resps": [[said]],
-        "filtered_resps": [said],
-        "exact_match": right,
-        **more,
-    }
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "samples_toy_2026-01-01T00-00-00.000000.jsonl",
-        "pretrained\\=EleutherAI__gpt-j-6B_toy.jsonl",  # of 0.4.0
-        "samples_toy.json",  # lines, although it is called .json, until June 2024
-        "my answers.txt",
-        "out",
-    ],
-)
-def test_samples_of_the_harness_are_known_by_their_content(tmp_path: Path, name: str) -> None:
-    lines = [choice(0, [-1.0, -2.0], acc=1.0), choice(1, [-3.0, -2.0], acc=0.0)]
-    path = write_lines(tmp_path / name, lines)
-    form = recognize(path)
-    assert form is not None and form.name == "lm-evaluation-harness"
-    assert ranks(path) == {"question 0": 1, "question 1": 2}
-
-
-def test_the_second_filter_of_the_same_answers_doesnt_count(tmp_path: Path) -> None:
-    lines = [
-        text(number, "42", "42", right, filter=name)
-        for name, right in (("strict-match", 0.0), ("flexible-extract", 1.0))
-        for number in range(3)
-    ]
-    path = write_lines(tmp_path / "samples_gsm8k.jsonl", lines)
-    (one,) = open_results(ImportRunRequest(str(path), model="toy"))
-    assert len(one.finished.rows) == 3
-    assert one.precision == (0, 0), "of the first filter"
-
-
-def test_choices_that_the_document_labels_are_right(tmp_path: Path) -> None:
-    labelled = {"question": "Q", "mc2_targets": {"choices": ["A", "B", "C"], "labels": [0, 1, 1]}}
-    line = choice(0, [-1.0, -3.0, -2.0], doc=labelled, acc=0.4)
-    path = write_lines(tmp_path / "samples_truthfulqa_mc2.jsonl", [line])
-    assert ranks(path) == {"Q": 2}, "C, the better one of B and C"
-
-
-def test_an_accuracy_between_0_and_1_contradicts_a_single_right_choice(tmp_path: Path) -> None:
-    lines = [choice(0, [-1.0, -3.0], acc=0.4)]
-    path = write_lines(tmp_path / "samples_mc2.jsonl", lines)
-    with pytest.raises(UserError, match=r"several choices are right"):
-        ranks(path)
-    # The accuracy is the model's: without these rows the others aren't a random part.
-    path = write_lines(path, [*lines, choice(1, [-1.0, -3.0], acc=1.0)])
-    with pytest.raises(UserError, match=r"between 50.0 and 100.0 %.*several choices are right"):
-        ranks(path)
-
-
-@pytest.mark.parametrize("written", [str, list])
-def test_aliases_with_apostrophes_are_several_answers(tmp_path: Path, written: Any) -> None:
-    target = written(["Côte d'Ivoire", 'The "Ivory" Coast'])
-    line = text(0, "Côte d'Ivoire", target, 1.0)
-    path = write_lines(tmp_path / "samples_triviaqa.jsonl", [line])
-    (one,) = open_results(ImportRunRequest(str(path), model="toy"))
-    (row,) = one.finished.rows.to_pylist()
-    assert (row["object"], row["rank_raw"]) == ("Côte d'Ivoire", 1)
-
-
-@pytest.mark.parametrize(
-    ("scores", "rank"),
-    [
-        ([-2.0, -math.inf, -3.0], 1),
-        ([-math.inf, -2.0, -3.0], 3),
-        ([-2.0, -2.0], 1),  # as the harness' argmax
-        ([0.0, 0.0, 0.0], 1),
-        (["-2.5", "-1.5"], 2),
-    ],
-)
-def test_choices_are_ranked_as_the_harness_ranks_them(
-    tmp_path: Path, scores: list[float | str], rank: int
-) -> None:
-    line = choice(0, scores, acc=float(rank == 1))
-    assert ranks(write_lines(tmp_path / "samples_toy.jsonl", [line])) == {"question 0": rank}
-
-
-def test_nan_in_a_field_that_isnt_used_doesnt_matter(tmp_path: Path) -> None:
-    line = choice(0, [-1.0, -2.0], acc=1.0, perplexity=math.nan)
-    assert "NaN" in json.dumps(line)
-    assert ranks(write_lines(tmp_path / "samples_toy.jsonl", [line])) == {"question 0": 1}
 
 
 FACTS = [{"subject": f"s{at}", "relation": "r", "object": f"o{at}"} for at in range(3)]
@@ -164,26 +48,6 @@ def test_an_infinite_log_probability_is_none_and_the_rank_counts(tmp_path: Path)
     assert one.precision == (1, 1)
 
 
-@pytest.mark.parametrize(
-    "about",
-    [
-        {"model_name": "EleutherAI/pythia-160m", "lm_eval_version": "0.4.9"},
-        {"config": {"model": "hf", "model_args": "pretrained=EleutherAI/pythia-160m,dtype=auto"}},
-    ],
-)
-def test_undated_samples_are_of_the_model_in_the_results_beside_them(
-    tmp_path: Path, about: dict[str, Any]
-) -> None:
-    path = write_lines(tmp_path / "out" / "out_toy.jsonl", [choice(0, [-1.0, -2.0], acc=1.0)])
-    (path.parent / "out.json").write_text(json.dumps({"results": {"toy": {}}, **about}), "utf-8")
-    (one,) = open_results(ImportRunRequest(str(path.parent)))
-    assert (one.model, one.matched.results.version) == (
-        "EleutherAI/pythia-160m",
-        about.get("lm_eval_version", ""),
-    )
-    assert one.finished.relations[0].name == "toy"
-
-
 def test_two_columns_of_a_file_are_two_runs_and_a_file_twice_is_one(
     home: Path, tmp_path: Path
 ) -> None:
@@ -195,16 +59,3 @@ def test_two_columns_of_a_file_are_two_runs_and_a_file_twice_is_one(
     assert one.info.id == again.info.id != other.info.id
     assert one.column("rank_raw").tolist() == again.column("rank_raw").tolist() == [1, 2, 3]
     assert other.column("rank_raw").tolist() == [3, 2, 1]
-
-
-def test_a_row_of_lm_pub_quiz_without_scores_stops_the_import_or_is_excluded(
-    home: Path, tmp_path: Path
-) -> None:
-    folder = Path(shutil.copytree(QUIZ, tmp_path / "quiz"))
-    table = folder / "capital_results.jsonl"
-    first, *others = map(json.loads, table.read_text(encoding="utf-8").splitlines())
-    write_lines(table, [{**first, "pll_scores": [None] * len(first["pll_scores"])}, *others])
-    with pytest.raises(UserError, match=r"1 of \d+ rows is unusable.*between"):
-        imported(folder)
-    kept = imported(folder, partial=True).info
-    assert kept.imported is not None and kept.imported.n_unusable == 1

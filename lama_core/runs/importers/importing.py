@@ -27,12 +27,7 @@ from lama_core.requests import Function, Request, argument, option
 from lama_core.rounding import counted, percent
 from lama_core.runs.execute import save
 from lama_core.runs.facts_table import KNOWN_TO, UNRANKED
-from lama_core.runs.importers.formats import (
-    RESULT_FORMATS,
-    all_formats,
-    find_format,
-    recognize,
-)
+from lama_core.runs.importers.formats import TABLE, all_formats, find_format, recognize
 from lama_core.runs.importers.matching import Matched, match
 from lama_core.runs.importers.results import (
     MAX_BYTES,
@@ -75,7 +70,7 @@ class ImportRunRequest(Request, command="runs import", python="import_run"):
     ]
     format: Annotated[
         str | None,
-        option(f"Default: recognised. One of {', '.join(one.name for one in RESULT_FORMATS)}."),
+        option("Default: recognised. An unknown name lists the known ones."),
     ] = None
     model: Annotated[
         str | None,
@@ -253,7 +248,7 @@ def _open(path: Path, given: Path, request: ImportRunRequest) -> list[OpenedResu
     _check_files(path)
     chosen = find_format(request.format) if request.format else recognize(path)
     if chosen is None and path.is_file() and is_table(path):
-        chosen = find_format("table")  # its reader says what is missing
+        chosen = TABLE  # its reader says what is missing
     if chosen is None:
         known = ", ".join(one.title for one in all_formats())
         raise UserError(f"{given.name} has no results in a known format; known: {known}.")

@@ -20,6 +20,8 @@ MAX_DROPPED = 5  # dropped rows of one reason that are named; the others are onl
 MAX_REASONS = 50  # different reasons; rows dropped for further ones are counted together
 MAX_ROWS = 2_000_000  # rows of one import
 MAX_BYTES = 1 << 30  # size of one file
+MAX_TEXT = 4000  # letters of a subject, object or query that are kept
+BATCH = 20_000  # rows that are plain Python values at a time
 
 # The columns of `ImportedResults.rows`; all but the first three may be missing.
 ANSWERS = pa.schema(
@@ -141,6 +143,11 @@ class ResultsFormat:
     title: str
     recognizes: Callable[[Path], bool]
     read: Callable[[Path, ReadOptions, OnProgress], list[ImportedResults]]
+
+
+def short(text: str) -> str:
+    """Return the text without control zeros and surrounding space, at most `MAX_TEXT` long."""
+    return text.replace("\0", "").strip()[:MAX_TEXT]
 
 
 class FactRejected(Rejected):

@@ -43,14 +43,15 @@ from lama_core.datasets.records import lowered, read_records, single_table
 from lama_core.errors import UserError, did_you_mean
 from lama_core.progress import OnProgress, Progress
 from lama_core.runs.facts_table import UNRANKED
-from lama_core.runs.importers.answer_rows import BATCH, short
 from lama_core.runs.importers.results import (
     ANSWERS,
+    BATCH,
     MAX_PREDICTIONS,
     MAX_ROWS,
     DropList,
     ImportedResults,
     ReadOptions,
+    short,
 )
 
 # Role -> the names of columns that are recognised for it, in lower case.

@@ -21,6 +21,7 @@ from lama_core.datasets.library.published import is_published, source
 from lama_core.errors import UserError, reason_of
 from lama_core.files import format_bytes, user_path
 from lama_core.runs.find import list_runs
+from lama_core.runs.importers.formats import all_formats
 from lama_core.runs.importers.importing import Content, content_of
 from lama_core.scoring.multi_token_answers import find_multi_token_answers
 from pages.ui.data import results_import
@@ -157,11 +158,12 @@ def draw_import() -> None:
     imported = st.container()
     results_import.draw_progress()
     form = st.session_state.get("import forms", 0)
+    *others, table = all_formats()
+    tools = [one.title for one in others]
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
             "**Facts to ask models**: a table with one fact per row, or a data set as published."
-            "  \n**Results that you have**: a table, or the output of lm-evaluation-harness, "
-            "HELM, OpenCompass, lm-pub-quiz, LAMA or OptiPrompt."
+            f"  \n**Results that you have**: a {table.title}; {'; '.join(tools)}."
         )
         icon = ":material/download:"
         draw_download("Example facts", PATTERN, "example-facts.csv", icon=icon, help=TABLE_HELP)
@@ -262,7 +264,7 @@ def _choose_file(form: int) -> ChosenFile | None:
             "Or a table, archive or folder on this machine",
             key=f"import path {form}",
             placeholder="/path/to/facts.csv, data.zip, or LAMA/data",
-            help="LAMA, LPAQA, ParaRel, BEAR, BATS or Google's analogies as published, or a table "
+            help="A data set as its authors publish it, such as LAMA or BATS, or a table "
             "(CSV, TSV, JSON, Parquet, Arrow, Excel, ODS) with a row per fact. The app copies the "
             "file. Or the results of another tool: a table with ranks or predictions, or a folder.",
         ).strip()
