@@ -93,27 +93,26 @@ class Plugin:
         return {name: rows for name, rows in tables.items() if rows}
 
 
-# Table -> the class of its rows' objects, as `module:class`; "" for a function or any object.
+# Table -> the class of its rows' objects.
 TABLES = {
     "queries": "lama_core.queries.kind:QueryFunction",
     "views": "lama_core.views.view:ViewFunction",
     "probes": "lama_core.probes.making_runs:RunFunction",
     "kinds": "lama_core.probes.kinds:ProbeKind",
-    "functions": "",
+    "functions": "builtins:object",
     "commands": "cyclopts:App",
     "backends": "lama_core.models.registry:Backend",
     "sources": "lama_core.models.sources.catalog:AddedSource",
     "releases": "lama_core.models.conversion.convert:Release",
     "formats": "lama_core.datasets.formats:Format",
     "result_formats": "lama_core.runs.importers.results:ResultsFormat",
-    "executors": "",
-    "stores": "",
+    "executors": "collections.abc:Callable",
+    "stores": "collections.abc:Callable",
     "papers": "lama_core.papers.framework:Paper",
     "tabs": "pages.ui.queries.tab:Tab",
     "charts": "pages.ui.results.more:MenuChart",
-    "pages": "",
+    "pages": "collections.abc:Callable",
 }
-CALLED = ("executors", "stores", "pages")  # tables of functions
 # Tables whose rows' objects know their names.
 NAMED = ("queries", "views", "probes", "kinds", "formats", "result_formats", "papers")
 FUNCTIONS = ("queries", "views", "probes", "functions")  # tables of names in `lama_core`
@@ -148,6 +147,7 @@ class PluginError(UserError):
     """A plug-in can't be used; the message names it and its package."""
 
 
+@cache
 def find_plugins() -> tuple[tuple[InstalledPlugin, ...], tuple[str, ...]]:
     """Return the installed plug-ins, the project's first, and a sentence for each mistake.
 
@@ -163,7 +163,6 @@ def find_plugins() -> tuple[tuple[InstalledPlugin, ...], tuple[str, ...]]:
         _looking.now = False
 
 
-@cache
 def _find_plugins() -> tuple[tuple[InstalledPlugin, ...], tuple[str, ...]]:
     from importlib.metadata import distributions  # slow to import
 
@@ -286,10 +285,8 @@ def find(table: str, name: str) -> Any:
         if target := getattr(one.plugin, table).get(name):
             with _foreign(one.plugin.name, one.package):
                 found = _import(target)
-                if TABLES[table] and not isinstance(found, _import(TABLES[table])):
+                if not isinstance(found, _import(TABLES[table])):
                     raise TypeError(f"{target} is not a {TABLES[table].partition(':')[2]}")
-                if table in CALLED and not callable(found):
-                    raise TypeError(f"{target} is not a function")
                 if table in NAMED:
                     own = getattr(found, "name", "") or found.request.python
                     if own != name:

@@ -109,13 +109,16 @@ FORMATS: tuple[Format, ...] = (
 )
 
 
+def all_formats() -> tuple[Format, ...]:
+    """Return the formats in the order of detection: plug-ins' before tables, which match most."""
+    *first, table = FORMATS
+    return (*first, *plugins.rows("formats").values(), table)
+
+
 def detect(path: Path) -> Format:
-    """Return the format of the data at `path`: plug-ins' before tables, which match most files.
+    """Return the format of the data at `path`. Raises UserError if it is unknown.
 
     Plug-ins are looked up only when the library's other formats don't match.
-
-    Raises:
-        UserError: If the format is unknown.
     """
     if not path.exists():
         raise UserError(f"No such file or folder: {path}.")
@@ -127,10 +130,9 @@ def detect(path: Path) -> Format:
     found: Format | None = next(filter(is_one, own), None) or plugins.first("formats", is_one)
     if found or is_one(table):
         return found or table
-    titles = [form.title for form in (*own, *plugins.rows("formats").values(), table)]
     tables = _tables(path) if path.is_dir() else []
     raise UserError(
-        f"{path}: unknown format; expected {', '.join(titles)}"
+        f"{path}: unknown format; expected {', '.join(form.title for form in all_formats())}"
         + (f". It has {len(tables)} tables: give one of them" if tables else "")
     )
 
