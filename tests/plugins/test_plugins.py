@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from calling import call, told
 from pip_packages import EXAMPLE, path_with, pip_install
+from streamlit.testing.v1 import AppTest
 
 import lama_core as lama
 from lama_core import plugins
@@ -259,6 +260,18 @@ def test_the_projects_commands_and_views_win(place: Path) -> None:
     status, _, errors = call("os")
     assert status == 2 and "lama-test-go can't be used (ModuleNotFoundError" in errors
     assert sum("lama_test_went isn't used" in one for one in plugins.find_plugins()[1]) == 2
+
+
+def test_a_page_at_a_taken_path_leaves_the_app(place: Path) -> None:
+    paths = ("cloze", "poll", "first", "help", "mine")
+    rows = {path: "lama_test_pages.rows:draw" for path in paths}
+    code = f'{HEAD}PLUGIN = Plugin(name="it", pages={rows})'
+    install(place, "lama_test_pages", code, "lama_test_pages:PLUGIN")
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
+    app.switch_page("pages/help.py").run()
+    assert not app.exception and app.header[0].value == "Help"
+    linked = [one.proto.page for one in app.get("page_link")]
+    assert linked.count("mine") == 1 and not {"poll", "cloze"} & {*linked}
 
 
 def test_a_plugin_that_needs_another_isnt_used_without_it(place: Path) -> None:
