@@ -21,7 +21,35 @@ NAMED = re.compile(
     r"example(?! = ['\"](results|example))"
 )  # not the attribute of views and queries
 
-plugins = commands.make_group("plugins", example="plugins list")
+
+def list_plugins(*, json: commands.Json = False) -> None:
+    """List the installed plug-ins: their packages, and what they add."""
+    found, problems = installed.find_plugins()
+    records: list[dict[str, Any]] = [
+        {
+            "name": one.plugin.name,
+            "package": one.package,
+            "version": one.version,
+            "about": one.plugin.about,
+            "adds": {table: sorted(rows) for table, rows in one.plugin.rows().items()},
+        }
+        for one in found
+    ]
+    if json:
+        output.print_json(records)
+    else:
+        for one in records:
+            output.print_line(f"{one['name']} ({one['package']} {one['version']}): {one['about']}")
+            for table, names in one["adds"].items():
+                output.print_line(f"    {table.replace('_', ' ')}: {', '.join(names)}")
+    for problem in problems:
+        output.print_note(problem)
+
+
+plugins = commands.make_group("plugins", list_plugins)
+plugins.command(
+    list_plugins, name="list", help_epilogue="Example: lama-explorer plugins list --json"
+)
 
 
 def add_commands(app: App, known: Collection[str]) -> None:
@@ -50,31 +78,6 @@ def __getattr__(name: str) -> App:
 
         return commands.make(probe, print_runs, probe.example, runs_json)
     raise AttributeError(f"no plug-in has the command {name!r}")
-
-
-@plugins.command(name="list", help_epilogue="Example: lama-explorer plugins list --json")
-def list_plugins(*, json: commands.Json = False) -> None:
-    """List the installed plug-ins: their packages, and what they add."""
-    found, problems = installed.find_plugins()
-    records: list[dict[str, Any]] = [
-        {
-            "name": one.plugin.name,
-            "package": one.package,
-            "version": one.version,
-            "about": one.plugin.about,
-            "adds": {table: sorted(rows) for table, rows in one.plugin.rows().items()},
-        }
-        for one in found
-    ]
-    if json:
-        output.print_json(records)
-    else:
-        for one in records:
-            output.print_line(f"{one['name']} ({one['package']} {one['version']}): {one['about']}")
-            for table, names in one["adds"].items():
-                output.print_line(f"    {table.replace('_', ' ')}: {', '.join(names)}")
-    for problem in problems:
-        output.print_note(problem)
 
 
 def write_skeleton(name: str, folder: Path) -> Path:
