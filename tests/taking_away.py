@@ -12,7 +12,6 @@ def take_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     """A function that takes all plug-ins away until the test ends."""
 
     def forget() -> None:
-        plugins.find.cache_clear()
         plugins.rows.cache_clear()
 
     def take() -> None:

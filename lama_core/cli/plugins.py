@@ -16,39 +16,12 @@ from lama_core.paths import DOCS
 
 EXAMPLE = DOCS / "example-plugin"
 SOURCES = (".py", ".toml", ".md")
+ROW = "row "  # begins the names of plug-ins' commands in this module
 NAMED = re.compile(
     r"example(?! = ['\"](results|example))"
 )  # not the attribute of views and queries
 
-plugins = commands.make_group("plugins", example="plugins list")
 
-
-def add_commands(app: App, known: Collection[str]) -> None:
-    """Add the commands of plug-ins, which are imported when called. known: names to leave alone."""
-    for one in installed.find_plugins()[0]:
-        targets = {**one.plugin.commands}
-        targets |= {
-            name: f"{__name__}:{name}" for name in (*one.plugin.queries, *one.plugin.probes)
-        }
-        for name, target in targets.items():
-            if (word := name.replace("_", "-")) not in known:
-                app.command(target, name=word, help=one.plugin.help.get(name, one.plugin.about))
-
-
-def __getattr__(name: str) -> App:
-    """Return the command of a plug-in's query or probe. name: of the Python function."""
-    if query := installed.find("queries", name):
-        from lama_core.cli.queries import print_answer  # slow to import
-
-        return commands.make(query, print_answer, query.kind.example)
-    if probe := installed.find("probes", name):
-        from lama_core.cli.results import print_runs, runs_json
-
-        return commands.make(probe, print_runs, probe.example, runs_json)
-    raise AttributeError(f"no plug-in has the command {name!r}")
-
-
-@plugins.command(name="list", help_epilogue="Example: lama-explorer plugins list --json")
 def list_plugins(*, json: commands.Json = False) -> None:
     """List the installed plug-ins: their packages, and what they add."""
     found, problems = installed.find_plugins()
@@ -71,6 +44,40 @@ def list_plugins(*, json: commands.Json = False) -> None:
                 output.print_line(f"    {table.replace('_', ' ')}: {', '.join(names)}")
     for problem in problems:
         output.print_note(problem)
+
+
+plugins = commands.make_group("plugins", list_plugins)
+plugins.command(
+    list_plugins, name="list", help_epilogue="Example: lama-explorer plugins list --json"
+)
+
+
+def add_commands(app: App, known: Collection[str]) -> None:
+    """Add the commands of plug-ins, which are imported when called. known: names to leave alone."""
+    added: dict[str, tuple[str, str]] = {}  # word -> row, what it is about
+    for one in installed.find_plugins()[0]:
+        for name in (*one.plugin.commands, *one.plugin.queries, *one.plugin.probes):
+            about = one.plugin.help.get(name, one.plugin.about)
+            added.setdefault(name.replace("_", "-"), (name, about))
+    for word, (name, about) in added.items():
+        if word not in known:
+            app.command(f"{__name__}:{ROW}{name}", name=word, help=about)
+
+
+def __getattr__(name: str) -> App:
+    """Return the command of a plug-in. name: `ROW` and the row of a command, query or probe."""
+    name = name.removeprefix(ROW)
+    if command := installed.find("commands", name):
+        return command
+    if query := installed.find("queries", name):
+        from lama_core.cli.queries import print_answer  # slow to import
+
+        return commands.make(query, print_answer, query.kind.example)
+    if probe := installed.find("probes", name):
+        from lama_core.cli.results import print_runs, runs_json
+
+        return commands.make(probe, print_runs, probe.example, runs_json)
+    raise AttributeError(f"no plug-in has the command {name!r}")
 
 
 def write_skeleton(name: str, folder: Path) -> Path:

@@ -485,8 +485,18 @@ class SentenceScorer(Scorer, Protocol):
 class StatementScorer(Scorer, Protocol):
     """A model that returns token log-probabilities of statements that contain an answer."""
 
+    @property
+    def takes_start_token(self) -> bool:
+        """Whether the scores can depend on the start token.
+
+        Only a causal model's whose tokenizer adds no tokens before a text by itself.
+        """
+
     def scores_first(self, start_token: StartToken = "needed") -> bool:
-        """Whether it scores the first word of a text."""
+        """Whether the first token of a text has a log-probability where it is part of the answer.
+
+        It has one if the model sees both sides, or a start token can precede the text.
+        """
 
     def statement_log_probs(
         self,

@@ -32,7 +32,8 @@ class Release:
 
 def release_in(folder: Path) -> Release | None:
     """Return the format of the release in a folder; None if no plug-in knows it."""
-    return next((one for one in plugins.rows("releases").values() if one.is_one(folder)), None)
+    found: Release | None = plugins.first("releases", lambda one: one.is_one(folder))
+    return found
 
 
 def convert(folder: Path, out: Path, on_progress: OnProgress = ignore) -> Release:
