@@ -75,8 +75,8 @@ def test_a_new_lens_is_one_file_and_one_row(tmp_path: Path) -> None:
     shutil.copy(ROOT / "app.py", tmp_path)
     for name in ("assets", "docs"):
         (tmp_path / name).symlink_to(ROOT / name)
-    (tmp_path / "tests" / "pages").mkdir(parents=True)
-    for name in ("calling.py", "pages/opening.py"):
+    (tmp_path / "tests").mkdir()
+    for name in ("calling.py", "opening.py"):
         shutil.copy(ROOT / "tests" / name, tmp_path / "tests" / name)
     lenses = tmp_path / "lama_core" / "queries" / "lenses"
     (lenses / "length.py").write_text(LENS)
