@@ -209,8 +209,7 @@ def _python_list(text: str) -> list[Any] | None:
         signs = list(tokenize.generate_tokens(io.StringIO(text).readline))
     except (ValueError, SyntaxError, RecursionError, MemoryError, tokenize.TokenError):
         return None
-    kinds = [one.type for one in signs]
-    is_joined = (tokenize.STRING, tokenize.STRING) in pairwise(kinds)
+    is_joined = (tokenize.STRING, tokenize.STRING) in pairwise([one.type for one in signs])
     return list(found) if isinstance(found, list | tuple) and not is_joined else None
 
 

@@ -70,8 +70,7 @@ def _one_fact(studies: Studies, model: str) -> Iterator[Item]:
         printed = [row.values for row in table.rows if row.labels[0] == kind]
         words = [str(word) for word, _ in printed]
         theirs = ", ".join(f"{word} [{fixed(float(value or 0), 2)}]" for word, value in printed)
-        answer = query_model(loaded, parse_query(text), candidates, gold=DEVELOPER)
-        blank = answer.blanks[0]
+        blank = query_model(loaded, parse_query(text), candidates, gold=DEVELOPER).blanks[0]
         ours = ", ".join(f"{one.token} [{fixed(one.log_prob, 2)}]" for one in blank.predictions)
         rank = blank.gold.rank if blank.gold else None
         differs = NO_NAME if known else ""

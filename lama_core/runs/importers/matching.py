@@ -77,8 +77,7 @@ class Matched:
         if not self.dataset or not self.n_matched:
             return own
         ids = pa.array([fact.id for fact in self.dataset.facts], pa.string())
-        known = ids.take(pa.array(self.at, mask=self.at < 0))
-        return pc.coalesce(known, own)
+        return pc.coalesce(ids.take(pa.array(self.at, mask=self.at < 0)), own)
 
     @cached_property
     def origins(self) -> pa.Array:
