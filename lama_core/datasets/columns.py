@@ -39,7 +39,6 @@ _STYLES: dict[str, tuple[str, str]] = {
     rf"[+-]?[1-9]\d{{0,2}}((,|{_SPACES})\d{{3}})+(\.\d+)?|[+-]?\d+\.\d+": (",", "."),
 }
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}\.\d{3}", re.ASCII)
-_N_UNGROUPED = 2  # styles without signs between thousands
 
 
 def is_missing(cell: object) -> bool:
@@ -93,7 +92,7 @@ class Numbers:
         texts = {row: text for row, text in self.odd.items() if any(map(str.isdigit, text))}
         readings: dict[tuple[float, ...], tuple[bool, str, dict[int, float]]] = {}
         for number, (pattern, (sign, point)) in enumerate(_STYLES.items()):
-            is_grouped = number >= _N_UNGROUPED
+            is_grouped = number >= 2  # the first two styles have no signs between thousands
             read = {
                 row: float(re.sub(_SPACES, "", text).replace(sign, "").replace(point, "."))
                 for row, text in texts.items()

@@ -206,15 +206,13 @@ def _figure(
         said = f"{value} of {n}first answers are right"
     else:
         said = f"{value} of {n}{counts} have the right answer among the first {k}"
-    return said if alone else said + over + _over_facts(level, counts)
-
-
-def _over_facts(level: Sequence[Standing], counts: str) -> str:
-    """Return P@k over facts in brackets; "" if it isn't known."""
     each = [f"{percent(run.over_facts)} %" for run in level if run.over_facts == run.over_facts]
-    if len(each) < len(level):
-        return ""
-    return f" (over {counts}: {' and '.join(each)} of {level[0].n:,})"
+    facts = (
+        f" (over {counts}: {' and '.join(each)} of {level[0].n:,})"
+        if len(each) == len(level)
+        else ""
+    )
+    return said if alone else said + over + facts
 
 
 def _overlaps(known: Sequence[Standing]) -> str:

@@ -260,16 +260,12 @@ def _weights(studies: Studies, model: str) -> Iterator[Item]:
         yield _unnamed_row(studies, model, what, one.n, 100 * one.gain, gain)
         for template, weight in one.weights[:SHOWN_WEIGHTS]:
             what = f"{one.relation}: weight of {template}"
-            known = _weight_of(template, values)
+            printed = zip(values[:6:2], values[1:6:2], strict=True)
+            weights = (
+                share for text, share in printed if paper_tables.same_prompt(template, str(text))
+            )
+            known = next((100 * float(share or 0) for share in weights), None)
             yield _unnamed_row(studies, model, what, one.n, 100 * weight, known)
-
-
-def _weight_of(template: str, values: Sequence[float | str | None]) -> float | None:
-    """Return the published weight of a prompt, in percent; None if the paper doesn't print it."""
-    for text, weight in zip(values[:6:2], values[1:6:2], strict=True):
-        if paper_tables.same_prompt(template, str(text)):
-            return 100 * float(weight or 0)
-    return None
 
 
 def _word_changes(studies: Studies, model: str) -> Iterator[Item]:

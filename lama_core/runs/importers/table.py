@@ -71,11 +71,10 @@ MAX_MODELS = 200
 HEAD = 1000  # rows by which the columns of a table without a header and lists are recognised
 _ITEM_TEXT = ("token", "word", "text", "prediction", "token_word_form")
 _ITEM_SCORE = ("log_prob", "logprob", "score")
-_TEXTS = ("relation", "subject", "object", "query")
 # The columns that are collected as they are read; numbers and verdicts are read at the end.
 _COLLECTED = pa.schema(
     [
-        *(ANSWERS.field(name) for name in (*_TEXTS, "predictions", "scores")),
+        *map(ANSWERS.field, ("relation", "subject", "object", "query", "predictions", "scores")),
         pa.field("model", pa.string()),
         pa.field("line", pa.int32()),
     ]
