@@ -228,10 +228,8 @@ def list_separator(cells: Iterable[object]) -> str:
     Only a bar or a semicolon: a comma can be part of an answer.
     """
     texts = [cell for cell in cells if isinstance(cell, str) and cell.strip()]
-    for sign in ("|", ";"):
-        if texts and sum(sign in text for text in texts) > len(texts) / 2:
-            return sign
-    return ""
+    n_with = {sign: sum(sign in text for text in texts) for sign in ("|", ";")}
+    return next((sign for sign, n in n_with.items() if n > len(texts) / 2), "")
 
 
 def word_reader(words: Iterable[str]) -> Callable[[str], str]:

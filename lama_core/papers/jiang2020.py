@@ -429,7 +429,11 @@ def _transfer(studies: Studies) -> Iterator[Item]:
                         f"{title}, weights of {weights}",
                         found.n,
                         100 * value,
-                        _theirs_of(test, weights, train, title),
+                        published_table(PAPER, "table12").number(
+                            f"{BERTS[test]}, weights of {BERTS[weights]}", prompts=title
+                        )
+                        if test in BERTS and train in BERTS  # the paper's models
+                        else None,
                         differs=studies.differs(found.n_relations, found.n),
                     )
     if not n_rows:
@@ -449,14 +453,6 @@ def _made_with(study: Study) -> tuple[object, ...]:
     details = study.details
     templates = tuple(relation.templates for relation in info.relations)
     return info.data_digest, info.limit, tuple(details["combinations"]), templates
-
-
-def _theirs_of(test: str, weights: str, other: str, title: str) -> float | None:
-    """Return the published value of Table 12; None unless both models are the paper's BERTs."""
-    if test not in BERTS or other not in BERTS:
-        return None
-    column = f"{BERTS[test]}, weights of {BERTS[weights]}"
-    return published_table(PAPER, "table12").number(column, prompts=title)
 
 
 LPAQA_PAPER = Paper(

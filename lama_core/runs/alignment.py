@@ -219,13 +219,12 @@ def _shared_words(runs: Sequence[Run]) -> Words | None:
     if len(known) < len(runs) or len(layouts) > 1:
         return None
     return {
-        name: reduce(_in_both, [words.get(name, NO_WORDS) for words in known])
+        name: reduce(
+            lambda words, others: words.filter(pc.is_in(words, value_set=others)),
+            [words.get(name, NO_WORDS) for words in known],
+        )
         for name in {name for words in known for name in words}
     }
-
-
-def _in_both(words: pa.Array, others: pa.Array) -> pa.Array:
-    return words.filter(pc.is_in(words, value_set=others))
 
 
 def _rank_among(run: Run, shared: Words) -> Run:

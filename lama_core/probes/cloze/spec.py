@@ -184,16 +184,7 @@ class ClozeSpec(RunSpec, kind="cloze", version=2):
             for segment in scored.segments:
                 first = scored.questions[int(segment.rows[0])].relation.name
                 words[first * self.candidates.per_relation] = tuple(segment.columns.words)
-            counts = Counter((row.relation.name, row.excluded is None) for row in scored.questions)
-            relations = tuple(
-                RelationInfo.of(
-                    dataset.relation(name),
-                    self.prompts.of(name),
-                    counts[name, True],
-                    counts[name, False],
-                )
-                for name in self.relations
-            )
+            relations = self._describe(dataset, scored.questions)
             n_candidates = max(map(len, words.values()), default=0)
             return Finished(rows, relations, n_candidates, self.details(), words)
 
@@ -243,6 +234,21 @@ class ClozeSpec(RunSpec, kind="cloze", version=2):
         index = self.open_book.index
         about = {"name": index.name, "digest": index.digest, "passages": index.n_passages}
         return {"open_book": about}
+
+    def _describe(
+        self, dataset: Dataset, questions: Sequence[Question]
+    ) -> tuple[RelationInfo, ...]:
+        """Return the relations of a run, with the numbers of counted and excluded rows."""
+        counts = Counter((row.relation.name, row.excluded is None) for row in questions)
+        return tuple(
+            RelationInfo.of(
+                dataset.relation(name),
+                self.prompts.of(name),
+                counts[name, True],
+                counts[name, False],
+            )
+            for name in self.relations
+        )
 
 
 @dataclass(frozen=True)
