@@ -6,6 +6,7 @@ start.
 
 import sys
 from collections.abc import Callable
+from pathlib import PurePosixPath
 
 import streamlit as st
 
@@ -21,6 +22,8 @@ PAGES = {
     screens.MODELS: ("Models", ":material/memory:"),
     screens.HELP: ("Help", ":material/help:"),
 }
+# Paths that plug-ins' pages can't have: /first shows the first page.
+TAKEN = {"first", "poll", *screens.REDIRECTS, *(PurePosixPath(file).stem for file in PAGES)}
 
 
 def _page_of_plugin(path: str) -> Callable[[], None]:
@@ -50,7 +53,7 @@ def main() -> None:
         for file, (title, icon) in PAGES.items()
     }
     for path in plugins.names("pages"):
-        if f"pages/{path}.py" not in PAGES:
+        if path not in TAKEN:
             title = path.replace("-", " ").capitalize()
             shown[f"pages/{path}.py"] = st.Page(
                 _page_of_plugin(path), title=title, icon=":material/extension:", url_path=path

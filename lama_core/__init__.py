@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from lama_core.papers.reproduce import reproduce as reproduce
     from lama_core.probes.analogy.multiple_choice import analogy_questions as analogy_questions
     from lama_core.probes.analogy.plan import analogy_probe as analogy_probe
-    from lama_core.probes.extraction.plan import extract as extract
-    from lama_core.probes.extraction.plan import read as read
     from lama_core.probes.generation.plan import generate as generate
     from lama_core.probes.plan import probe as probe
     from lama_core.probes.prompts.analysing import analyse_prompts as analyse_prompts
@@ -81,11 +79,13 @@ def __getattr__(name: str) -> Any:
     if name in _NAMES:
         module, there = _NAMES[name]
         return getattr(import_module(module), there)
+    why = ""
     if not name.startswith("_") and not _is_module(name):
-        function = import_module("lama_core.plugins").find_function(name)
-        if function is not None:
+        plugins = import_module("lama_core.plugins")
+        if (function := plugins.find_function(name)) is not None:
             return function
-    raise AttributeError(f"module 'lama_core' has no attribute {name!r}")
+        why = plugins.missing(name)
+    raise AttributeError(why or f"module 'lama_core' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -126,7 +126,8 @@ def _check_facts(found: Shown[Any, Any]) -> None:
             wrong=tuple(numbers[one] for one in facts.wrong),
             **facts.filter,
         )
-        assert len(joined.select(chosen)) == n, (facts, column)
+        selected = len(joined.select(chosen))
+        assert selected == n, f"{column} is {n}, but {facts} selects {selected} facts"
 
 
 def check_format(name: str, path: Path, facts: int) -> Dataset:

@@ -12,7 +12,6 @@ from tiny_models import CITIES, COUNTRIES
 from lama_core.errors import UserError
 from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.cloze.request import ProbeRequest
-from lama_core.probes.extraction.request import ExtractRequest, ReadRequest
 from lama_core.probes.generation.request import GenerateRequest
 from lama_core.probes.kinds import KINDS
 from lama_core.probes.prompts.request import SelectRequest, StudyRequest
@@ -91,9 +90,8 @@ def requests(folder: Path) -> dict[str, Request]:
             own=("[X] has [Y] .",), curves=False, save_runs=False,
         ),
     }  # fmt: skip
-    # Selecting prompts is part of a study, and the others ask no language model.
-    others = {SelectRequest, ExtractRequest, ReadRequest}
-    assert {type(request) for request in found.values()} == PLANS.keys() - others
+    # Selecting prompts is part of a study.
+    assert {type(request) for request in found.values()} == PLANS.keys() - {SelectRequest}
     return found
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from test_prose import of_values
 
-from lama_core import load_dataset, metrics, results
+from lama_core import load_dataset, metrics, ways
 from lama_core.lessons.charts import chart_table
 from lama_core.lessons.lesson import ShowRun
 from lama_core.metrics.cooccurrence import STATED_FILE, load_stated
@@ -251,7 +251,7 @@ def on_wordings() -> list[str]:
 
 def one_way(name: str) -> list[str]:
     """SmolLM2's facts of all ways; P@1 of a way with its interval, and facts known in it only."""
-    table = results(ways=True)
+    table = ways()
     line = table[(table["relation"] == "all") & (table["way"] == name)].iloc[0]
     shares = (percent(line[column]) for column in ("p_at_1", "low", "high"))
     return [f"{line['n']:,}", *shares, f"{line['n_only']:,}"]

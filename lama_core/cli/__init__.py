@@ -15,6 +15,7 @@ from cyclopts.exceptions import MissingArgumentError, UnknownOptionError, Unused
 from lama_core import __version__
 from lama_core.cli import commands, exit_codes, output
 from lama_core.errors import UserError, did_you_mean, reason_of
+from lama_core.plugins import missing
 from lama_core.requests import PROGRAM
 from lama_core.runs.locks import clear_killed
 
@@ -44,8 +45,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "runs:generate",
         "Ask models free-text questions about a dataset's facts.",
     ),
-    "extract": ("runs:extract", "Extract relations from sentences: LAMA's RE_n and RE_o."),
-    "read": ("runs:read", "Find answers in a text with question-answering models."),
     "results": ("results:results", "Score finished runs: P@1, P@10, MRR, mean rank."),
     "compare": ("results:compare", "Compare two runs on the same facts, with significance tests."),
     "reproduce": ("papers:reproduce", "Reproduce a paper's tables and figures."),
@@ -86,6 +85,8 @@ def call(*words: str) -> None:
         UserError: If a command, option or value is invalid.
     """
     app = make_app(*words)
+    if words and words[0] not in COMMANDS and (why := missing(words[0])):
+        raise UserError(why)
     try:
         app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
@@ -97,9 +98,13 @@ def _usage_error(app: App, error: CycloptsError, words: tuple[str, ...]) -> str:
     if isinstance(error, MissingArgumentError) and error.argument:
         name = error.keyword or error.argument.name
         return f"{name} {'needs a value' if name in words else 'is missing'}."
-    if isinstance(error, UnusedCliTokensError):
-        word = (error.unused_tokens or ["?"])[0]
-        known = [name for name in error.app or app if not name.startswith("-")]
+    known = [name for name in error.app or app if not name.startswith("-")]
+    unused = error.unused_tokens if isinstance(error, UnusedCliTokensError) else None
+    if known and isinstance(error, UnknownOptionError) and not commands.takes_words(error.app):
+        after = words[len(error.command_chain or ()) :]
+        unused = [word for word in after[:1] if not word.startswith("-")]  # its options are unknown
+    if unused:
+        word = unused[0]
         what = "command" if known else "argument"
         return f"Unexpected {what} {word[:LONGEST]!r}{did_you_mean(word, known)}."
     if isinstance(error, UnknownOptionError):

@@ -29,7 +29,7 @@ Device = Annotated[
     ),
 ]
 # Requests with any of these fields load models.
-_LOADS = {"models", "model", "readers", "guesser"}
+_LOADS = {"models", "model", "guesser"}
 
 Print = Callable[[Any], None]
 WriteFigure = Callable[[Any, FigureFile], None]
@@ -135,6 +135,13 @@ def help_of(function: Callable[..., Any]) -> tuple[str, str]:
     text = (inspect.getdoc(function) or "").split("\n\nArgs:")[0].split("\n\nReturns:")[0]
     first, *rest = (part.replace("\n", " ").strip() for part in text.split("\n\n"))
     return first, "\n\n".join(rest)
+
+
+def takes_words(app: App | None) -> bool:
+    """Whether a group of commands takes words that aren't commands, such as names of runs."""
+    function = app.default_command if app else None
+    parameters = inspect.signature(function).parameters.values() if function else ()
+    return any(parameter.kind is not inspect.Parameter.KEYWORD_ONLY for parameter in parameters)
 
 
 def make_command(

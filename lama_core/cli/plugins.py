@@ -16,39 +16,12 @@ from lama_core.paths import DOCS
 
 EXAMPLE = DOCS / "example-plugin"
 SOURCES = (".py", ".toml", ".md")
+ROW = "row "  # begins the names of plug-ins' commands in this module
 NAMED = re.compile(
     r"example(?! = ['\"](results|example))"
 )  # not the attribute of views and queries
 
-plugins = commands.make_group("plugins", example="plugins list")
 
-
-def add_commands(app: App, known: Collection[str]) -> None:
-    """Add the commands of plug-ins, which are imported when called. known: names to leave alone."""
-    for one in installed.find_plugins()[0]:
-        targets = {**one.plugin.commands}
-        targets |= {
-            name: f"{__name__}:{name}" for name in (*one.plugin.queries, *one.plugin.probes)
-        }
-        for name, target in targets.items():
-            if (word := name.replace("_", "-")) not in known:
-                app.command(target, name=word, help=one.plugin.about)
-
-
-def __getattr__(name: str) -> App:
-    """Return the command of a plug-in's query or probe. name: of the Python function."""
-    if query := installed.find("queries", name):
-        from lama_core.cli.queries import print_answer  # slow to import
-
-        return commands.make(query, print_answer, query.kind.example)
-    if probe := installed.find("probes", name):
-        from lama_core.cli.results import print_runs, runs_json
-
-        return commands.make(probe, print_runs, probe.example, runs_json)
-    raise AttributeError(f"no plug-in has the command {name!r}")
-
-
-@plugins.command(name="list", help_epilogue="Example: lama-explorer plugins list --json")
 def list_plugins(*, json: commands.Json = False) -> None:
     """List the installed plug-ins: their packages, and what they add."""
     found, problems = installed.find_plugins()
@@ -73,6 +46,40 @@ def list_plugins(*, json: commands.Json = False) -> None:
         output.print_note(problem)
 
 
+plugins = commands.make_group("plugins", list_plugins)
+plugins.command(
+    list_plugins, name="list", help_epilogue="Example: lama-explorer plugins list --json"
+)
+
+
+def add_commands(app: App, known: Collection[str]) -> None:
+    """Add the commands of plug-ins, which are imported when called. known: names to leave alone."""
+    added: dict[str, tuple[str, str]] = {}  # word -> row, what it is about
+    for one in installed.find_plugins()[0]:
+        for name in (*one.plugin.commands, *one.plugin.queries, *one.plugin.probes):
+            about = one.plugin.help.get(name, one.plugin.about)
+            added.setdefault(name.replace("_", "-"), (name, about))
+    for word, (name, about) in added.items():
+        if word not in known:
+            app.command(f"{__name__}:{ROW}{name}", name=word, help=about)
+
+
+def __getattr__(name: str) -> App:
+    """Return the command of a plug-in. name: `ROW` and the row of a command, query or probe."""
+    name = name.removeprefix(ROW)
+    if command := installed.find("commands", name):
+        return command
+    if query := installed.find("queries", name):
+        from lama_core.cli.queries import print_answer  # slow to import
+
+        return commands.make(query, print_answer, query.kind.example)
+    if probe := installed.find("probes", name):
+        from lama_core.cli.results import print_runs, runs_json
+
+        return commands.make(probe, print_runs, probe.example, runs_json)
+    raise AttributeError(f"no plug-in has the command {name!r}")
+
+
 def write_skeleton(name: str, folder: Path) -> Path:
     """Copy the example of the documentation to a new folder, under the name of the new plug-in.
 
@@ -87,7 +94,7 @@ def write_skeleton(name: str, folder: Path) -> Path:
     if os.path.lexists(folder):
         raise UserError(f"{folder} exists already. Choose another folder with --out.")
     with work_folder(folder.absolute().parent) as work:
-        for file in sorted(path for path in EXAMPLE.rglob("*") if path.suffix in SOURCES):
+        for file in sorted(path for path in EXAMPLE.rglob("[!.]*") if path.suffix in SOURCES):
             place = work / "new" / str(file.relative_to(EXAMPLE)).replace("example", name)
             place.parent.mkdir(parents=True, exist_ok=True)
             text = file.read_text(encoding="utf-8")
@@ -105,7 +112,7 @@ def new(
         Path | None, Parameter(help="Folder to write to. Default: lama-NAME, here.")
     ] = None,
 ) -> None:
-    """Write a plug-in with a format, a view and a query, and tests that pass: a place to start."""
+    """Write a plug-in with a row of each sort, and tests that pass: a place to start."""
     folder = write_skeleton(name, out or Path(f"lama-{name}"))
     output.print_line(
         f"Wrote {folder}. Install it with `pip install -e {folder}`, then run its tests with "

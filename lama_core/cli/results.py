@@ -61,7 +61,7 @@ def write_figure(shown: Shown[Any, Any], file: FigureFile) -> None:
 
 results = commands.make(results_of, print_view, "results --by source")
 for view in all_views():
-    if view.request.command[:-1] == ("results",):
+    if view.request.command[:-1] == ("results",) and view.request.command[-1] not in {*results}:
         draw = write_figure if view.view.has_figure else None
         results.command(commands.make(view, print_view, view.view.example, write_figure=draw))
 compare = commands.make(comparison, print_view, comparison.view.example, write_figure=write_figure)

@@ -11,7 +11,6 @@ from lama_core.files import folder_bytes
 from lama_core.probes import plan as cloze
 from lama_core.probes.analogy import plan as analogy
 from lama_core.probes.analogy.request import AnalogyRequest
-from lama_core.probes.extraction import plan as extraction
 from lama_core.probes.generation import plan as generation
 from lama_core.probes.kinds import title_of
 from lama_core.probes.making_runs import Runs
@@ -26,15 +25,9 @@ from lama_core.views.view import Shown, show_runs
 
 Name = Annotated[str, Parameter(help="Full name of the run, as `runs list` prints it.")]
 
-probe, statements, generate, extract, read = (
+probe, statements, generate = (
     commands.make(function, print_runs, function.example, runs_json)
-    for function in (
-        cloze.probe,
-        whole_answers.statements,
-        generation.generate,
-        extraction.extract,
-        extraction.read,
-    )
+    for function in (cloze.probe, whole_answers.statements, generation.generate)
 )
 
 

@@ -4,7 +4,7 @@ To add a format, write a reader in this folder and add a row to `FORMATS`, or to
 of a plug-in.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -109,24 +109,27 @@ FORMATS: tuple[Format, ...] = (
 )
 
 
-def all_formats() -> Iterator[Format]:
-    """Yield the formats in the order of detection: plug-ins' before tables, which match most files.
-
-    Plug-ins are looked up only when the library's own formats don't match.
-    """
+def all_formats() -> tuple[Format, ...]:
+    """Return the formats in the order of detection: plug-ins' before tables, which match most."""
     *first, table = FORMATS
-    yield from first
-    yield from plugins.rows("formats").values()
-    yield table
+    return (*first, *plugins.rows("formats").values(), table)
 
 
 def detect(path: Path) -> Format:
-    """Return the format of the data at `path`. Raises UserError if it is unknown."""
+    """Return the format of the data at `path`. Raises UserError if it is unknown.
+
+    Plug-ins are looked up only when the library's other formats don't match.
+    """
     if not path.exists():
         raise UserError(f"No such file or folder: {path}.")
-    for form in all_formats():
-        if form.reads_file(path) if path.is_file() else form.find_root(path):
-            return form
+
+    def is_one(form: Format) -> bool:
+        return form.reads_file(path) if path.is_file() else bool(form.find_root(path))
+
+    *own, table = FORMATS
+    found: Format | None = next(filter(is_one, own), None) or plugins.first("formats", is_one)
+    if found or is_one(table):
+        return found or table
     tables = _tables(path) if path.is_dir() else []
     raise UserError(
         f"{path}: unknown format; expected {', '.join(form.title for form in all_formats())}"
@@ -136,7 +139,10 @@ def detect(path: Path) -> Format:
 
 def root_of(folder: Path) -> Path:
     """Return the folder at or under `folder` where the dataset's layout begins."""
-    return detect(folder).find_root(folder) or folder
+    find_root = detect(folder).find_root
+    found = find_root(folder)
+    plugins.check_returned(find_root, found, isinstance(found, Path | None))
+    return found or folder
 
 
 def load(
@@ -155,7 +161,10 @@ def load(
     """
     name = name or (path.name if path.is_dir() else path.stem)
     more = {"relations_file": relations_file} if relations_file else {}
-    return detect(path).load(path, name=name, **about, **more)
+    read = detect(path).load
+    found = read(path, name=name, **about, **more)
+    plugins.check_returned(read, found, isinstance(found, AnyDataset))
+    return found
 
 
 def load_facts(path: Path, *, relations_file: Path | None = None, **names: str) -> Dataset:

@@ -26,7 +26,7 @@ from lama_core.models.devices import (
 )
 from lama_core.models.hf.chat_templates import fault_message, fault_of_template
 from lama_core.models.model_folder import stored_tensors
-from lama_core.models.registry import find_kind, open_model
+from lama_core.models.registry import check_added, find_kind, open_model
 from lama_core.models.sources.catalog import Entry, add_model, find_model, source_of
 from lama_core.models.sources.locations import (
     LocatedModel,
@@ -287,6 +287,7 @@ def _connect(entry: Entry) -> Any:
     # Outside the lock, so that other models can be loaded while the server answers.
     if source := source_of(entry.name):
         opened = source.open(entry.name.partition(":")[2])
+        check_added(entry.name, opened)
     else:
         opened = open_chat(entry.name) if is_chat(entry.name) else open_server(entry.name)
     return CACHE.get(entry.name, SERVED, lambda: opened)

@@ -380,9 +380,16 @@ class Scorer(Protocol):
 
 @runtime_checkable
 class BlankFiller(Scorer, Protocol):
-    """A model that returns log-probabilities of words at a blank."""
+    """A model that returns log-probabilities of words at a blank.
+
+    max_tokens: Maximum number of tokens of a text.
+    """
 
     max_tokens: int
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of its weights in memory; 0 if they are elsewhere."""
 
     @property
     def notes(self) -> Sequence[str]:
@@ -477,6 +484,19 @@ class SentenceScorer(Scorer, Protocol):
 @runtime_checkable
 class StatementScorer(Scorer, Protocol):
     """A model that returns token log-probabilities of statements that contain an answer."""
+
+    @property
+    def takes_start_token(self) -> bool:
+        """Whether the scores can depend on the start token.
+
+        Only a causal model's whose tokenizer adds no tokens before a text by itself.
+        """
+
+    def scores_first(self, start_token: StartToken = "needed") -> bool:
+        """Whether the first token of a text has a log-probability where it is part of the answer.
+
+        It has one if the model sees both sides, or a start token can precede the text.
+        """
 
     def statement_log_probs(
         self,

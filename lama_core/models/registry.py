@@ -13,10 +13,11 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from lama_core import plugins
 from lama_core.errors import UserError
+from lama_core.models.conversion.convert import OLD_FORMAT, release_in
 from lama_core.models.cpu import NO_BF16, ROUNDED, has_bf16
 from lama_core.models.devices import chosen_device, one_device
 from lama_core.models.model_folder import (
@@ -26,7 +27,7 @@ from lama_core.models.model_folder import (
     read_json,
     stored_tensors,
 )
-from lama_core.models.protocols import Kind
+from lama_core.models.protocols import KINDS, BlankFiller, Kind, Scorer
 from lama_core.models.sources.catalog import known_digests
 from lama_core.models.sources.locations import LocatedModel
 
@@ -180,9 +181,23 @@ def open_model(
         identity += f"/{reading}" if reading else ""
         options = {option: value} if option else {}
         model = backend.open(name, located.folder, precision, identity, **options)
+        if backend is added:
+            check_added(name, model)
         if model is not None:
             return round_weights(model) if precision == ROUNDED else model
     raise UserError(f"{name}: no backend reads {kind} models.")
+
+
+def check_added(name: str, model: object) -> None:
+    """Raise UserError if a plug-in's model lacks attributes that every model has."""
+    kinds = (Scorer, BlankFiller)
+    members = {one for kind in kinds for one in (*kind.__annotations__, *vars(kind))}
+    lacks = sorted(one for one in members if not one.startswith("_") and not hasattr(model, one))
+    if lacks:
+        raise UserError(
+            f"{name}: the plug-in's model, a {type(model).__name__}, lacks {', '.join(lacks)}. "
+            "Every model has the attributes of lama_core.models.protocols.BlankFiller."
+        )
 
 
 def _find_added(folder: Path, family: object) -> Backend | None:
@@ -208,9 +223,8 @@ def find_kind(folder: Path) -> Kind:
     from transformers import CONFIG_MAPPING, AutoConfig
     from transformers.models.auto import modeling_auto
 
-    releases = () if str(family) in CONFIG_MAPPING else plugins.rows("releases").values()
-    if any(release.is_one(folder) for release in releases):
-        raise UserError(f"{folder} is in an old release format. Run `models convert` first.")
+    if str(family) not in CONFIG_MAPPING and release_in(folder):
+        raise UserError(f"{folder} {OLD_FORMAT}")
     config = read_folder(
         folder, lambda: AutoConfig.from_pretrained(folder, trust_remote_code=False)
     )
@@ -283,14 +297,13 @@ WRAPPED = {
 }
 LOCAL = {"local_files_only": True, "trust_remote_code": False}  # options of `from_pretrained`
 SPARE = 1 << 24  # a model may have this many values that aren't stored: positions, masks
-LoadedKind = Kind | Literal["reader"]  # a reader of passages, or a kind that fills blanks
 
 
 def load_with_transformers(
     name: str,
     folder: Path,
     auto: Any,
-    kind: LoadedKind,
+    kind: str,
     precision: str,
     rows: int | None = None,
 ) -> tuple[Any, Any]:
@@ -300,7 +313,7 @@ def load_with_transformers(
         name: The model's name.
         folder: The folder.
         auto: transformers' class that loads the model.
-        kind: The kind of model.
+        kind: The kind of language model, such as `masked`, or another sort of model.
         precision: `fp32` or `bf16`.
         rows: Number of rows of the embedding table if the model's sizes were checked earlier; None
             checks them.
@@ -338,7 +351,7 @@ def load_with_transformers(
     return model, tokenizer
 
 
-def _check_tokenizer(name: str, tokenizer: Any, kind: LoadedKind, n_rows: int) -> None:
+def _check_tokenizer(name: str, tokenizer: Any, kind: str, n_rows: int) -> None:
     """Raise UserError if a tokenizer doesn't fit the model or can't mark its blanks.
 
     n_rows: Number of rows of the model's embedding table.
@@ -371,7 +384,7 @@ def _check_tokenizer(name: str, tokenizer: Any, kind: LoadedKind, n_rows: int) -
         )
 
 
-def _check_weights(name: str, report: Any, kind: LoadedKind, model_type: str) -> None:
+def _check_weights(name: str, report: Any, kind: str, model_type: str) -> None:
     """Raise UserError if the stored weights aren't exactly those of the configured model.
 
     report: What transformers returns with `output_loading_info`.
@@ -389,7 +402,7 @@ def _check_weights(name: str, report: Any, kind: LoadedKind, model_type: str) ->
                 f"{reason} with save_pretrained."
             )
     if report["missing_keys"]:
-        what = "question-answering model" if kind == "reader" else f"{kind} language model"
+        what = f"{kind} language model" if kind in KINDS else kind
         raise UserError(
             f"{name} is not a complete {what}: {len(report['missing_keys'])} weights are missing, "
             f"such as {sorted(report['missing_keys'])[0]}."

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from lama_core import plugins
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import COMMON, named_candidates
 from lama_core.datasets import Dataset, load_dataset
@@ -25,9 +26,6 @@ from lama_core.papers.framework import EMBEDDED, Data, PaperInputs, differing
 from lama_core.paths import corpus_files
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.cloze.spec import ClozeSpec
-from lama_core.probes.extraction.extractor import NAMES, extractable
-from lama_core.probes.extraction.plan import plan_extract
-from lama_core.probes.extraction.request import ExtractRequest
 from lama_core.probes.plan import plan
 from lama_core.probes.prompts.plan import VOCABULARY_FILE
 from lama_core.published import LAMA_MODELS
@@ -42,10 +40,10 @@ RANKING: Ranking = "raw"
 PUBLISHED_LIST = "lama"
 TREX = "TREx"
 MANUAL, TEN_SENTENCES = "manual", "ten-sentences"
+EXTRACTORS = ("RE_n", "RE_o")  # models of the runs of `extract`
 TEXT = "starter"  # corpus that trains the extractor and provides open-book context
 BUILD_TEXT = "python -m tools.training.corpus"
 BOOK = "models with open-book context"
-NO_PAIRS = "this dataset has no relation between two names"
 NO_MODEL = "no model could be run, so no facts were selected"
 SPREAD_LIMIT = 20  # facts per relation for Figure 4 on the starter facts; ten queries each
 
@@ -177,16 +175,14 @@ class Lama(PaperInputs):
 
     def extracted(self) -> Iterator[tuple[str, Run]]:
         """Yield the runs of RE_n and RE_o; if they can't be made, add both to `missing`."""
-        names = extractable(self.dataset)
         try:
-            vocabularies = [self.load(one).vocabulary for one in self.usable.values()]
-            if not names:
-                raise UserError(NO_PAIRS)
-            if self.own_words and not vocabularies:
+            extract = plugins.find("probes", "extract")
+            if extract is None:
+                raise UserError(plugins.missing("extract"))
+            if self.own_words and not self.usable:
                 raise UserError(NO_MODEL)
-            request = ExtractRequest(
+            request = extract.request(
                 dataset=self.data.name,
-                relations=names,
                 corpus=TEXT,
                 candidates=self.candidates,
                 models=tuple(self.usable.values()),
@@ -194,11 +190,11 @@ class Lama(PaperInputs):
                 limit=self.options.limit,
                 on_progress=self.on_progress,
             )
-            specs = plan_extract(request, load=self.load)
+            specs = extract.plan(request, load=self.load)
         except UserError as error:
             command = "" if corpus_files() else BUILD_TEXT
             self.missing |= {
-                name: UnavailableItem(name, str(error), command) for name in NAMES.values()
+                name: UnavailableItem(name, str(error), command) for name in EXTRACTORS
             }
             return
         yield from self._made((spec.model_name, spec) for spec in specs)

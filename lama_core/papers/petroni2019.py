@@ -22,6 +22,7 @@ from lama_core.models.sources.catalog import find_model
 from lama_core.papers.framework import NO_DATA, Paper, bars, joined
 from lama_core.papers.lama_data import (
     BOOK,
+    EXTRACTORS,
     NO_MODEL,
     RANKING,
     SPREAD_LIMIT,
@@ -29,7 +30,6 @@ from lama_core.papers.lama_data import (
     TREX,
     Lama,
 )
-from lama_core.probes.extraction.extractor import NAMES
 from lama_core.probes.plan import choose_context
 from lama_core.progress import Progress
 from lama_core.published import (
@@ -119,7 +119,7 @@ def sources(lama: Lama) -> Iterator[Item]:
             elif row.published is not None:
                 rows.append(row)
     missing = [one for name, one in lama.missing.items() if name != BOOK]
-    missing.insert(sum(one.what not in NAMES.values() for one in missing), DRQA)
+    missing.insert(sum(one.what not in EXTRACTORS for one in missing), DRQA)
     for one in missing:
         rows += _missing_rows(one.what, one.reason)
     yield from rows

@@ -15,7 +15,6 @@ from lama_core.probes.analogy.plan import analogy_probe
 from lama_core.probes.analogy.spec import AnalogySpec
 from lama_core.probes.cloze.spec import ClozeSpec
 from lama_core.probes.contrast.spec import ContrastSpec
-from lama_core.probes.extraction.plan import extract, read
 from lama_core.probes.generation.plan import generate
 from lama_core.probes.generation.spec import GenerationSpec
 from lama_core.probes.making_runs import RunFunction
@@ -64,7 +63,7 @@ class ProbeKind:
 KINDS: dict[str, ProbeKind] = {
     kind.name: kind
     for kind in (
-        ProbeKind(ClozeSpec, "cloze queries", (probe, extract, read)),
+        ProbeKind(ClozeSpec, "cloze queries", (probe,)),
         ProbeKind(ContrastSpec, "negated or misprimed"),
         ProbeKind(EnsembleSpec, "an ensemble of prompts"),
         ProbeKind(StatementSpec, "whole answers", (statements,)),
@@ -115,7 +114,8 @@ def read_request(stored: StoredRequest) -> Request:
             )
         if probe is None:
             raise UserError(
-                f"This version can't make a run of {stored.function!r}. Start the run again."
+                plugins.missing(stored.function)
+                or f"This version can't make a run of {stored.function!r}. Start the run again."
             )
         request = probe.request
     return from_record(request, BEFORE.get(stored.function, {}) | stored.fields)

@@ -64,19 +64,6 @@ MAX_STATEMENTS_AT_ONCE = 2048
 class StatementModel(BlankFiller, StatementScorer, Protocol):
     """A model that scores statements, with a vocabulary and a context window."""
 
-    @property
-    def takes_start_token(self) -> bool:
-        """Whether the scores can depend on `Scoring.start_token`.
-
-        Only a causal model's whose tokenizer adds no tokens before a text by itself.
-        """
-
-    def scores_first(self, start_token: StartToken) -> bool:
-        """Whether the first token of a text has a log-probability where it is part of the answer.
-
-        It has one if the model sees both sides, or a start token can precede the text.
-        """
-
 
 @dataclass(frozen=True, slots=True)
 class Scoring:

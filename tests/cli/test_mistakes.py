@@ -18,6 +18,11 @@ BATS = "analogy probe --dataset BATS --model minilm-mlm"
 # Words, separated by |, and a part of what is said.
 MISTAKES = (
     ("cloze|x ___|--mined", "Unknown option: --mined"),
+    ("prob|--dataset|starter", "Unexpected command 'prob' (did you mean 'probe'?)"),
+    ("models|lst|--json", "Unexpected command 'lst' (did you mean 'list'?)"),
+    ("analogy|solv|--model|x", "Unexpected command 'solv' (did you mean 'solve'?)"),
+    ("results|RUN|--typo", "Unknown option: --typo"),  # a name of a run
+    ("--typo", "Unknown option: --typo"),
     (f"cloze|{TEXT}|--open-book|starter", "tools.training.corpus"),
     (f"cloze|{TEXT}|--open-book|EMPTY", "has no text"),
     ("relation", "RELATION is missing"),

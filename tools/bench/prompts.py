@@ -171,6 +171,7 @@ class MadeUpModel:
     precision = "fp32"
     notes = ()
     device = "cpu"
+    n_bytes = 0
 
     def __init__(self, words: Sequence[str], n_facts: int) -> None:
         self.vocabulary = WordList(words)

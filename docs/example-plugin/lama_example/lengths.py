@@ -15,6 +15,8 @@ from lama_core.views.choice import TopRequest
 from lama_core.views.figure import Axis, Figure
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
+MOST = 4  # words; longer subjects are together
+
 
 @dataclass(frozen=True)
 class LengthsRequest(TopRequest, command="results example-lengths", python="example_lengths"):
@@ -39,12 +41,14 @@ class LengthsView(View[LengthsRequest, pd.DataFrame]):
             if request.relations:
                 facts = facts[facts["relation"].isin(request.relations)]
             right = facts[f"rank_{request.ranking_of(run.info)}"] <= request.k
-            words = facts["subject"].str.split().str.len().clip(upper=4)
+            words = facts["subject_tokens"].clip(upper=MOST)  # words, and punctuation marks
             table = right.groupby(words).agg(n="size", hits="sum").reset_index(names="words")
             ends = share_intervals(table["hits"].to_numpy(), table["n"].to_numpy())
             table = table.assign(run=run.info.id, p_at_k=table["hits"] / table["n"])
             table = table.assign(low=np.asarray(ends.low), high=np.asarray(ends.high))
-            tables.append(table.assign(words=table["words"].map(lambda n: f"{n}" + "+" * (n == 4))))
+            tables.append(
+                table.assign(words=table["words"].map(lambda n: f"{n}" + "+" * (n == MOST)))
+            )
         return pd.concat(tables)[["run", "words", "n", "p_at_k", "low", "high"]]
 
     def columns(self, shown: Shown[LengthsRequest, pd.DataFrame]) -> tuple[Column, ...]:
@@ -80,9 +84,11 @@ class LengthsView(View[LengthsRequest, pd.DataFrame]):
 
     def facts(
         self, shown: Shown[LengthsRequest, pd.DataFrame], line: Line, column: str = ""
-    ) -> Facts | None:
-        """Return None: Wrong answers has no filter for the number of words."""
-        return None
+    ) -> Facts:
+        """Return the facts behind a cell: those of the run whose subjects are so long."""
+        n = int(line["words"].rstrip("+"))
+        of = {"relations": tuple(shown.request.relations), "words_min": n}
+        return Facts(line["run"], of if n == MOST else {**of, "words_max": n})
 
 
 example_lengths = ViewFunction(

@@ -10,6 +10,8 @@ from lama_core.files import work_folder
 from lama_core.models.model_folder import check_contents, check_files
 from lama_core.progress import OnProgress, Progress, ignore
 
+OLD_FORMAT = "is in an old release format. Run `models convert` first."  # a folder
+
 
 @dataclass(frozen=True, slots=True)
 class Release:
@@ -26,6 +28,12 @@ class Release:
     is_one: Callable[[Path], bool]
     convert: Callable[[Path, Path], None]
     check: Callable[[], None] = lambda: None
+
+
+def release_in(folder: Path) -> Release | None:
+    """Return the format of the release in a folder; None if no plug-in knows it."""
+    found: Release | None = plugins.first("releases", lambda one: one.is_one(folder))
+    return found
 
 
 def convert(folder: Path, out: Path, on_progress: OnProgress = ignore) -> Release:
@@ -54,9 +62,9 @@ def convert_into(folder: Path, out: Path, on_progress: OnProgress = ignore) -> R
     if not folder.is_dir():
         raise UserError(f"Folder not found: {str(folder)!r}.")
     check_files(folder)
-    releases = plugins.rows("releases").values()
-    release = next((release for release in releases if release.is_one(folder)), None)
+    release = release_in(folder)
     if release is None:
+        releases = plugins.rows("releases").values()
         known = "; ".join(f"{release.title} ({release.files})" for release in releases)
         raise UserError(
             plugins.missing("ELMo")

@@ -24,7 +24,8 @@ from lama_core.requests import Request, argument, option
 
 SourceKind = Literal["assets", "folder", "hub", "wheel", "release", "server", "none"]
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@\w[\w.-]*(/\w[\w.-]*)*)?")
-PREFIX = re.compile(r"[a-z][a-z0-9-]+")  # of a plug-in's models; a letter is a disk's on Windows
+# Of a plug-in's models; a letter is a disk's on Windows.
+PREFIX = re.compile(plugins.NAMES["sources"])
 MAX_LIST = 1 << 20
 BYTES_EACH = {"fp32": 4, "bf16": 2}
 
@@ -171,13 +172,17 @@ def _added(name: str) -> Entry:
             return _with_reading(_added(base), reading)
     if os.path.isabs(name):
         return Entry(name, Path(name).name, None, ModelSource("folder", name), added=True)
+    why = "not a folder, a hub name or a server reference: remove it from the list"
     if is_served(name):
-        with suppress(UserError):
+        try:
             return _served(name)
+        except plugins.PluginError as error:
+            why = str(error).rstrip(".")
+        except UserError:
+            pass
     if _is_hub_name(name):
         place, _, revision = name.partition("@")
         return Entry(name, name, None, ModelSource("hub", place, revision or None), added=True)
-    why = "not a folder, a hub name or a server reference: remove it from the list"
     return Entry(name, name, None, ModelSource("none", why=why), added=True)
 
 
@@ -199,15 +204,17 @@ class AddedSource:
 
 def source_of(reference: str) -> AddedSource | None:
     """Return the plug-in's source that a model's name has the prefix of; None if it has none."""
-    prefix, colon, name = reference.partition(":")
-    known = colon and name and PREFIX.fullmatch(prefix) and not is_server(reference)
-    source: AddedSource | None = plugins.find("sources", prefix) if known else None
+    has_one = is_served(reference) and not is_server(reference)
+    source: AddedSource | None
+    source = plugins.find("sources", reference.partition(":")[0]) if has_one else None
     return source
 
 
 def is_served(reference: str) -> bool:
-    """Whether a model is behind a server, or opened by a plug-in's source."""
-    return is_server(reference) or source_of(reference) is not None
+    """Whether a model is behind a server, or opened by a plug-in's source, even a broken one."""
+    prefix, _, name = reference.partition(":")
+    known = name and PREFIX.fullmatch(prefix)
+    return is_server(reference) or bool(known and prefix in plugins.names("sources"))
 
 
 def _served(reference: str) -> Entry:

@@ -34,7 +34,7 @@ from lama_core.files import (
     replace_folder,
     work_folder,
 )
-from lama_core.models.conversion.convert import convert_into
+from lama_core.models.conversion.convert import OLD_FORMAT, convert_into, release_in
 from lama_core.models.conversion.expand_gguf import ALONE, EXPANSION, STEPS, TENSOR
 from lama_core.models.model_folder import (
     CONFIG,
@@ -272,6 +272,8 @@ def _folder_fault(path: Path) -> str:
             f"{path} is a folder of {len(found)} checkpoints: name one of them, such as "
             f"{found[-1]}. Commands that make runs take the whole folder."
         )
+    if path.is_dir() and release_in(path):
+        return f"{path} {OLD_FORMAT}"
     files = [path] if path.is_file() else sorted(path.iterdir()) if path.is_dir() else []
     if is_adapter([file.name for file in files]):
         return adapter_message(str(path))

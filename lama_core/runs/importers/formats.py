@@ -33,8 +33,11 @@ def find_format(name: str) -> ResultsFormat:
 
 def recognize(path: Path) -> ResultsFormat | None:
     """Return the format of the results at a path, None if there are none or they can't be read."""
-    for form in all_formats():
+
+    def is_one(form: ResultsFormat) -> bool:
         with suppress(UserError):
-            if form.recognizes(path):
-                return form
-    return None
+            return form.recognizes(path)
+        return False
+
+    found: ResultsFormat | None = plugins.first("result_formats", is_one)
+    return found or (TABLE if is_one(TABLE) else None)

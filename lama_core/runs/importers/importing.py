@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lama_core import plugins
 from lama_core.datasets.nested_folders import files_under
 from lama_core.datasets.user_table import TablePreview, first_names, first_rows, is_table
 from lama_core.downloads import archive
@@ -292,6 +293,8 @@ def _read(
     chosen: ResultsFormat, path: Path, options: ReadOptions, request: ImportRunRequest
 ) -> list[ImportedResults]:
     found = chosen.read(path, options, request.on_progress)
+    are_results = isinstance(found, list) and all(isinstance(one, ImportedResults) for one in found)
+    plugins.check_returned(chosen.read, found, are_results)
     if not found:
         raise UserError(f"{path} has no results of the format {chosen.name}.")
     if request.model and len(found) > 1:

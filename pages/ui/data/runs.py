@@ -219,7 +219,12 @@ def _draw_run(run: KeptRun) -> None:
     with st.container(horizontal=True):
         if run.info and st.button("Show it", icon=":material/visibility:", key="show run"):
             show_runs([run.info])
-        if run.info and (request := request_of(run.info)):
+        request = None
+        try:
+            request = request_of(run.info) if run.info else None
+        except UserError as error:  # such as of a plug-in that isn't installed
+            st.caption(plain(str(error)))
+        if run.info and request:
             if isinstance(request, RunSettings) and visitors.may("run"):
                 help = "Opens New run with these settings."
                 if st.button("Edit and run", icon=":material/tune:", key="edit run", help=help):

@@ -137,6 +137,16 @@ def words(**numbers: Any) -> Callable[[Path], object]:
     return lambda file: file.write_text(json.dumps(numbers))
 
 
+def changed(part: str, **options: Any) -> Callable[[Path], object]:
+    """What changes a part of ELMo's options."""
+
+    def damage(file: Path) -> None:
+        given = json.loads(file.read_text(encoding="utf-8"))
+        file.write_text(json.dumps(given | {part: given[part] | options}), encoding="utf-8")
+
+    return damage
+
+
 def one_more(line: str) -> Callable[[Path], object]:
     return lambda file: file.write_text(file.read_text() + line)
 
@@ -154,6 +164,7 @@ WEIGHTS = {
 }  # fmt: skip
 ANOTHER = "of these files belongs to another release"
 CODE = "posix.mkdir, which could run code"
+PROJECTION = "RNN_1/RNN/MultiRNNCell/Cell0/LSTMCell/W_P_0"
 QUERY = "bert.encoder.layer.1.attention.self.query.weight"
 TABLE = "bert.embeddings.word_embeddings.weight"
 # Release, file, what is done to it, and words of the sentence that refuses it.
@@ -184,6 +195,11 @@ DAMAGES: tuple[tuple[str, str, Callable[[Path], object], str], ...] = (
     ("elmo", "", hdf5(another_bias),
      "CNN_proj/b_proj has shape (7,); the options and the vocabulary require (8,)"),
     ("elmo", "", hdf5(lambda all: all.pop("char_embed")), "has no char_embed"),
+    ("elmo", "", hdf5(lambda all: all.pop(PROJECTION)), f"has no {PROJECTION}: incomplete"),
+    ("elmo", "elmo_options.json", changed("lstm", n_layers=9), "/Cell2/LSTMCell/W_0: incomplete"),
+    ("elmo", "elmo_options.json", changed("char_cnn", n_characters=263), "262 characters"),
+    ("fconv", "", torch_file(lambda all: all | {"args": Namespace(decoder_layers=16)}),
+     "unsupported decoder_layers '16'"),
     ("xl", "", without("crit.cluster_bias"), "has no weight crit.cluster_bias"),
     ("xl", "", first(lambda value: value.to("meta")), "has no data"),
     ("xl", "", first(lambda one: torch.quantize_per_tensor(one.float(), 0.1, 0, torch.qint8)),
@@ -288,6 +304,25 @@ def test_the_older_dictionary_of_transformer_xl_is_read(tmp_path: Path) -> None:
     assert (tmp_path / "one" / "vocab.txt").read_bytes() == (
         tmp_path / "other" / "vocab.txt"
     ).read_bytes()
+
+
+def test_options_as_elmos_training_writes_them_are_read(tmp_path: Path) -> None:
+    """They have the 261 characters of the weights; AllenNLP's have one more, for padding."""
+    for n_characters in (261, 262):
+        make_elmo(tmp_path / str(n_characters))
+        options = tmp_path / str(n_characters) / "elmo_options.json"
+        changed("char_cnn", n_characters=n_characters)(options)
+        convert(tmp_path / str(n_characters), tmp_path / f"out {n_characters}")
+    for name in ("config.json", "model.safetensors", "vocab.txt"):
+        one, other = (tmp_path / f"out {n}" / name for n in (261, 262))
+        assert one.read_bytes() == other.read_bytes()
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_the_files_of_a_release_are_sent_to_convert(name: str, tmp_path: Path) -> None:
+    MAKERS[name](tmp_path / name)
+    with pytest.raises(UserError, match="Run `models convert` first"):
+        check_and_add_model(str(tmp_path / name))
 
 
 def test_a_release_in_its_old_form_is_sent_to_convert(tmp_path: Path) -> None:

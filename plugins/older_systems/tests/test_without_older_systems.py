@@ -3,14 +3,13 @@
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from calling import invoke
 from old_releases import make_fconv, make_transformer_xl
 
-from lama_core import plugins
 from lama_core.errors import UserError
 from lama_core.models.cache import check_and_add_model, load_model
 from lama_core.models.conversion.convert import convert
@@ -24,22 +23,6 @@ France,Paris,capital,The capital of [X] is [Y] .
 Italy,Rome,capital,The capital of [X] is [Y] .
 """
 NEEDS = r"needs the plug-in older_systems, which is part of lama-explorer but not installed here"
-
-
-@pytest.fixture
-def take_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
-    """A function that takes all plug-ins away until the test ends."""
-
-    def forget() -> None:
-        plugins.find.cache_clear()
-        plugins.rows.cache_clear()
-
-    def take() -> None:
-        monkeypatch.setattr(plugins, "find_plugins", lambda: ((), ()))
-        forget()
-
-    yield take
-    forget()
 
 
 @pytest.mark.parametrize("reading", ("", "+memory=none"))

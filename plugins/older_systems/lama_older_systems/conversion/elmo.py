@@ -76,8 +76,10 @@ def read_options(path: Path) -> dict[str, Any]:
     lstm, characters = options.get("lstm"), options.get("char_cnn")
     if not isinstance(lstm, dict) or not isinstance(characters, dict):
         raise UserError(f"Not an ELMo options file: {path} has no lstm or no char_cnn.")
-    # n_characters includes AllenNLP's padding character, which the weights don't have.
-    if characters.get("activation") != "relu" or characters.get("n_characters") != N_CHARACTERS + 1:
+    # AllenNLP counts its padding character, which the weights don't have; bilm-tf's training
+    # writes the options without it.
+    n_characters = (N_CHARACTERS, N_CHARACTERS + 1)
+    if characters.get("activation") != "relu" or characters.get("n_characters") not in n_characters:
         raise UserError(
             f"{path}: only relu and {N_CHARACTERS + 1} characters are supported, as in ELMo's "
             "published models."

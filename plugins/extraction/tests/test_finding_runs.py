@@ -1,60 +1,41 @@
-"""`extract`, `read` and `probe --open-book`: runs beside those of models, and what tells them."""
+"""`extract` and `read`: runs beside those of models, and what their mistakes say."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from births import CITIES, Reader, write_births, write_text
 from calling import call
-from data_files import write_lama
-from every_kind import plan_runs
-from probe_fakes import TableFiller
 from tiny_models import save_reader_folder
 
 from lama_core.datasets.passages import load_corpus
 from lama_core.errors import UserError
 from lama_core.metrics import score_table
-from lama_core.models.auxiliary.reader import load_reader
 from lama_core.probes.cloze.request import ProbeRequest
-from lama_core.probes.extraction.plan import plan_extract, plan_read
-from lama_core.probes.extraction.request import ExtractRequest, ReadRequest
 from lama_core.probes.plan import plan
+from lama_core.requests import field_values
 from lama_core.runs.alignment import align
 from lama_core.runs.execute import execute, execute_all
 from lama_core.runs.find import load_run
 from lama_core.scoring.queries import NO_FIT
 from lama_core.scoring.retrieval import OpenBook
 from lama_core.types import Query
+from lama_extraction.plan import extract, plan_extract, plan_read
+from lama_extraction.reader import load_reader
+from lama_extraction.request import ExtractRequest, ReadRequest
 
 pytestmark = pytest.mark.usefixtures("home")
-CITIES = ("Rome", "Oslo", "Bonn", "Bern", "Nice", "Lima", "Cork", "York")
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Births of eight people; the sentence of the last says nothing of a birth."""
-    relation = {"relation": "P19", "template": "[X] was born in [Y] .", "type": "N-1",
-                "label": "place of birth", "description": ""}  # fmt: skip
-    lines = []
-    for number, city in enumerate(CITIES):
-        name = f"Person{number}"
-        said = "was born in" if city != "York" else "hated"
-        evidence = {"sub_surface": name, "obj_surface": city,
-                    "masked_sentence": f"{name} {said} [MASK] ."}  # fmt: skip
-        lines.append({"uuid": name, "sub_label": name, "obj_label": city, "evidences": [evidence]})
-    return write_lama(tmp_path / "small", [relation], {"P19": lines})
+    return write_births(tmp_path)
 
 
 @pytest.fixture
 def text(tmp_path: Path) -> Path:
-    """Who was born where, and who hated what."""
-    folder = tmp_path / "texts"
-    folder.mkdir()
-    lines = [f"Person{number} was born in {city}." for number, city in enumerate(CITIES[:-1])]
-    lines += [f"Person{number} hated Person{number + 1}." for number in range(7)]
-    (folder / "a.txt").write_text("\n".join(lines), encoding="utf-8")
-    return folder
+    return write_text(tmp_path)
 
 
 def extracted(data: Path, text: Path, **more: object) -> ExtractRequest:
@@ -112,55 +93,7 @@ def test_what_does_not_exist_is_said_in_one_sentence(
     data: Path, text: Path, change: dict[str, object], said: str
 ) -> None:
     with pytest.raises(UserError, match=said):
-        plan_runs(extracted(data, text, **change))
-
-
-class Reader(TableFiller):
-    """Knows nothing, and reads: the city that stands before the query, else Rome."""
-
-    def __init__(self) -> None:
-        super().__init__({}, CITIES, "table")
-        self.asked: list[str] = []
-
-    def blank_log_probs(self, batch: Sequence, columns: object):  # type: ignore[no-untyped-def, type-arg]
-        for query in batch:
-            asked = self._texts[query.token_ids[0]]
-            self.asked.append(asked)
-            read = next((city for city in CITIES if city in asked), "Rome")
-            self.answers = {**self.answers, asked: {read: -0.1}}
-        return super().blank_log_probs(batch, columns)  # type: ignore[arg-type]
-
-
-def test_with_the_open_book_the_model_sees_the_passage_before_the_query(
-    data: Path, text: Path
-) -> None:
-    model = Reader()
-
-    def load(*_: object, **__: object) -> Reader:
-        return model
-
-    request = ProbeRequest(str(data), ("table",), candidates="relation")
-    (closed,) = plan(request, load=load)
-    (opened,) = plan(replace(request, open_book=str(text)), load=load)
-    assert closed.open_book is None and "open book" not in closed.options()
-    assert closed.digest != opened.digest
-    assert closed.prompt_name() == "manual" and opened.prompt_name() == "open-book manual"
-    run = execute(opened, load=load)
-    assert "Person3 was born in Bern. Person3 was born in [MASK] ." in model.asked
-    facts = run.facts.set_index("subject")
-    assert facts.loc["Person3", "query"] == "Person3 was born in Bern. Person3 was born in [MASK] ."
-    # Of the last person the nearest passage says no city: seven of eight are read, and Rome is
-    # said of the last.
-    assert facts["rank_filtered"].eq(1).sum() == 7
-    digest = load_corpus(str(text)).digest
-    assert run.details == {"open_book": {"name": "texts", "digest": digest, "passages": 14}}
-    assert execute(closed, load=load).facts["rank_filtered"].eq(1).sum() == 1, "Rome is right once"
-
-
-def test_the_open_book_does_not_go_with_prompts_that_are_compared(data: Path, text: Path) -> None:
-    request = ProbeRequest(str(data), ("table",), prompts="negated", open_book=str(text))
-    with pytest.raises(UserError, match="remove --open-book"):
-        plan(request, load=lambda *_, **__: Reader())
+        extract(**field_values(extracted(data, text, **change)))
 
 
 def test_the_commands_make_the_runs_and_say_what_is_wrong(data: Path, text: Path) -> None:

@@ -9,10 +9,10 @@ from opening import open_page
 from streamlit.testing.v1 import AppTest
 
 from lama_core.datasets import load_dataset
-from lama_core.probes.extraction.plan import plan_extract
-from lama_core.probes.extraction.request import ExtractRequest
 from lama_core.runs.execute import execute
 from lama_core.runs.info import Run
+from lama_extraction.plan import plan_extract
+from lama_extraction.request import ExtractRequest
 
 BUNDLED = "starter-minilm_mlm-manual-07551b33bf"
 

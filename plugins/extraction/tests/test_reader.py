@@ -9,7 +9,7 @@ import torch
 from tiny_models import save_model_folder, save_reader_folder
 
 from lama_core.errors import UserError
-from lama_core.models.auxiliary.reader import SpanReader, load_reader
+from lama_extraction.reader import SpanReader, load_reader
 
 pytestmark = pytest.mark.usefixtures("home")
 PASSAGES = ("Paris is in France.", "Zürich, said Ann, is near Paris and Oslo.")
@@ -63,6 +63,18 @@ def test_without_a_candidate_nothing_is_found(tmp_path: Path) -> None:
     assert reader.find(QUESTION, ["Nothing of them."], column) == {}
     long = "Nothing at all. " * 100 + "Oslo."
     assert reader.find(QUESTION, [long], column) == {}, "the end of a long passage is cut off"
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+def test_an_answer_is_never_a_word_of_the_question(tmp_path: Path, family: str) -> None:
+    reader = load_reader(str(save_reader_folder(tmp_path / family, family)))
+    assert reader.find("Is Oslo in Rome or what?", ["Nothing of Paris."], column) == {1: 0.0}
+
+
+def test_spaces_between_words_move_no_answer(tmp_path: Path) -> None:
+    reader = load_reader(str(save_reader_folder(tmp_path / "bert", "bert")))
+    close = reader.find(QUESTION, ["Paris is near Oslo."], column)
+    assert reader.find(QUESTION, ["  Paris  is\tnear   Oslo."], column) == close
 
 
 @pytest.mark.parametrize(("family", "signs"), [("bert", 3), ("roberta", 4)])

@@ -7,6 +7,8 @@ Only spans of one word that is a candidate are scored, as the LAMA paper restric
 single-token answers. If a word occurs several times, its probabilities are summed. Any folder or
 hub name with a question-answering architecture of transformers and safetensors weights works.
 Source: Chen et al. 2017, section 3.2; Petroni et al. 2019, section 4.3.
+
+Departure: The reader
 """
 
 import re
@@ -122,7 +124,11 @@ def load_reader(reference: str, *, on_progress: OnProgress = ignore) -> SpanRead
 def _read(entry: Entry, located: LocatedModel) -> SpanReader:
     from transformers import AutoModelForQuestionAnswering
 
-    read = load_with_transformers(
-        f"{entry.name} (reader)", located.folder, AutoModelForQuestionAnswering, "reader", "fp32"
+    model, tokenizer = load_with_transformers(
+        f"{entry.name} (reader)",
+        located.folder,
+        AutoModelForQuestionAnswering,
+        "question-answering model",
+        "fp32",
     )
-    return SpanReader(entry.name, *read, identity=located.identity)
+    return SpanReader(entry.name, model, tokenizer, identity=located.identity)

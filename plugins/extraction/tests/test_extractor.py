@@ -13,7 +13,11 @@ from lama_core.candidates.spelling import AFTER_SPACE, OpenVocabulary
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.datasets.passages import Corpus, load_corpus
 from lama_core.models.protocols import Encoded
-from lama_core.probes.extraction.extractor import (
+from lama_core.probes.prompts.mining import PairMatch, split_words
+from lama_core.probes.prompts.training_pairs import halve
+from lama_core.scoring.preparation import Segment
+from lama_core.types import Fact, Query
+from lama_extraction.extractor import (
     NONE,
     Classifier,
     Extraction,
@@ -26,11 +30,7 @@ from lama_core.probes.extraction.extractor import (
     pairs_of,
     read_corpus,
 )
-from lama_core.probes.extraction.spec import rank_found
-from lama_core.probes.prompts.mining import PairMatch, split_words
-from lama_core.probes.prompts.training_pairs import halve
-from lama_core.scoring.preparation import Segment
-from lama_core.types import Fact, Query
+from lama_extraction.spec import rank_found
 
 
 def fact(subject: str, obj: str, relation: str = "P19", *sentences: str) -> Fact:

@@ -12,15 +12,15 @@ from lama_core.candidates.spelling import OpenVocabulary
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.datasets.passages import load_corpus
 from lama_core.errors import UserError, choose
-from lama_core.probes.extraction.extractor import LINKINGS, NAMES, Extraction, extractable
-from lama_core.probes.extraction.request import ExtractRequest, FindRequest, ReadRequest
-from lama_core.probes.extraction.spec import EXTRACTOR, READER, ExtractorSpec, ReaderSpec
 from lama_core.probes.making_runs import RunFunction, unchanged
 from lama_core.probes.plan import data_fields, relations_with_facts
 from lama_core.runs.spec import Load, load_by_name
 from lama_core.scoring.prompt_choice import make_prompt_set
 from lama_core.scoring.queries import check_questions
 from lama_core.scoring.retrieval import OpenBook, open_index
+from lama_extraction.extractor import LINKINGS, NAMES, Extraction, extractable
+from lama_extraction.request import ExtractRequest, FindRequest, ReadRequest
+from lama_extraction.spec import EXTRACTOR, READER, ExtractorSpec, ReaderSpec
 
 PROMPTS = "manual"
 
@@ -68,7 +68,7 @@ def plan_read(request: ReadRequest, *, load: Load = load_by_name) -> tuple[Reade
     Raises:
         UserError: If the request is invalid, or its data or readers can't be loaded.
     """
-    from lama_core.models.auxiliary.reader import load_reader
+    from lama_extraction.reader import load_reader
 
     if not request.readers:
         raise UserError("No reader is chosen: add --reader with a folder or a hub name.")

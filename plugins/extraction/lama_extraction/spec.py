@@ -24,8 +24,6 @@ from lama_core.candidates.spelling import OpenVocabulary, places_of
 from lama_core.datasets import Dataset
 from lama_core.models.protocols import Context, Encoded, Kind
 from lama_core.probes.cloze.spec import ClozeSpec, SegmentWork
-from lama_core.probes.extraction.extractor import NAMES, VERSION, Extraction, Linking
-from lama_core.probes.extraction.request import ExtractRequest, ReadRequest
 from lama_core.runs.spec import Load
 from lama_core.scoring.batches import ScoreBlock
 from lama_core.scoring.executors import Tick
@@ -34,9 +32,11 @@ from lama_core.scoring.queries import Knowledge, Question, make_questions
 from lama_core.scoring.retrieval import OpenBook
 from lama_core.scoring.top_answers import TopRows, rank_block, to_table
 from lama_core.types import Query
+from lama_extraction.extractor import NAMES, VERSION, Extraction, Linking
+from lama_extraction.request import ExtractRequest, ReadRequest
 
 if TYPE_CHECKING:
-    from lama_core.models.auxiliary.reader import SpanReader
+    from lama_extraction.reader import SpanReader
 
 EXTRACTOR, READER = "relation extractor", "reader"
 # Passages per query that a reader gets; five as in DrQA.
@@ -227,7 +227,7 @@ class ReaderSpec(FoundSpec):
         return {**super().options(), "passages": N_PASSAGES}
 
     def open(self, load: Load) -> BookReader:
-        from lama_core.models.auxiliary.reader import load_reader
+        from lama_extraction.reader import load_reader
 
         reader = self.unchanged(load_reader(self.model))
         return BookReader(reader, self.open_book)

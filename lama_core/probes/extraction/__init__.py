@@ -1,1 +1,0 @@
-"""Systems that find answers in texts, for comparison with language models."""
