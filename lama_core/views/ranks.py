@@ -102,7 +102,7 @@ class RanksView(View[RanksRequest, pd.DataFrame]):
                 column="share",
                 title=f"% of {shown.counts}, mean over relations",
                 share=True,
-                ends=(0, (max(1, math.ceil(ticks * share)) / ticks)),
+                ends=(0, max(1, math.ceil(ticks * share)) / ticks),
             ),
             names=shown.names,
             title=shown.title_of("Rank of the right answer"),

@@ -300,7 +300,7 @@ def _answers(table: pa.Table) -> dict[str, Any]:
             values, MAX_PREDICTIONS, mask=pa.array(sizes == 0)
         )
         found.append(lists)
-    words, log_probs = found[0], found[1]
+    words, log_probs = found
     rank, known_to = _ranks(table, words)
     first = pc.list_element(words.fill_null([None] * MAX_PREDICTIONS), 0)
     is_first = pc.fill_null(pc.equal(rank, 1), False)
