@@ -135,11 +135,10 @@ class RelationStudy:
 
     def ensemble(self, combination: str, method: str) -> tuple[Ensemble, NDArray[np.int64]] | None:
         """Return an ensemble and its ranks, int64 [test fact]; None if the study lacks it."""
-        found = zip(self.ensembles, self.ensemble_ranks, strict=True)
-        wanted = (combination, method)
-        return next(
-            (pair for pair in found if (pair[0].combination, pair[0].method) == wanted), None
-        )
+        for number, ensemble in enumerate(self.ensembles):
+            if (ensemble.combination, ensemble.method) == (combination, method):
+                return ensemble, self.ensemble_ranks[number]
+        return None
 
     def scores(self) -> list["Score"]:
         """Return the scores of each combination's ensembles, then of the combination's oracle."""
