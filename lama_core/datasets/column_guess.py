@@ -28,7 +28,12 @@ def guess_columns(
         rows: The first rows.
         known: Role -> the column recognised by its name, or "".
     """
-    left = [name for name in header if name not in known.values() and _has_words(rows, name)]
+    left = [
+        name
+        for name in header
+        if name not in known.values()
+        and any(letter.isalpha() for cell in _cells(rows, name) for letter in cell)
+    ]
     missing = [role for role in HINTS if not known[role]]
     found: dict[str, str] = {}
 
@@ -50,10 +55,6 @@ def guess_columns(
 
 def _cells(rows: Sequence[JsonObject], name: str) -> list[str]:
     return [str(row[name]) for row in rows if row.get(name)]
-
-
-def _has_words(rows: Sequence[JsonObject], name: str) -> bool:
-    return any(letter.isalpha() for cell in _cells(rows, name) for letter in cell)
 
 
 def _repeats(rows: Sequence[JsonObject], name: str) -> bool:

@@ -39,7 +39,6 @@ _STYLES: dict[str, tuple[str, str]] = {
     rf"[+-]?[1-9]\d{{0,2}}((,|{_SPACES})\d{{3}})+(\.\d+)?|[+-]?\d+\.\d+": (",", "."),
 }
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}\.\d{3}", re.ASCII)
-_N_UNGROUPED = 2  # styles without signs between thousands
 
 
 def is_missing(cell: object) -> bool:
@@ -93,7 +92,7 @@ class Numbers:
         texts = {row: text for row, text in self.odd.items() if any(map(str.isdigit, text))}
         readings: dict[tuple[float, ...], tuple[bool, str, dict[int, float]]] = {}
         for number, (pattern, (sign, point)) in enumerate(_STYLES.items()):
-            is_grouped = number >= _N_UNGROUPED
+            is_grouped = number >= 2  # the first two styles have no signs between thousands
             read = {
                 row: float(re.sub(_SPACES, "", text).replace(sign, "").replace(point, "."))
                 for row, text in texts.items()
@@ -209,8 +208,7 @@ def _python_list(text: str) -> list[Any] | None:
         signs = list(tokenize.generate_tokens(io.StringIO(text).readline))
     except (ValueError, SyntaxError, RecursionError, MemoryError, tokenize.TokenError):
         return None
-    kinds = [one.type for one in signs]
-    is_joined = (tokenize.STRING, tokenize.STRING) in pairwise(kinds)
+    is_joined = (tokenize.STRING, tokenize.STRING) in pairwise([one.type for one in signs])
     return list(found) if isinstance(found, list | tuple) and not is_joined else None
 
 
@@ -230,10 +228,8 @@ def list_separator(cells: Iterable[object]) -> str:
     Only a bar or a semicolon: a comma can be part of an answer.
     """
     texts = [cell for cell in cells if isinstance(cell, str) and cell.strip()]
-    for sign in ("|", ";"):
-        if texts and sum(sign in text for text in texts) > len(texts) / 2:
-            return sign
-    return ""
+    n_with = {sign: sum(sign in text for text in texts) for sign in ("|", ";")}
+    return next((sign for sign, n in n_with.items() if n > len(texts) / 2), "")
 
 
 def word_reader(words: Iterable[str]) -> Callable[[str], str]:

@@ -64,7 +64,9 @@ def find_root(path: Path) -> Path | None:
     root = find_folder(path, lambda folder: bool(_sources(folder)))
     if root is None:
         return None
-    if names := _repeated(root):
+    sources = {child.name: source for child in subfolders(root) if (source := _source_of(child))}
+    n = Counter(sources.values())
+    if names := [name for name, source in sources.items() if n[source] > 1]:
         raise UserError(
             f"{path} has both {names[0]} and {names[1]}, datasets with the same facts: import each "
             "of these folders alone, with --name."
@@ -151,13 +153,6 @@ def _source_of(folder: Path) -> str:
     """Return the source of a folder with LAMA's name, such as `TREx` or `TREx_UHN`; else empty."""
     name = folder.name.lower().removesuffix("_uhn")
     return next((source for source in SOURCES if source.lower() == name), "")
-
-
-def _repeated(root: Path) -> list[str]:
-    """Return the names of the folders in `root` that are of the same source."""
-    sources = {child.name: source for child in subfolders(root) if (source := _source_of(child))}
-    n = Counter(sources.values())
-    return [name for name, source in sources.items() if n[source] > 1]
 
 
 def _report_unread(reading: _Reading, read: set[Path | None]) -> None:

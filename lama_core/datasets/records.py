@@ -204,8 +204,7 @@ def recognised_form(head: bytes, name: str = "") -> FileForm:
     text = head.removeprefix(codecs.BOM_UTF8).lstrip()
     if text.startswith(b"{") or (text.startswith(b"[") and text[1:].lstrip()[:1] in b"{[]\"'"):
         line, _, rest = text.partition(b"\n")
-        is_line = line.rstrip().endswith(b"}") and rest.strip()
-        return "jsonl" if is_line else "json"
+        return "jsonl" if line.rstrip().endswith(b"}") and rest.strip() else "json"
     first = text.partition(b"\n")[0].decode("utf-8", "replace")
     if _plain_name(name).endswith((".tsv", ".tab")) and "\t" in first:
         return "tsv"

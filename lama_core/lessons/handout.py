@@ -80,7 +80,7 @@ def sheet(lesson: Lesson, shown: Mapping[int, StepResult] | None = None) -> str:
     for number, step in enumerate(lesson.steps, start=1):
         body = ""
         if isinstance(step, Predict):
-            answer = _LINE
+            answer = "<p>Answer: <span class=line style='display:inline-block'></span></p>"
             if shown is not None:
                 found = judge(step, "", shown.get(number + 1))
                 answer = f"<p>Answer: <b>{escape(found.answer or 'not shown')}</b></p>"
@@ -89,9 +89,6 @@ def sheet(lesson: Lesson, shown: Mapping[int, StepResult] | None = None) -> str:
             body = _empty(step) if shown is None else _table(shown.get(number, StepResult()))
         parts.append(_section(number, step, body))
     return _page(lesson, parts, STYLE + PRINT)
-
-
-_LINE = "<p>Answer: <span class=line style='display:inline-block'></span></p>"
 
 
 def _empty(step: Step) -> str:

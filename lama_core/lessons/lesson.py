@@ -386,8 +386,7 @@ def own_lessons() -> Path:
 def _place(path: Path) -> tuple[int, str]:
     """Return the number at the start of a file name, for sorting, and the name."""
     number = path.name.partition("-")[0]
-    is_number = number.isdecimal() and len(number) <= 4
-    return (int(number) if is_number else 10_000, path.name)
+    return (int(number) if number.isdecimal() and len(number) <= 4 else 10_000, path.name)
 
 
 def list_lessons() -> LessonListing:

@@ -97,10 +97,9 @@ def judged_predictions(
 
 def first_to_predict(lesson: Lesson, predicted: Mapping[int, str], number: int) -> int | None:
     """Return the first unanswered prediction step before step `number`; None if there is none."""
-    for earlier, step in enumerate(lesson.steps[: number - 1], start=1):
-        if isinstance(step, Predict) and earlier not in predicted:
-            return earlier
-    return None
+    steps = enumerate(lesson.steps[: number - 1], start=1)
+    unanswered = (at for at, step in steps if isinstance(step, Predict) and at not in predicted)
+    return next(unanswered, None)
 
 
 def missing_row_note(step: Predict, shown: StepResult | None) -> str:

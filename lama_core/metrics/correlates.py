@@ -156,8 +156,7 @@ def cosines(
         vectors = np.where(norms > 0, vectors / norms, np.nan)
     at = {name: number for number, name in enumerate(names)}
     left = vectors[[at[name] for name in subjects]]
-    right = vectors[[at[name] for name in objects]]
-    return np.einsum("ij,ij->i", left, right)
+    return np.einsum("ij,ij->i", left, vectors[[at[name] for name in objects]])
 
 
 @lru_cache(maxsize=4)

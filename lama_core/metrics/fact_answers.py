@@ -278,7 +278,18 @@ class JoinedAnswers:
             tags = self.tags(chosen.of)
             yield np.fromiter((not set(chosen.tags).isdisjoint(t) for t in tags), bool, len(tags))
         if chosen.text:
-            yield self._holds(chosen.text)
+            holds = np.zeros(len(self.facts), bool)
+            for texts in (self.facts["subject"], self.facts["query"]):
+                found = pc.match_substring(
+                    pa.array(texts, pa.string()), chosen.text, ignore_case=True
+                )
+                holds |= found.fill_null(False).to_numpy(zero_copy_only=False)
+            answers = [run.answer for run in self.runs]
+            for words in (self.facts["object"].array, *answers):
+                holds = holds | by_word(
+                    words, lambda word: chosen.text.lower() in word.lower(), False
+                )
+            yield holds
 
     def _conditions_of_ranges(self, chosen: AnswerFilter) -> Iterator[_Condition]:
         """Yield which rows are within each end of each range, bool [row]."""
@@ -328,17 +339,6 @@ class JoinedAnswers:
                 columns[f"{name} margin"] = run.margin[rows].astype(float)
             columns[f"{name} left out"] = run.excluded[rows]
         return pd.DataFrame(columns)
-
-    def _holds(self, text: str) -> Bools:
-        """Whether subject, gold answer, query or an answer contain a text, bool [row]."""
-        holds = np.zeros(len(self.facts), bool)
-        for texts in (self.facts["subject"], self.facts["query"]):
-            found = pc.match_substring(pa.array(texts, pa.string()), text, ignore_case=True)
-            holds |= found.fill_null(False).to_numpy(zero_copy_only=False)
-        answers = [run.answer for run in self.runs]
-        for words in (self.facts["object"].array, *answers):
-            holds = holds | by_word(words, lambda word: text.lower() in word.lower(), False)
-        return holds
 
     def tags(self, number: int) -> list[tuple[str, ...]]:
         """Return the tags of each row in the run with this index, read from the run's file."""
@@ -478,6 +478,7 @@ def _align(run: Run, key: Ints, known: Ints, ranking: Ranking) -> RunAnswers:
         # up whether the new one is an object of the relation.
         moved = ~same_words(run.column("first"), run.column(name))
         is_object, is_valid = _looked_up(run, name, moved, is_object), is_valid & ~moved
+    sizes = [run.n_words.get(name, np.nan) for name in run.words_of("relation")]
     return RunAnswers(
         run,
         at,
@@ -491,7 +492,7 @@ def _align(run: Run, key: Ints, known: Ints, ranking: Ranking) -> RunAnswers:
         words("excluded"),
         numbers("subject_pieces"),
         there(margins_of(run)),
-        there(_n_answers(run)),
+        there(np.array([*sizes, np.nan], dtype=np.float32)[run.codes("relation")]),
     )
 
 
@@ -516,12 +517,6 @@ def right_answers(run: Run, row: int) -> frozenset[str]:
     of = "query" if facts["source"].iloc[row] == SQUAD else "subject"
     same = (facts["relation"] == facts["relation"].iloc[row]) & (facts[of] == facts[of].iloc[row])
     return frozenset(facts.loc[same, "object"].astype(str))
-
-
-def _n_answers(run: Run) -> NDArray[np.float32]:
-    """Return the number of words ranked for each row of `Run.facts`, float32; NaN if unknown."""
-    sizes = [run.n_words.get(name, np.nan) for name in run.words_of("relation")]
-    return np.array([*sizes, np.nan], dtype=np.float32)[run.codes("relation")]
 
 
 def _looked_up(run: Run, name: str, moved: Bools, is_object: Bools) -> Bools:

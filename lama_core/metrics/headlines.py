@@ -179,9 +179,7 @@ def paired_headline(found: Comparison, titles: tuple[str, str], *, k: int = 1) -
     if mean.interval.includes_zero:
         return f"{said}; the interval includes 0, so the difference is not clear"
     ends = (sign * mean.sample_interval.low, sign * mean.sample_interval.high)
-    if min(ends) > 0 or mean.p != mean.p:
-        return said
-    return f"On these relations {said}"
+    return said if min(ends) > 0 or mean.p != mean.p else f"On these relations {said}"
 
 
 def _points(difference: float, interval: Interval, sign: int) -> str:
@@ -208,17 +206,13 @@ def _figure(
         said = f"{value} of {n}first answers are right"
     else:
         said = f"{value} of {n}{counts} have the right answer among the first {k}"
-    if alone:
-        return said
-    return said + over + _over_facts(level, counts)
-
-
-def _over_facts(level: Sequence[Standing], counts: str) -> str:
-    """Return P@k over facts in brackets; "" if it isn't known."""
     each = [f"{percent(run.over_facts)} %" for run in level if run.over_facts == run.over_facts]
-    if len(each) < len(level):
-        return ""
-    return f" (over {counts}: {' and '.join(each)} of {level[0].n:,})"
+    facts = (
+        f" (over {counts}: {' and '.join(each)} of {level[0].n:,})"
+        if len(each) == len(level)
+        else ""
+    )
+    return said if alone else said + over + facts
 
 
 def _overlaps(known: Sequence[Standing]) -> str:

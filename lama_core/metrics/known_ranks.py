@@ -44,8 +44,7 @@ def defined_rows(groups: NDArray[Any], right: Sequence[NDArray[np.float64]]) -> 
         groups: The group of each row, such as its relation.
         right: `hits` of each run in these rows.
     """
-    unknown = np.isnan(np.array(right)).any(axis=0)
-    return ~np.isin(groups, np.unique(groups[unknown]))
+    return ~np.isin(groups, np.unique(groups[np.isnan(np.array(right)).any(axis=0)]))
 
 
 def why_undefined(runs: Iterable[Run], k: int) -> str:

@@ -45,7 +45,13 @@ def margin_histogram(
             found.append((run, margins[known], rows.ranks[known] == 1))
     if not found:
         return pd.DataFrame(columns=["run", "model", "right", "low", "high", "n", "share"])
-    edges = _borders([margins for _, margins, _ in found])
+    finite = np.concatenate([margins for _, margins, _ in found])
+    finite = finite[np.isfinite(finite)]
+    low, high = (0.0, 0.0) if not len(finite) else np.quantile(finite, MIDDLE).tolist()
+    low, high = min(low, 0.0), max(high, 0.0)
+    width = _round_width((high - low) / N_BINS)
+    first, last = floor(low / width), ceil(high / width)
+    edges = np.array([round(number * width, 9) for number in range(first, last + 1)])
     ends = np.array([-inf, *edges, inf])
     tables = []
     for run, margins, right in found:
@@ -56,17 +62,6 @@ def margin_histogram(
             columns = {"low": ends[:-1], "high": ends[1:], "n": n, "share": share}
             tables.append(of_run(run, right=is_right, **columns))
     return stacked(tables)
-
-
-def _borders(margins: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the borders between bins, ascending and including 0: multiples of 1, 2 or 5 x 10^n."""
-    finite = np.concatenate(margins)
-    finite = finite[np.isfinite(finite)]
-    low, high = (0.0, 0.0) if not len(finite) else np.quantile(finite, MIDDLE).tolist()
-    low, high = min(low, 0.0), max(high, 0.0)
-    width = _round_width((high - low) / N_BINS)
-    first, last = floor(low / width), ceil(high / width)
-    return np.array([round(number * width, 9) for number in range(first, last + 1)])
 
 
 def _round_width(width: float) -> float:

@@ -138,8 +138,7 @@ def gain_from_training(
 ) -> RunGain:
     """Return the run's gain over another one, on the facts for which both have a P@k."""
     joined = join_answers([run, other])
-    chosen = AnswerFilter(counting="all", relations=tuple(relations))
-    rows = joined.select(chosen)
+    rows = joined.select(AnswerFilter(counting="all", relations=tuple(relations)))
     right, other_right = (answers.hits(k)[rows] for answers in joined.runs)
     gained = right - other_right
     both = ~np.isnan(gained)

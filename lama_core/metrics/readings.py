@@ -80,8 +80,7 @@ def group_name(number: int) -> str:
     if number + 1 == len(GROUPS):
         return f"{least} times or more"
     last = GROUPS[number + 1] - 1
-    names = {0: "never", 1: "once"}
-    return names.get(least) or f"{least} to {last} times"
+    return {0: "never", 1: "once"}.get(least) or f"{least} to {last} times"
 
 
 def precision_by_readings(training: Training, readings: Readings) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Generic, TypeVar
 from lama_core.datasets.library.installed import installed_names
 from lama_core.errors import UserError, choose
 from lama_core.progress import OnProgress, Progress, ignore
-from lama_core.published import TableSpec, published_paper
+from lama_core.published import published_paper
 from lama_core.reports.tables import (
     Chart,
     Item,
@@ -209,18 +209,15 @@ class Paper(Generic[P]):
         for table in (named[name] for name in dict.fromkeys(chosen)):
             options.on_progress(Progress(f"{table.name}: {table.title}"))
             try:
-                found = self._make(table, prepared)
+                source: Any = self.sources[table.id]
+                # Make the items first: this can add to what `absent` returns.
+                items = list(of_models(prepared, source) if table.by_model else source(prepared))
+                found = TableContents.of([*prepared.absent(), *table.notes, *items])
             except UserError as error:
                 found = TableContents((), absent=(UnavailableItem(table.name, str(error)),))
             head = (table.id, table.title, table.unit, table.counts, table.digits)
             made.append(ReproducedTable(*head, found))
         return Reproduction(self.name, paper.citation, notes, tuple(made))
-
-    def _make(self, table: TableSpec, prepared: P) -> TableContents:
-        source: Any = self.sources[table.id]
-        # Make the items first: this can add to what `absent` returns.
-        items = list(of_models(prepared, source) if table.by_model else source(prepared))
-        return TableContents.of([*prepared.absent(), *table.notes, *items])
 
 
 def _plain(name: str) -> str:

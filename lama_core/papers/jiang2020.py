@@ -70,8 +70,7 @@ def _one_fact(studies: Studies, model: str) -> Iterator[Item]:
         printed = [row.values for row in table.rows if row.labels[0] == kind]
         words = [str(word) for word, _ in printed]
         theirs = ", ".join(f"{word} [{fixed(float(value or 0), 2)}]" for word, value in printed)
-        answer = query_model(loaded, parse_query(text), candidates, gold=DEVELOPER)
-        blank = answer.blanks[0]
+        blank = query_model(loaded, parse_query(text), candidates, gold=DEVELOPER).blanks[0]
         ours = ", ".join(f"{one.token} [{fixed(one.log_prob, 2)}]" for one in blank.predictions)
         rank = blank.gold.rank if blank.gold else None
         differs = NO_NAME if known else ""
@@ -261,16 +260,12 @@ def _weights(studies: Studies, model: str) -> Iterator[Item]:
         yield _unnamed_row(studies, model, what, one.n, 100 * one.gain, gain)
         for template, weight in one.weights[:SHOWN_WEIGHTS]:
             what = f"{one.relation}: weight of {template}"
-            known = _weight_of(template, values)
+            printed = zip(values[:6:2], values[1:6:2], strict=True)
+            weights = (
+                share for text, share in printed if paper_tables.same_prompt(template, str(text))
+            )
+            known = next((100 * float(share or 0) for share in weights), None)
             yield _unnamed_row(studies, model, what, one.n, 100 * weight, known)
-
-
-def _weight_of(template: str, values: Sequence[float | str | None]) -> float | None:
-    """Return the published weight of a prompt, in percent; None if the paper doesn't print it."""
-    for text, weight in zip(values[:6:2], values[1:6:2], strict=True):
-        if paper_tables.same_prompt(template, str(text)):
-            return 100 * float(weight or 0)
-    return None
 
 
 def _word_changes(studies: Studies, model: str) -> Iterator[Item]:
@@ -434,7 +429,11 @@ def _transfer(studies: Studies) -> Iterator[Item]:
                         f"{title}, weights of {weights}",
                         found.n,
                         100 * value,
-                        _theirs_of(test, weights, train, title),
+                        published_table(PAPER, "table12").number(
+                            f"{BERTS[test]}, weights of {BERTS[weights]}", prompts=title
+                        )
+                        if test in BERTS and train in BERTS  # the paper's models
+                        else None,
                         differs=studies.differs(found.n_relations, found.n),
                     )
     if not n_rows:
@@ -454,14 +453,6 @@ def _made_with(study: Study) -> tuple[object, ...]:
     details = study.details
     templates = tuple(relation.templates for relation in info.relations)
     return info.data_digest, info.limit, tuple(details["combinations"]), templates
-
-
-def _theirs_of(test: str, weights: str, other: str, title: str) -> float | None:
-    """Return the published value of Table 12; None unless both models are the paper's BERTs."""
-    if test not in BERTS or other not in BERTS:
-        return None
-    column = f"{BERTS[test]}, weights of {BERTS[weights]}"
-    return published_table(PAPER, "table12").number(column, prompts=title)
 
 
 LPAQA_PAPER = Paper(

@@ -85,7 +85,10 @@ def refined(studies: Studies, model: str) -> Iterator[Item]:
     before, after = {}, {}
     for one in _few(study, "mine+man"):
         name = one.relation.name
-        before[name] = tuple(one.pool.templates[n] for n in _best(one, "mine+man"))
+        before[name] = tuple(
+            one.pool.templates[n]
+            for n in prompts_by_accuracy(one.pool, "mine+man", one.train_accuracies)[:FEW_PROMPTS]
+        )
         refiller = Refiller(loaded, studies.split(name).train[:FEW_PAIRS], form="paper")
         found = (
             refine(text, refiller)[-1] if refiller.places(text) else text for text in before[name]
@@ -141,11 +144,6 @@ def _few(study: Study, combination: str) -> list[RelationStudy]:
     """Return the first `FEW_RELATIONS` relations with prompts of the set `combination`."""
     found = (study.relation(name) for name in study.relations)
     return list(islice((x for x in found if x.pool.eligible(combination)), FEW_RELATIONS))
-
-
-def _best(study: RelationStudy, combination: str) -> Sequence[int]:
-    """Return the `FEW_PROMPTS` prompts of a set that are best on the training facts."""
-    return prompts_by_accuracy(study.pool, combination, study.train_accuracies)[:FEW_PROMPTS]
 
 
 def _score_rows(

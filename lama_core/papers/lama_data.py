@@ -164,8 +164,7 @@ class Lama(PaperInputs):
                 limit=limit,
                 open_book=open_book,
             )
-            specs = plan(request, load=self.load)
-            yield from self._made(zip(group, specs, strict=True))
+            yield from self._made(zip(group, plan(request, load=self.load), strict=True))
 
     def read_runs(self) -> Iterator[tuple[str, Run]]:
         """Yield each model's run with open-book context; record a missing corpus in `missing`."""

@@ -219,13 +219,12 @@ def _shared_words(runs: Sequence[Run]) -> Words | None:
     if len(known) < len(runs) or len(layouts) > 1:
         return None
     return {
-        name: reduce(_in_both, [words.get(name, NO_WORDS) for words in known])
+        name: reduce(
+            lambda words, others: words.filter(pc.is_in(words, value_set=others)),
+            [words.get(name, NO_WORDS) for words in known],
+        )
         for name in {name for words in known for name in words}
     }
-
-
-def _in_both(words: pa.Array, others: pa.Array) -> pa.Array:
-    return words.filter(pc.is_in(words, value_set=others))
 
 
 def _rank_among(run: Run, shared: Words) -> Run:
@@ -241,8 +240,7 @@ def _rank_among(run: Run, shared: Words) -> Run:
     valid[rows] = _other_valid(run, rows)
     below_top = counted & gold_shared & (ranks > TOP_K)
     exact_to = int(top_shared[below_top].sum(axis=1).min()) if below_top.any() else TOP_K
-    n_words = max(map(len, shared.values()))
-    info = replace(run.info, n_candidates=n_words, exact_to=exact_to)
+    info = replace(run.info, n_candidates=max(map(len, shared.values())), exact_to=exact_to)
     # Valid objects that no fact of the run has are subtracted like wrong words, although the stored
     # filtered rank doesn't count them.
     filtered = run.column("rank_filtered").to_numpy() - (dropped & ~valid).sum(axis=1)

@@ -102,7 +102,13 @@ def _make(
                 )
         if not executor.here and not address:  # workers look for it
             (folder / (spec.run_id + PART)).mkdir(parents=True, exist_ok=True)
-    count = _Count(_title(specs), sum(spec.n_ranges for spec in specs), on_progress, stopped)
+    titles = list(dict.fromkeys(spec.title() for spec in specs))
+    count = _Count(
+        titles[0] if len(titles) == 1 else f"{titles[0]} and {len(titles) - 1} more",
+        sum(spec.n_ranges for spec in specs),
+        on_progress,
+        stopped,
+    )
     place = folder if executor.here else folder.absolute()  # workers have another working folder
     open_maker = partial(RunMaker, tuple(specs), place, address, load, keeps_all=executor.here)
     made = {}
@@ -148,10 +154,6 @@ class _Count:
         self._done = self._resumed = 0
         self._inside = 0  # units scored in the unfinished part
 
-    @property
-    def _total(self) -> int:
-        return round(sum(self._sizes.values()) * self._n_ranges / max(1, len(self._sizes)))
-
     def add_range(self, opened: Opened) -> None:
         """Count the units of a range as to be done; several workers may open the same."""
         self._sizes[opened.share.run, opened.share.range] = opened.size
@@ -170,7 +172,7 @@ class _Count:
     def tick(self, n_more: int) -> None:
         """Report that further units are scored. Raises RunStopped if the user stops the run."""
         self._inside += n_more
-        total = self._total
+        total = round(sum(self._sizes.values()) * self._n_ranges / max(1, len(self._sizes)))
         if not total:
             return
         done = min(self._done + self._inside, total)
@@ -180,9 +182,3 @@ class _Count:
                 f"Stopped after {self._done:,} of {total:,} {self._unit}, which are kept. Run "
                 "again to resume."
             )
-
-
-def _title(specs: Sequence[RunSpec]) -> str:
-    """Return the title of the progress bar of some runs."""
-    titles = list(dict.fromkeys(spec.title() for spec in specs))
-    return titles[0] if len(titles) == 1 else f"{titles[0]} and {len(titles) - 1} more"

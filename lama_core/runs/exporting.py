@@ -214,7 +214,13 @@ def _write_quiz(run: Run, folder: Path) -> int:
         words = known.get(name) or known.get("", ())
         if row["scores"] is None or row["object"] not in words:
             raise _no_scores(run)
-        done = lines.setdefault(_file_name(name), [])
+        parts = {"/", "\\", "\0"} & set(name)
+        if parts or name.startswith(".") or len(name.encode()) > MAX_NAME_BYTES:
+            raise UserError(
+                f"lm-pub-quiz names files by relations, and {name[:60]!r} can't be a file name: "
+                "export the run as a table."
+            )
+        done = lines.setdefault(name, [])
         shared = run.info.relation(name).templates
         is_own = not shared or shared[0].startswith(OWN_TEMPLATE)
         first = {} if is_own else {text: at for at, text in enumerate(shared)}
@@ -238,17 +244,6 @@ def _no_scores(run: Run) -> UserError:
         f"{run.info.id} doesn't store the scores of all answers, which lm-pub-quiz needs: export "
         "it as a table."
     )
-
-
-def _file_name(relation: str) -> str:
-    """Return the relation's name, or raise UserError if no file can be named so."""
-    parts = {"/", "\\", "\0"} & set(relation)
-    if parts or relation.startswith(".") or len(relation.encode()) > MAX_NAME_BYTES:
-        raise UserError(
-            f"lm-pub-quiz names files by relations, and {relation[:60]!r} can't be a file name: "
-            "export the run as a table."
-        )
-    return relation
 
 
 def _quiz_row(row: dict[str, Any], words: tuple[str, ...], number: int) -> dict[str, Any]:

@@ -166,9 +166,7 @@ def _plain(column: pa.ChunkedArray) -> pa.Array:
         if pa.types.is_dictionary(kind.value_type):
             values = values.cast(pa.string()).dictionary_encode().cast(kind.value_type)
         return pa.FixedSizeListArray.from_arrays(values, kind.list_size, mask=whole.is_null())
-    if pa.types.is_list(kind):
-        return whole.cast(pa.list_(kind.value_type))
-    return whole
+    return whole.cast(pa.list_(kind.value_type)) if pa.types.is_list(kind) else whole
 
 
 def write_candidates(words: Mapping[str, Sequence[str]], path: Path) -> None:
@@ -424,7 +422,15 @@ def _opened(path: Path, names: Sequence[str] | None) -> Iterator[tuple[pq.Parque
                 raise TypeError(f"the column {name} has type {schema.field(at).type}")
         if any(_has_words(schema.field(name).type) for name in present):
             # Arrow takes ten times as long to read lists of words as to read lists of texts.
-            stored = _with_texts(stored, schema)
+            lists = pa.list_(pa.string())
+            texts = [
+                (field.name, lists if _has_words(field.type) else field.type) for field in schema
+            ]
+            buffer = pa.BufferOutputStream()
+            pq.write_metadata(pa.schema(texts), buffer, store_schema=False)
+            found = pq.read_metadata(pa.BufferReader(buffer.getvalue()))
+            found.append_row_groups(stored)
+            stored = found
         with pq.ParquetFile(path, metadata=stored, page_checksum_verification=True) as file:
             yield file, present
 
@@ -432,17 +438,6 @@ def _opened(path: Path, names: Sequence[str] | None) -> Iterator[tuple[pq.Parque
 def _has_words(kind: pa.DataType) -> bool:
     """Whether a type is a list of dictionary-encoded words."""
     return pa.types.is_nested(kind) and pa.types.is_dictionary(getattr(kind, "value_type", kind))
-
-
-def _with_texts(stored: pq.FileMetaData, schema: pa.Schema) -> pq.FileMetaData:
-    """Return a file's metadata without its Arrow schema, which makes words dictionary-encoded."""
-    lists = pa.list_(pa.string())
-    texts = [(field.name, lists if _has_words(field.type) else field.type) for field in schema]
-    buffer = pa.BufferOutputStream()
-    pq.write_metadata(pa.schema(texts), buffer, store_schema=False)
-    found = pq.read_metadata(pa.BufferReader(buffer.getvalue()))
-    found.append_row_groups(stored)
-    return found
 
 
 @contextmanager

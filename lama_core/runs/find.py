@@ -17,8 +17,6 @@ from lama_core.runs.parts import PART, PARTS
 
 # A folder with one of these files is the folder of a run, which may be damaged.
 FILES = (RUN_FILE, FACTS_FILE)
-# Where version 0.1 stored analogy runs and prompt studies: folder, and the file in each run.
-_EARLIER = (("runs/analogy", "probe.json"), ("prompt-studies", "study.json"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,7 @@ def list_runs(folders: Sequence[Path] | None = None, *, kinds: Sequence[str] = (
         kinds: Kinds of probe to include; () is all.
 
     Returns:
-        The runs; `problems` names each run whose run.json can't be read, and runs of version 0.1.
+        The runs; `problems` names each run whose run.json can't be read.
     """
     found: list[RunInfo] = []
     problems: list[str] = []
@@ -103,8 +101,6 @@ def list_runs(folders: Sequence[Path] | None = None, *, kinds: Sequence[str] = (
                 found.append(read_info(path))
             except UserError as error:
                 problems.append(str(error))
-    if folders is None:
-        problems += _earlier_runs()
     chosen = [info for info in found if not kinds or info.kind in kinds]
     chosen.sort(key=lambda info: (not info.bundled, info.made, info.id))
     return RunListing(tuple(chosen), tuple(problems))
@@ -175,13 +171,3 @@ def find_finished(run_id: str, folder: Path) -> Run | None:
             shutil.rmtree(place / run_id / PARTS, ignore_errors=True)
             return Run(read_info(place / run_id))
     return None
-
-
-def _earlier_runs() -> Iterator[str]:
-    for place, file in _EARLIER:
-        folders = sorted(path.parent for path in (data_dir() / place).glob(f"*/{file}"))
-        if folders:
-            yield (
-                f"{data_dir() / place} contains {len(folders)} run(s) of version 0.1, which this "
-                "version can't read. Run the same commands again, then delete the folder."
-            )

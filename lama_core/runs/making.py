@@ -300,31 +300,10 @@ def _unpack(table: pa.Table) -> Finished:
 def save_files(spec: RunSpec, finished: Finished, folder: Path, seconds: float, device: str) -> Run:
     """Write all files into the `.part` folder, then rename it to the run's name."""
     part, whole = folder / (spec.run_id + PART), folder / spec.run_id
-    info = _describe(spec, finished, whole, seconds, device)
-    try:
-        part.mkdir(parents=True, exist_ok=True)
-        write_facts(finished.rows, part / FACTS_FILE)
-        write_details(finished.details, part)
-        if finished.words:
-            write_candidates(finished.words, part / CANDIDATES_FILE)
-        write_info(info, part)
-        part.replace(whole)
-    except OSError as error:
-        raise UserError(
-            f"{part}: the run can't be saved: {reason_of(error)}. The scored parts are kept: free "
-            "some disk space and run the same command again."
-        ) from error
-    shutil.rmtree(whole / PARTS, ignore_errors=True)
-    return Run(read_info(whole))
-
-
-def _describe(
-    spec: RunSpec, finished: Finished, folder: Path, seconds: float, device: str
-) -> RunInfo:
     candidates, digest, fold_case = spec.candidate_list()
-    return RunInfo(
+    info = RunInfo(
         id=spec.run_id,
-        folder=folder,
+        folder=whole,
         bundled=False,
         dataset=spec.dataset_name,
         model=spec.model_name,
@@ -345,6 +324,21 @@ def _describe(
         request=spec.stored_request,
         **{name: getattr(spec, name) for name in COPIED},
     )
+    try:
+        part.mkdir(parents=True, exist_ok=True)
+        write_facts(finished.rows, part / FACTS_FILE)
+        write_details(finished.details, part)
+        if finished.words:
+            write_candidates(finished.words, part / CANDIDATES_FILE)
+        write_info(info, part)
+        part.replace(whole)
+    except OSError as error:
+        raise UserError(
+            f"{part}: the run can't be saved: {reason_of(error)}. The scored parts are kept: free "
+            "some disk space and run the same command again."
+        ) from error
+    shutil.rmtree(whole / PARTS, ignore_errors=True)
+    return Run(read_info(whole))
 
 
 def _version(package: str) -> str:

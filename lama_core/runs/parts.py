@@ -191,8 +191,7 @@ class Parts:
                 self.place.write(REQUEST_FILE, text)
                 self._request = None
         except OSError as error:
-            full = error.errno == errno.ENOSPC
-            why = "the disk is full" if full else reason_of(error)
+            why = "the disk is full" if error.errno == errno.ENOSPC else reason_of(error)
             raise UserError(
                 f"{self.place}: the run can't be stored: {why}. The scored parts are kept: "
                 "free some disk space and run the same command again."

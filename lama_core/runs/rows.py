@@ -67,6 +67,11 @@ def make_rows(
     first_words = [words[column] if column >= 0 else None for column in first]
     known = None if isinstance(vocabulary, OpenVocabulary) else vocabulary
     subjects = [fact.subject for fact in facts]
+    top = scored["top"].ravel()
+    used, codes = np.unique(top[top >= 0], return_inverse=True)
+    unique = pa.array([words[column] for column in used], pa.string()).dictionary_encode()
+    flat = np.zeros(len(top), dtype=np.int32)
+    flat[top >= 0] = unique.indices.to_numpy()[codes]
     columns: dict[str, Any] = {
         **fact_columns(facts, [question.relation for question in questions]),
         "prompt": [question.prompt for question in questions],
@@ -82,7 +87,9 @@ def make_rows(
         **_judge_first(prepared, first_words, knowledge),
         **count_columns(facts, knowledge),
         "subject_pieces": subword_counts(subjects, known) if known else [None] * len(subjects),
-        "top_words": _fixed(_top_words(words, scored["top"].ravel()), done),
+        "top_words": _fixed(
+            pa.DictionaryArray.from_arrays(pa.array(flat, mask=top < 0), unique.dictionary), done
+        ),
         "top_log_probs": _fixed(pa.array(scored["top_log_probs"].ravel()), done),
     }
     return make_facts_table(columns, len(facts))
@@ -145,15 +152,6 @@ def _gather(
     if (done != counts).any():
         raise RuntimeError(f"{(done != counts).sum()} rows were scored twice or not at all")
     return words, scored, done
-
-
-def _top_words(words: Sequence[str], top: NDArray[np.int32]) -> pa.Array:
-    """Return the words of the column numbers `top`, int32 [position]; null for NO_COLUMN."""
-    used, codes = np.unique(top[top >= 0], return_inverse=True)
-    unique = pa.array([words[column] for column in used], pa.string()).dictionary_encode()
-    flat = np.zeros(len(top), dtype=np.int32)
-    flat[top >= 0] = unique.indices.to_numpy()[codes]
-    return pa.DictionaryArray.from_arrays(pa.array(flat, mask=top < 0), unique.dictionary)
 
 
 def _fixed(values: pa.Array, done: NDArray[np.bool_]) -> pa.Array:

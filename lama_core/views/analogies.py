@@ -137,7 +137,20 @@ class AnalogiesView(View[AnalogiesRequest, Accuracies]):
         """Yield a table for each setting: rows are relations (or kinds) and models."""
         for setting in dict.fromkeys(line.setting for line in shown.found):
             lines = [line for line in shown.found if line.setting == setting]
-            yield _table_of_setting(setting, lines)
+            probes = probes_in(lines)
+            cells = {(line.model, line.name, line.made_with, line.probe): line for line in lines}
+            # `random` has the decisions of random-head and random-tail; n is that of one probe.
+            single = [line for line in lines if line.probe != "random"] or lines
+            counts = grouped(((line.model, line.name, line.made_with), line.n) for line in single)
+            rows = []
+            for (model, name, made_with), (n, *_) in counts.items():
+                of_row = [cells.get((model, name, made_with, probe)) for probe in probes]
+                rows.append((name, model, *map(_cell, of_row), n))
+            yield table_of(
+                ("kind or relation", "model", *probes, "n per probe"),
+                rows,
+                title=f"Accuracy in percent, {setting} (chance: 50; ±: SD over classifier seeds)",
+            )
             yield from dict.fromkeys(line.made_with for line in lines)
             yield from _frequencies(lines)
             yield ""
@@ -210,24 +223,6 @@ def accuracy_figure(
                 "line: chance",
             )
         ),
-    )
-
-
-def _table_of_setting(setting: str, lines: Sequence[ProbeAccuracy]) -> Table:
-    """Return the accuracies of one setting, with a column for each probe."""
-    probes = probes_in(lines)
-    cells = {(line.model, line.name, line.made_with, line.probe): line for line in lines}
-    # `random` has the decisions of random-head and random-tail; n is that of one probe.
-    single = [line for line in lines if line.probe != "random"] or lines
-    counts = grouped(((line.model, line.name, line.made_with), line.n) for line in single)
-    rows = []
-    for (model, name, made_with), (n, *_) in counts.items():
-        of_row = [cells.get((model, name, made_with, probe)) for probe in probes]
-        rows.append((name, model, *map(_cell, of_row), n))
-    return table_of(
-        ("kind or relation", "model", *probes, "n per probe"),
-        rows,
-        title=f"Accuracy in percent, {setting} (chance: 50; ±: SD over classifier seeds)",
     )
 
 

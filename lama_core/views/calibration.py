@@ -44,8 +44,7 @@ class CalibrationView(View[CalibrationRequest, pd.DataFrame]):
         for run in runs:
             ranking, relations = request.ranking_of(run.info), request.relations or None
             bins = calibrate(run, ranking=ranking, relations=relations)
-            ece = expected_calibration_error(bins)
-            tables.append(of_run(run, ece=ece, **bins))
+            tables.append(of_run(run, ece=expected_calibration_error(bins), **bins))
         return stacked(tables)
 
     def columns(self, shown: Shown[CalibrationRequest, pd.DataFrame]) -> tuple[Column, ...]:

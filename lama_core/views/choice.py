@@ -103,7 +103,15 @@ def choose_runs(request: RunsRequest, *, aligned: bool, checkpoints: bool) -> li
         chosen = [with_verdicts(run) for run in chosen]
     if aligned and not request.own:
         if not request.runs:
-            chosen = _without_small_runs(request, _without_partial_runs(request, chosen))
+            runs = _without_partial_runs(request, chosen)
+            infos = [run.info for run in runs]
+            if said := described_small(infos, {info.id: info.id for info in infos}):
+                request.on_note(
+                    "Not shown, because all runs would be scored on its few facts only: "
+                    f"{said}. Name runs, or pass --unaligned, to include it."
+                )
+            small = small_runs(infos)
+            chosen = [run for run in runs if run.info.id not in small]
         chosen = [*align(chosen)]
         if note := _alignment_note(chosen):
             request.on_note(note)
@@ -129,18 +137,6 @@ def _without_partial_runs(request: RunsRequest, runs: Sequence[Run]) -> list[Run
             f"same model, data and prompts: {few}. Name runs, or pass --unaligned, to see them."
         )
     return [run for run in runs if run.info.id not in partial]
-
-
-def _without_small_runs(request: RunsRequest, runs: Sequence[Run]) -> list[Run]:
-    """Return the runs without those that would limit the others to few of their facts."""
-    infos = [run.info for run in runs]
-    if said := described_small(infos, {info.id: info.id for info in infos}):
-        request.on_note(
-            f"Not shown, because all runs would be scored on its few facts only: {said}. Name "
-            "runs, or pass --unaligned, to include it."
-        )
-    small = small_runs(infos)
-    return [run for run in runs if run.info.id not in small]
 
 
 def described_small(infos: Sequence[RunInfo], names: Mapping[str, str]) -> str:

@@ -105,28 +105,28 @@ class CorrelationsView(View[CorrelationsRequest, pd.DataFrame]):
         Raises:
             UserError: If a run has no facts of the source, or `of` isn't one of the runs.
         """
-        ids = [run.info.id for run in runs]
-        of = choose(request.of, ids, "run") if request.of else ""
+        of = choose(request.of, [run.info.id for run in runs], "run") if request.of else ""
         tables = []
         for run in runs:
             if of in ("", run.info.id):
-                tables.append(self._matrix(run, request))
+                info = run.info
+                is_model = info.model_kind in KINDS
+                found = correlate(
+                    run,
+                    mentions_of(info.model) if is_model else wordfreq_mentions(),
+                    request.vectors_of(info.model) if request.vectors and is_model else None,
+                    ranking=request.ranking_of(info),
+                    relations=request.relations or None,
+                    source=source_of(info, request),
+                )
+                matrix = found.matrix.rename_axis("measure").reset_index()
+                matrix.insert(0, "run", info.id)
+                tables.append(
+                    matrix.assign(
+                        n=found.n, source=source_of(info, request), mentions=found.mentions
+                    )
+                )
         return stacked(tables)
-
-    def _matrix(self, run: Run, request: CorrelationsRequest) -> pd.DataFrame:
-        info = run.info
-        is_model = info.model_kind in KINDS
-        found = correlate(
-            run,
-            mentions_of(info.model) if is_model else wordfreq_mentions(),
-            request.vectors_of(info.model) if request.vectors and is_model else None,
-            ranking=request.ranking_of(info),
-            relations=request.relations or None,
-            source=source_of(info, request),
-        )
-        matrix = found.matrix.rename_axis("measure").reset_index()
-        matrix.insert(0, "run", info.id)
-        return matrix.assign(n=found.n, source=source_of(info, request), mentions=found.mentions)
 
     def columns(self, shown: Shown[CorrelationsRequest, pd.DataFrame]) -> tuple[Column, ...]:
         """Return the columns of the table."""

@@ -64,8 +64,7 @@ class KnownByView(View[KnownByRequest, pd.DataFrame]):
         if len(set(ids)) < len(ids):
             raise UserError(f"{self.title}: the same run was given twice.")
         joined = join_answers(runs, ranking=request.ranking_of(runs[0].info))
-        ranks = np.array([run.rank for run in joined.runs])
-        keep = ~np.isnan(ranks).any(axis=0)
+        keep = ~np.isnan(np.array([run.rank for run in joined.runs])).any(axis=0)
         if request.relations:
             keep &= joined.facts["relation"].isin(request.relations).to_numpy()
         if not keep.any():

@@ -96,11 +96,18 @@ class MentionsView(View[MentionsRequest, pd.DataFrame]):
 
     def notes(self, shown: Shown[MentionsRequest, pd.DataFrame]) -> Iterator[str]:
         """Yield where the mentions of each model are counted."""
-        own, rates = _by_text(shown)
-        if own:
-            yield f"{' and '.join(own)}: mentions in the model's training text."
-        if rates:
-            yield f"{' and '.join(rates)}: frequency in English texts (wordfreq)."
+        texts = shown.frame.groupby("run", sort=False)["text"].first()
+        for is_rate, where in (
+            (False, "mentions in the model's training text"),
+            (True, "frequency in English texts (wordfreq)"),
+        ):
+            names = [
+                shown.names[str(run)]
+                for run, text in texts.items()
+                if (text == PER_BILLION) == is_rate
+            ]
+            if names:
+                yield f"{' and '.join(names)}: {where}."
 
     def conclusion(self, shown: Shown[MentionsRequest, pd.DataFrame]) -> str:
         """Return in how many runs P@k rises or falls, and the ends of the largest change."""
@@ -178,13 +185,6 @@ def _drawn(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the ranges with enough facts, or all if there are none."""
     enough = frame[frame["n"] >= LEAST_FACTS]
     return enough if len(enough) else frame
-
-
-def _by_text(shown: Shown[MentionsRequest, pd.DataFrame]) -> tuple[list[str], list[str]]:
-    """Return the models whose mentions are counted in their training text, and the others."""
-    texts = shown.frame.groupby("run", sort=False)["text"].first()
-    own = [shown.names[str(run)] for run, text in texts.items() if text != PER_BILLION]
-    return own, [shown.names[str(run)] for run, text in texts.items() if text == PER_BILLION]
 
 
 mentions = ViewFunction(

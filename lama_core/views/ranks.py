@@ -64,8 +64,7 @@ class RanksView(View[RanksRequest, pd.DataFrame]):
 
     def conclusion(self, shown: Shown[RanksRequest, pd.DataFrame]) -> str:
         """Return how often the right answer comes late."""
-        frame = shown.frame
-        by_run = {str(run): part for run, part in frame.groupby("run", sort=False)}
+        by_run = {str(run): part for run, part in shown.frame.groupby("run", sort=False)}
         late = {  # of runs whose ranks are all known
             run: part[part["low"] > LATE]["share"].sum()
             for run, part in by_run.items()
@@ -93,6 +92,8 @@ class RanksView(View[RanksRequest, pd.DataFrame]):
             )
             for line in frame.assign(rank=bins, total=totals).to_dict("records")
         ]
+        share = frame["share"].max()
+        ticks = 20 if share <= 0.3 else 5  # from 0 to 1
         return Figure(
             shape="columns",
             frame=frame.assign(rank=bins, said=lines),
@@ -101,7 +102,7 @@ class RanksView(View[RanksRequest, pd.DataFrame]):
                 column="share",
                 title=f"% of {shown.counts}, mean over relations",
                 share=True,
-                ends=(0, _end(frame["share"].max())),
+                ends=(0, max(1, math.ceil(ticks * share)) / ticks),
             ),
             names=shown.names,
             title=shown.title_of("Rank of the right answer"),
@@ -115,12 +116,6 @@ class RanksView(View[RanksRequest, pd.DataFrame]):
         relations = tuple(shown.request.relations)
         ends = {"rank_min": int(line["low"]), "rank_max": int(line["high"])}
         return Facts(line["run"], {"relations": relations, **ends})
-
-
-def _end(share: float) -> float:
-    """Return the end of the axis: the next tick from the highest share."""
-    ticks = 20 if share <= 0.3 else 5  # from 0 to 1
-    return max(1, math.ceil(ticks * share)) / ticks
 
 
 def _bin(line: Line) -> str:

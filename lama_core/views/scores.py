@@ -1,7 +1,7 @@
 """View: score tables, by relation, source or type of relation."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any
@@ -32,7 +32,7 @@ from lama_core.metrics.score_tables import (
 from lama_core.published import lama_shares, published_scores
 from lama_core.requests import option
 from lama_core.rounding import counted, percent
-from lama_core.runs.info import Run, RunInfo
+from lama_core.runs.info import Run
 from lama_core.tables import (
     Column,
     Line,
@@ -287,7 +287,12 @@ class ScoresView(View[ScoresRequest, RunScores]):
         yield from undefined_metrics(shown)
         yield from origins_notes(shown)
         if shown.request.published:
-            yield from _notes_on_partial_data(shown.infos)
+            for info in shown.infos:
+                if info.prompts == "manual":
+                    counts = [(one.source, one.n + one.n_excluded) for one in info.relations]
+                    for share_of_source in lama_shares(info.dataset, counts):
+                        if share_of_source.lacks:
+                            yield f"{info.id}: partial LAMA, {share_of_source}"
 
     def chance_columns(self, shown: Shown[ScoresRequest, RunScores]) -> list[str]:
         """Return the names of the columns of the chance level; [] if no run shows one."""
@@ -488,16 +493,6 @@ def _said(line: Line, measure: ScoreMeasure, shown: Shown[ScoresRequest, RunScor
         if chance >= LEAST_CHANCE
         else "",
     )
-
-
-def _notes_on_partial_data(infos: Iterable[RunInfo]) -> Iterator[str]:
-    """Yield which sources of LAMA the runs have only a part of, unlike the published scores."""
-    for info in infos:
-        if info.prompts == "manual":
-            counts = [(one.source, one.n + one.n_excluded) for one in info.relations]
-            for share_of_source in lama_shares(info.dataset, counts):
-                if share_of_source.lacks:
-                    yield f"{info.id}: partial LAMA, {share_of_source}"
 
 
 def _metric_column(metric: Metric) -> Column:

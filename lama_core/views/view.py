@@ -252,7 +252,10 @@ class Shown(Generic[R, Found]):
         if relations:
             few = len(relations) <= MOST_RELATIONS
             about.append(", ".join(relations) if few else counted(len(relations), "relation"))
-        numbers = {_n_facts(info, names) for info in self.infos}
+        numbers = {
+            sum(one.n for one in info.relations if not names or one.name in names)
+            for info in self.infos
+        }
         facts = " to ".join(f"{n:,}" for n in sorted({min(numbers), max(numbers)}))
         about.append(f"{facts} {self.counts}" + " for each model" * (len(self.infos) > 1))
         about.append(
@@ -283,10 +286,6 @@ class Shown(Generic[R, Found]):
     def to_json(self) -> Any:
         """Return what the command prints with `--json`."""
         return self.view.json(self)
-
-
-def _n_facts(info: RunInfo, relations: Sequence[str]) -> int:
-    return sum(one.n for one in info.relations if not relations or one.name in relations)
 
 
 def show(view: View[R, Found], request: R) -> Shown[R, Found]:

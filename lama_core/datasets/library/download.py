@@ -419,8 +419,7 @@ def _copy_folder(source: Path, folder: Path, on_progress: OnProgress) -> None:
                 or name.startswith(".")
             ):
                 continue
-            inner = path.relative_to(source)
-            target = folder / archive.safe_path(f"{source}", str(inner))
+            target = folder / archive.safe_path(f"{source}", str(path.relative_to(source)))
             budget.make_folder(target.parent)
             budget.spend(copy_file(path, target, MAX_IMPORTED_BYTES))
             on_progress(Progress(f"copying {name}", budget.written, None, "bytes"))

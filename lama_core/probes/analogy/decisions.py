@@ -70,9 +70,7 @@ class RelationPlan:
     @property
     def n_decisions(self) -> int:
         """Total for progress reports: number of instances or (supervised) of feature vectors."""
-        if self.train is None:
-            return len(self.test)
-        return sum(map(len, self._feature_rows()))
+        return len(self.test) if self.train is None else sum(map(len, self._feature_rows()))
 
     @property
     def n_pairs(self) -> int:

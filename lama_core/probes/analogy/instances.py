@@ -218,8 +218,7 @@ def split_pairs(pairs: Sequence[Pair], *, seed: int, name: str) -> tuple[list[Pa
     """Return a random training and test half of the pairs, each in file order."""
     chosen = set(_generator(seed, name, "split").permutation(len(pairs))[: len(pairs) // 2])
     train = [pair for number, pair in enumerate(pairs) if number in chosen]
-    test = [pair for number, pair in enumerate(pairs) if number not in chosen]
-    return train, test
+    return train, [pair for number, pair in enumerate(pairs) if number not in chosen]
 
 
 def make_probe(

@@ -180,7 +180,16 @@ class GenerationSpec(RunSpec, kind=GENERATION, version=3):
             for note in _notes(answers, model_name, self.max_tokens):
                 on_note(note)
             table = make_rows(answered, answers, dataset, knowledge)
-            return Finished(table, self._describe(dataset, answered))
+            counts = Counter((row.fact.relation, row.excluded is None) for row in answered)
+            return Finished(
+                table,
+                tuple(
+                    RelationInfo.of(
+                        dataset.relation(name), (), counts[name, True], counts[name, False]
+                    )
+                    for name in self.relations
+                ),
+            )
 
         return ScoringJob(GenerationWork(prompts, self.max_tokens), finish)
 
@@ -244,15 +253,6 @@ class GenerationSpec(RunSpec, kind=GENERATION, version=3):
         if no > yes:
             return JUDGED_NO
         return DUPLICATE if (question, fact.object) in seen else None
-
-    def _describe(
-        self, dataset: Dataset, rows: Sequence[GenerationRow]
-    ) -> tuple[RelationInfo, ...]:
-        counts = Counter((row.fact.relation, row.excluded is None) for row in rows)
-        return tuple(
-            RelationInfo.of(dataset.relation(name), (), counts[name, True], counts[name, False])
-            for name in self.relations
-        )
 
 
 def make_rows(

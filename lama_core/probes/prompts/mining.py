@@ -260,9 +260,7 @@ def dependency_span(match: PairMatch, parser: Parser) -> str | None:
     inside = {*range(*first), *range(*second)} - set(marked)
     positions = (at for at in range(leftmost, rightmost + 1) if at not in inside)
     words = [marked.get(at, match.words[at]) for at in positions]
-    if words.count("[X]") != 1 or words.count("[Y]") != 1:
-        return None
-    return _template(words)
+    return None if words.count("[X]") != 1 or words.count("[Y]") != 1 else _template(words)
 
 
 def drop_reason(template: str) -> str | None:

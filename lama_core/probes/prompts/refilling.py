@@ -180,8 +180,7 @@ def paraphrase_by_refilling(
                 log_prob = single.log_prob + double.log_prob
                 _keep_best(best, Paraphrase(double.template, log_prob, single.template))
     best.pop(normalise_template(template), None)
-    ranked = sorted(best.values(), key=_by_log_prob)
-    return tuple(ranked[:n_kept])
+    return tuple(sorted(best.values(), key=_by_log_prob)[:n_kept])
 
 
 def _by_log_prob(paraphrase: Paraphrase) -> float:
@@ -226,8 +225,7 @@ def paraphrase_by_translation(
             text = repair_placeholders(second.text)
             if not template_fault(text) and normalise_template(text) != original:
                 _keep_best(best, Paraphrase(text, first.log_prob + second.log_prob, first.text))
-    ranked = sorted(best.values(), key=_by_log_prob)
-    return tuple(ranked[:n_kept])
+    return tuple(sorted(best.values(), key=_by_log_prob)[:n_kept])
 
 
 def repair_placeholders(text: str) -> str:

@@ -130,10 +130,8 @@ def ensemble_answers(
         facts = np.arange(at.start, at.stop)
         for number, ensemble in mixed:
             used = np.flatnonzero(ensemble.weights)
-            linear = ensemble.combine == "linear"
-            combine = combine_linear if linear else combine_log_linear
-            scores = combine(chunk[used], ensemble.weights[used])
-            block = ScoreBlock(0, facts, scores, None)
+            combine = combine_linear if ensemble.combine == "linear" else combine_log_linear
+            block = ScoreBlock(0, facts, combine(chunk[used], ensemble.weights[used]), None)
             table[number, facts] = rank_block(store.model.name, segment, block)
     table["query"] = np.arange(len(segment.gold))
     return table

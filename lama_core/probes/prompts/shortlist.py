@@ -117,8 +117,7 @@ def shortlist_answers(
     weights: float32 [prompt]. removed: columns that filtered ranking removes, int64 [fact, n],
     padded with -1; None removes none.
     """
-    kept = shortlist.log_probs[:, :, : shortlist.n_kept]
-    scores = np.tensordot(weights, kept, axes=1)
+    scores = np.tensordot(weights, shortlist.log_probs[:, :, : shortlist.n_kept], axes=1)
     if removed is not None:
         columns = shortlist.columns[:, : shortlist.n_kept, None]
         scores[(columns == removed[:, None, :]).any(axis=2)] = -np.inf

@@ -3,16 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from lama_core.models.protocols import StartToken
 from lama_core.requests import option
 from lama_core.scoring import shared_fields
 from lama_core.scoring.answer_spaces import RELATION
 from lama_core.scoring.statement_scores import AggregateChoice, PartChoice
-
-
-def _needed() -> StartToken:
-    """Return the default. As a factory, so that runs record it: earlier runs are `always`."""
-    return "needed"
 
 
 @dataclass(frozen=True)
@@ -38,7 +32,8 @@ class StatementsRequest(shared_fields.RunSettings, command="statements", python=
     aggregate: AggregateChoice = "sum"
     part: PartChoice = "statement"
     hiding: shared_fields.Hiding = "within-word"
-    start_token: shared_fields.StartToken = field(default_factory=_needed)
+    # A factory, so that runs record the default: earlier runs are `always`.
+    start_token: shared_fields.StartToken = field(default_factory=lambda: "needed")
     ranking: shared_fields.Ranking = "filtered"
     precision: shared_fields.Precision = "auto"
     limit: shared_fields.Limit = None

@@ -25,7 +25,6 @@ from lama_core.texts import written_key
 from lama_core.types import Relation
 
 SHARE = 0.5  # of the facts that an installed dataset must have, if no dataset is given
-_BETWEEN = "\x1f"  # not part of any name
 
 
 @dataclass(frozen=True)
@@ -77,8 +76,7 @@ class Matched:
         if not self.dataset or not self.n_matched:
             return own
         ids = pa.array([fact.id for fact in self.dataset.facts], pa.string())
-        known = ids.take(pa.array(self.at, mask=self.at < 0))
-        return pc.coalesce(known, own)
+        return pc.coalesce(ids.take(pa.array(self.at, mask=self.at < 0)), own)
 
     @cached_property
     def origins(self) -> pa.Array:
@@ -114,7 +112,7 @@ def key_column(
 def keys_of(facts: pa.Table, *names: str) -> pa.Array:
     """Return one text for each row of keys: relation, subject and object, or the columns named."""
     columns = [facts[name] for name in names or REQUIRED]
-    return pc.binary_join_element_wise(*columns, _BETWEEN).combine_chunks()
+    return pc.binary_join_element_wise(*columns, "\x1f").combine_chunks()  # not part of any name
 
 
 def _table(dataset: Dataset) -> pa.Table:

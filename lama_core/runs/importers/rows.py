@@ -147,13 +147,24 @@ def _faults(table: pa.Table, options: Mapping[str, Sequence[str]]) -> list[tuple
     wanted = np.array([n_options.get(name, -2) for name in table["relation"].to_pylist()], int)
     bad_score = _has_bad_score(table["scores"], finite=True)
     bad_score |= _has_bad_score(table["all_scores"], finite=False)
+    pairs = [(name, one) for name, words in options.items() for one in words]
+    known = pa.array([name for name, _ in pairs], pa.string())
+    words = pa.array([one for _, one in pairs], pa.string())
+    keys, value_set = (
+        keys_of(keyed(one), "relation", "object")
+        for one in (table, pa.table({"relation": known, "object": words}))
+    )
     return [
         ("a fact without relation, subject or object", False, nameless),
         ("the rank isn't a whole number from 1", True, (ranks < 1) | (ranks >= UNRANKED)),
         ("a log-probability that isn't finite", True, ~np.isfinite(log_probs)),
         ("a score that isn't a number", True, bad_score),
         ("not as many scores as answers", True, (lengths >= 0) & (lengths != wanted)),
-        ("the object isn't one of the answers", False, (lengths >= 0) & ~_among(table, options)),
+        (
+            "the object isn't one of the answers",
+            False,
+            (lengths >= 0) & ~pc.is_in(keys, value_set=value_set).to_numpy(zero_copy_only=False),
+        ),
         (SILENT, True, _is_silent(table)),
     ]
 
@@ -181,17 +192,6 @@ def _is_silent(table: pa.Table) -> Bools:
         return ~has_answer
     has_words = _filled(pc.list_value_length(table["predictions"]), 0) > 0
     return ~has_words & np.array(table["rank"].is_null()) & np.array(table["correct"].is_null())
-
-
-def _among(table: pa.Table, options: Mapping[str, Sequence[str]]) -> Bools:
-    pairs = [(name, one) for name, words in options.items() for one in words]
-    known = pa.array([name for name, _ in pairs], pa.string())
-    words = pa.array([one for _, one in pairs], pa.string())
-    keys, value_set = (
-        keys_of(keyed(one), "relation", "object")
-        for one in (table, pa.table({"relation": known, "object": words}))
-    )
-    return pc.is_in(keys, value_set=value_set).to_numpy(zero_copy_only=False)
 
 
 def _codes(facts: pa.Table, queries: pa.ChunkedArray | None = None) -> Ints:
@@ -284,7 +284,23 @@ def _n_tokens(subjects: pa.ChunkedArray) -> pa.Array:
 
 def _answers(table: pa.Table) -> dict[str, Any]:
     """Return the columns of ranks and answers that the results give."""
-    words, log_probs = _ten_best(table)
+    found = []
+    for name, kind in (("predictions", pa.string()), ("scores", pa.float32())):
+        column = table[name].combine_chunks()
+        flat = column.flatten()
+        if kind == pa.string():
+            flat = flat.dictionary_encode()
+        sizes = column.value_lengths().fill_null(0).to_numpy()
+        places = (np.cumsum(sizes) - sizes)[:, None] + np.arange(MAX_PREDICTIONS)
+        missing = np.arange(MAX_PREDICTIONS) >= sizes[:, None]
+        values = flat.take(pa.array(places.ravel(), mask=missing.ravel()))
+        if kind == pa.float32():
+            values = values.fill_null(-np.inf)
+        lists = pa.FixedSizeListArray.from_arrays(
+            values, MAX_PREDICTIONS, mask=pa.array(sizes == 0)
+        )
+        found.append(lists)
+    words, log_probs = found
     rank, known_to = _ranks(table, words)
     first = pc.list_element(words.fill_null([None] * MAX_PREDICTIONS), 0)
     is_first = pc.fill_null(pc.equal(rank, 1), False)
@@ -333,28 +349,6 @@ def _ranks(table: pa.Table, words: pa.Array) -> tuple[pa.Array, pa.Array]:
     return ranks, pa.array(depth, pa.int32(), mask=has_rank)
 
 
-def _ten_best(table: pa.Table) -> tuple[pa.Array, pa.Array]:
-    """Return the predictions and their log-probabilities as lists of ten; null without any."""
-    found = []
-    for name, kind in (("predictions", pa.string()), ("scores", pa.float32())):
-        column = table[name].combine_chunks()
-        flat = column.flatten()
-        if kind == pa.string():
-            flat = flat.dictionary_encode()
-        sizes = column.value_lengths().fill_null(0).to_numpy()
-        starts = np.cumsum(sizes) - sizes
-        places = starts[:, None] + np.arange(MAX_PREDICTIONS)
-        missing = np.arange(MAX_PREDICTIONS) >= sizes[:, None]
-        values = flat.take(pa.array(places.ravel(), mask=missing.ravel()))
-        if kind == pa.float32():
-            values = values.fill_null(-np.inf)
-        lists = pa.FixedSizeListArray.from_arrays(
-            values, MAX_PREDICTIONS, mask=pa.array(sizes == 0)
-        )
-        found.append(lists)
-    return found[0], found[1]
-
-
 def _ranked_by_scores(matched: Matched, found: dict[str, Any]) -> dict[str, pa.Array]:
     """Replace the columns of `_answers` by those that follow from the scores of all answers.
 
@@ -371,8 +365,7 @@ def _ranked_by_scores(matched: Matched, found: dict[str, Any]) -> dict[str, pa.A
     relations = table["relation"].combine_chunks()
     n_words = 0
     for name, words in options.items():
-        here = pc.equal(relations, name).to_numpy(zero_copy_only=False)
-        rows = np.flatnonzero(here)
+        rows = np.flatnonzero(pc.equal(relations, name).to_numpy(zero_copy_only=False))
         size = max(1, BLOCK // max(1, len(words)))
         for start in range(0, len(rows), size):
             some = rows[start : start + size]

@@ -71,11 +71,10 @@ MAX_MODELS = 200
 HEAD = 1000  # rows by which the columns of a table without a header and lists are recognised
 _ITEM_TEXT = ("token", "word", "text", "prediction", "token_word_form")
 _ITEM_SCORE = ("log_prob", "logprob", "score")
-_TEXTS = ("relation", "subject", "object", "query")
 # The columns that are collected as they are read; numbers and verdicts are read at the end.
 _COLLECTED = pa.schema(
     [
-        *(ANSWERS.field(name) for name in (*_TEXTS, "predictions", "scores")),
+        *map(ANSWERS.field, ("relation", "subject", "object", "query", "predictions", "scores")),
         pa.field("model", pa.string()),
         pa.field("line", pa.int32()),
     ]
@@ -141,8 +140,7 @@ def _may_have(role: str, rows: Sequence[JsonObject], name: str) -> bool:
 
 
 def _shown(header: Sequence[str]) -> str:
-    text = ", ".join(name for name in header if name.isprintable())
-    return text[:200] or "none"
+    return ", ".join(name for name in header if name.isprintable())[:200] or "none"
 
 
 def recognizes(path: Path) -> bool:
@@ -287,7 +285,14 @@ class _Rows:
     def _flush(self) -> None:
         arrays = [pa.array(self.values[one.name], one.type) for one in _COLLECTED]
         self.batches.append(batch := pa.record_batch(arrays, schema=_COLLECTED))
-        self.places.append(_places(batch["predictions"], batch["object"]))
+        words = batch["predictions"]
+        found = np.full(len(words), np.inf, np.float32)
+        flat, rows = words.flatten(), pc.list_parent_indices(words)
+        same = np.flatnonzero(pc.equal(flat, batch["object"].take(rows)))
+        owners = rows.to_numpy()
+        starts = np.searchsorted(owners, owners[same])
+        np.minimum.at(found, owners[same], same - starts + 1.0)
+        self.places.append(found)
         for column in self.values.values():
             column.clear()
 
@@ -477,17 +482,6 @@ class _Rows:
             "ranks count from 0, name them with --column rank_from_0=NAME; if 0 stands for an "
             "object that wasn't found, write -1."
         )
-
-
-def _places(words: pa.ListArray, golds: pa.StringArray) -> NDArray[np.float32]:
-    """Return the place of each object among its predictions, from 1; infinity if not there."""
-    found = np.full(len(words), np.inf, np.float32)
-    flat, rows = words.flatten(), pc.list_parent_indices(words)
-    same = np.flatnonzero(pc.equal(flat, golds.take(rows)))
-    owners = rows.to_numpy()
-    starts = np.searchsorted(owners, owners[same])
-    np.minimum.at(found, owners[same], same - starts + 1.0)
-    return found
 
 
 def _text(given: Mapping[str, object], role: str) -> str:
