@@ -86,7 +86,7 @@ def test_a_new_lens_is_one_file_and_one_row(tmp_path: Path) -> None:
         table.replace("    logit.LENS,\n", "    logit.LENS, length.LENS,\n")
     )
 
-    paths = (tmp_path, tmp_path / "tests", tmp_path / "tests" / "pages")
+    paths = (tmp_path, tmp_path / "tests")
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
     command = [sys.executable, "-c", CALLS]
     done = subprocess.run(
