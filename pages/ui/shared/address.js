@@ -3,7 +3,7 @@
 //
 // Streamlit makes an entry in the browser's history for each changed parameter, or none. Here a click
 // that changes the URL makes one entry, and typing replaces the current one. After a step in the
-// history, `entry` is where it led, until a run with this query is over: what is written by runs
+// history, `entry` is the query where it led, until a run for it is over: what is written by runs
 // from before, which the step interrupts, would replace the entry.
 function keepOneEntry() {
   const push = window.history.pushState.bind(window.history)
@@ -29,7 +29,9 @@ function keepOneEntry() {
     now.isActing = now.isTyping = false
     now.entry = sorted(window.location.search)
   }, true)
-  const arrive = (asked) => { if (sorted(asked) === now.entry) now.entry = null }
+  const arrive = (asked) => {
+    if (asked.some((query) => sorted(query) === now.entry)) now.entry = null
+  }
   return { push, replace, write, arrive }
 }
 

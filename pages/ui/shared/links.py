@@ -31,14 +31,16 @@ TWO_MEANINGS = ("models", "gold")
 AMONG = "among"
 # Session keys: the path below which the app is served, without a slash at its end; the current
 # page, whether its URL is new, the runs that the URL lists, the parameters set by `set_param` in
-# this rerun, and the parameters used since the URL was new.
-ROOT, PAGE, ENTERED, RUNS, PUT, USED = (
+# this rerun, the parameters used since the URL was new, and the query where the last step in the
+# browser's history led.
+ROOT, PAGE, ENTERED, RUNS, PUT, USED, ASKED = (
     "address root",
     "address of",
     "address entered",
     "address among",
     "address put",
     "address used",
+    "address asked",
 )
 
 _JS = Path(__file__).with_name("address.js").read_text(encoding="utf-8")
@@ -98,6 +100,7 @@ def enter(page: str, name: str) -> None:
         st.session_state.pop(RUNS, None)
         st.session_state[USED] = set()
     if context is not None and returned:
+        st.session_state[ASKED] = context.query_string
         with query_params() as params:
             params.populate_from_query_string(context.query_string)
             params.set_initial_query_params(context.query_string)
@@ -274,7 +277,8 @@ def path_of(page: str) -> str:
 def _order(path: str, query: str, act: Literal["go", "replace", "write"]) -> None:
     address = st.components.v2.component("lama_address", js=_JS)
     context = get_script_run_ctx()
-    asked = context.query_string if context else ""
+    # Where the last step in the history led, also for a rerun after it, and this run's own query.
+    asked = [st.session_state.get(ASKED, ""), context.query_string if context else ""]
     order = {"path": path, "query": query, "asked": asked, "act": act, "run": next(_runs)}
     with st.container(key="address"):
         address(key=act, data=order)
