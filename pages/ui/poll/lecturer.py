@@ -98,6 +98,8 @@ def _go_back(room: Room) -> NoReturn:
 def _draw_arriving(room: Room, *, early: bool) -> None:
     """Draw the class's answers or, unless `early`, only their number; runs every second."""
     ROOMS.end_old()
-    if room.has_ended or room.models is not None:
+    if room.has_ended:  # also if this comes before the answer to the click that ended it
+        _go_back(room)
+    if room.models is not None:
         st.rerun()
     draw_class(room, reveals=False, counts_only=not early)
