@@ -65,12 +65,62 @@ if TYPE_CHECKING:
     from lama_core.views.wording import wording as wording
 
 __version__ = "0.2.0"
-# Public name -> (module, name there): the imports above, each made when its name is first used.
-_NAMES: dict[str, tuple[str, str]] = {}
-with open(__file__, encoding="utf-8") as _file:
-    for _words in map(str.split, _file):
-        if _words[:1] == ["from"] and _words[4:5] == ["as"]:
-            _NAMES[_words[5]] = _words[1], _words[3]
+# Module -> the public names in it, the same as in the imports above, which only type checkers read;
+# `open_model=load_model` is another name.
+_MODULES = {
+    "datasets.library.download": "import_data",
+    "datasets.library.installed": "list_datasets load_dataset",
+    "models.cache": "open_model=load_model",
+    "models.devices": "use_device",
+    "models.listing": "get_model list_models",
+    "papers.reproduce": "reproduce",
+    "probes.analogy.multiple_choice": "analogy_questions",
+    "probes.analogy.plan": "analogy_probe",
+    "probes.generation.plan": "generate",
+    "probes.plan": "probe",
+    "probes.prompts.analysing": "analyse_prompts",
+    "probes.prompts.backward": "both_ways",
+    "probes.prompts.collecting": "list_prompts mine_prompts paraphrase_prompt",
+    "probes.prompts.fitting": "select_prompts study",
+    "probes.statements.plan": "statements",
+    "probes.tracing.traces": "trace",
+    "queries.analogy": "analogy",
+    "queries.answers": "rank",
+    "queries.batch": "batch",
+    "queries.cloze": "fill",
+    "queries.get_data": "get_data",
+    "queries.grid": "grid",
+    "queries.inspect": "inspect",
+    "queries.pairs": "score_analogies",
+    "queries.question": "ask",
+    "queries.sentences": "sentences",
+    "queries.wordings": "relation",
+    "runs.exporting": "export_run",
+    "runs.importers.importing": "import_run",
+    "runs.manage": "list_runs load_run",
+    "views.analogies": "analogies",
+    "views.calibration": "calibration",
+    "views.compare": "compare",
+    "views.correlations": "correlations",
+    "views.curves": "curves",
+    "views.known_by": "known_by",
+    "views.margins": "margins",
+    "views.mentions": "mentions",
+    "views.quartiles": "quartiles",
+    "views.ranks": "ranks",
+    "views.relation_types": "relation_types",
+    "views.scores": "results scores",
+    "views.slices": "slices",
+    "views.totals": "totals",
+    "views.training": "training",
+    "views.ways": "ways",
+    "views.wording": "wording",
+}
+_NAMES = {
+    name.partition("=")[0]: (f"lama_core.{module}", name.rpartition("=")[2])
+    for module, names in _MODULES.items()
+    for name in names.split()
+}
 __all__ = ["__version__", *sorted(_NAMES)]
 
 

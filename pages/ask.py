@@ -75,7 +75,7 @@ def main() -> None:
         whole = name == "Answers" and view == SENTENCES.name
         choices = [
             "Models",
-            *["right answer"] * (name not in WITHOUT_ANSWER and not whole),
+            *["right answer"] * (name not in {*WITHOUT_ANSWER, *added_tabs()} and not whole),
             "options",
         ]
         choices += ["class poll"] * (name in WITH_POLL and not whole)

@@ -48,6 +48,18 @@ FUNCTIONS = {
 WITH_EXAMPLES = [name for name in lama.__all__ if ">>>" in (getattr(lama, name).__doc__ or "")]
 
 
+def test_type_checkers_read_the_same_names_as_users_get() -> None:
+    tree = ast.parse(Path(lama.__file__).read_text(encoding="utf-8"))
+    (checked,) = (node for node in tree.body if isinstance(node, ast.If))
+    imported = {
+        (alias.asname, f"{node.module}.{alias.name}")
+        for node in checked.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert imported == {(name, ".".join(place)) for name, place in lama._NAMES.items()}
+
+
 def test_the_package_is_light_until_something_is_asked() -> None:
     code = (
         "import sys, lama_core as lama;"

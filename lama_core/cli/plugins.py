@@ -17,9 +17,8 @@ from lama_core.paths import DOCS
 EXAMPLE = DOCS / "example-plugin"
 SOURCES = (".py", ".toml", ".md")
 ROW = "row "  # begins the names of plug-ins' commands in this module
-NAMED = re.compile(
-    r"example(?! = ['\"](results|example))"
-)  # not the attribute of views and queries
+# Not the attribute of views and queries.
+NAMED = re.compile(r"example(?! = ['\"](results|example))")
 
 
 def list_plugins(*, json: commands.Json = False) -> None:

@@ -181,9 +181,9 @@ def open_model(
         identity += f"/{reading}" if reading else ""
         options = {option: value} if option else {}
         model = backend.open(name, located.folder, precision, identity, **options)
-        if backend is added:
-            check_added(name, model)
         if model is not None:
+            if backend is added:
+                check_added(name, model)
             return round_weights(model) if precision == ROUNDED else model
     raise UserError(f"{name}: no backend reads {kind} models.")
 

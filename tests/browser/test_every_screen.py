@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
@@ -53,6 +54,7 @@ PAGE_FILES = {"Ask": ASK, "Lessons": LESSONS, "Results": RESULTS, "Data and runs
 # What the menu of More offers of the small runs: not what they have no facts for.
 CHARTS = ("P@k curves", "Rank distribution", "Relation types", "Calibration", "Correlations",
           "Slices", "LAMA T-REx", "Analogy probes")  # fmt: skip
+N_JUMPS = 8
 SHOWS = """([main, title, text]) =>
     document.title === title && document.querySelector(main)?.innerText === text"""
 
@@ -128,7 +130,10 @@ def visit(page: Page, url: str, pages: Pages) -> Iterator[Screen]:
 
 
 def go_back_and_forward(page: Page, screens: Sequence[Screen]) -> None:
-    """Go back through all that the visit opened, and a part of it forward again."""
+    """Go back through all that the visit opened, a part of it forward again, and then anywhere.
+
+    The last steps are random: two at once, the second before the screen of the first is drawn.
+    """
     opened: list[Screen | None] = []
     for before, screen in zip((None, *screens), screens, strict=False):
         if before and "chart=" in before.address and "chart=" in screen.address:
@@ -138,9 +143,23 @@ def go_back_and_forward(page: Page, screens: Sequence[Screen]) -> None:
         for there in way:
             go()
             if there:
-                page.wait_for_function(SHOWS, arg=[MAIN, there.title, there.text], polling=200)
-                address = there.address
-                page.wait_for_url(lambda url, address=address: url == address)  # written last
+                wait_for_screen(page, there)
+    at, dice = len(opened[1:6]), Random(505)
+    for _ in range(N_JUMPS):
+        while not (there := opened[goal := dice.randrange(len(opened))]) or goal == at:
+            continue
+        between = dice.randrange(len(opened))
+        for by in (between - at, goal - between):
+            if by:
+                page.evaluate("by => history.go(by)", by)
+        at = goal
+        wait_for_screen(page, there)
+
+
+def wait_for_screen(page: Page, screen: Screen) -> None:
+    """Return when a screen that was seen before is there again, under its address."""
+    page.wait_for_function(SHOWS, arg=[MAIN, screen.title, screen.text], polling=200)
+    page.wait_for_url(lambda url: url == screen.address)  # written last
 
 
 def titles(pages: Pages) -> list[str]:

@@ -29,6 +29,12 @@ def test_a_query_has_its_tab_history_and_url(page: Page, url: str) -> None:
     wait_until_drawn(page)
     expect(page.get_by_role("button", name="Export")).to_be_visible()
     assert "surprise_words=Norway" in page.url
+    page.get_by_role("button", name="Pin", exact=True).click()
+    expect(page.get_by_role("heading", name="Pinned")).to_be_visible()
+    wait_until_drawn(page)
+    assert "pin=" in page.url
+    page.get_by_role("button", name="History").click()
+    expect(page.get_by_role("button", name="Oslo is in ___.")).to_be_visible()
 
 
 def test_a_view_has_its_chart(page: Page, url: str) -> None:

@@ -28,9 +28,14 @@ class SurpriseRequest(ModelSettings, command="example-surprise", python="example
 
 @dataclass(frozen=True, slots=True)
 class Surprise:
-    """A row: a word and its surprise. None if the model can't write the word."""
+    """A row: a word and its surprise. None if the model can't write the word.
 
+    With the columns `rank` and `log_prob`, and `answer_field`, answers can be pinned.
+    """
+
+    rank: Annotated[int, Column("Its place among the words, 1 is the least surprising.")]
     word: Annotated[str, Column("The word.")]
+    log_prob: Annotated[float | None, Column("Natural logarithm of its probability.")]
     bits: Annotated[
         float | None, Column("Negative binary logarithm of its probability.", format=decimals(2))
     ]
@@ -50,6 +55,7 @@ class SurpriseKind(QueryKind[SurpriseRequest, Query, ModelSurprise]):
     example = 'example-surprise "The capital of Norway is ___." --word Oslo --word Bergen'
     row = Surprise
     items = "words"
+    answer_field = "word"
 
     def prepare(self, request: SurpriseRequest, limits: Limits) -> Query:
         """Return the query. Raises UserError if the text has no blank."""
@@ -60,14 +66,19 @@ class SurpriseKind(QueryKind[SurpriseRequest, Query, ModelSurprise]):
     ) -> ModelSurprise:
         """Return one model's answer, from the model's first context, such as `left`."""
         context = KINDS[model.kind].contexts[0]
+        found = [
+            (model.word_log_prob(asked.shared, 0, word, context).log_prob, word)
+            for word in asked.request.words
+        ]
         rows = []
-        for word in asked.request.words:
-            found = model.word_log_prob(asked.shared, 0, word, context).log_prob
-            rows.append(Surprise(word, -found / math.log(2) if math.isfinite(found) else None))
+        for rank, (value, word) in enumerate(sorted(found, key=lambda one: -one[0]), start=1):
+            log_prob = value if math.isfinite(value) else None  # -inf: the model can't write it
+            bits = None if log_prob is None else -log_prob / math.log(2)
+            rows.append(Surprise(rank, word, log_prob, bits))
         return ModelSurprise(words=tuple(rows), **model_fields(model))
 
     def rows(self, asked: Asked[SurpriseRequest, Query], one: ModelSurprise) -> Sequence[Surprise]:
-        """Return the words in the order of the request."""
+        """Return the words, the least surprising first."""
         return one.words
 
     def tables(

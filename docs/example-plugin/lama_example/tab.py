@@ -17,7 +17,9 @@ def _layout(draw: DrawField) -> None:
 
 
 def _draw(_: Asked[SurpriseRequest, Query], column: ModelColumn[ModelSurprise]) -> None:
-    st.table({one.word: f"{one.bits:.2f} bits" for one in column.answer.words if one.bits})
+    words = column.answer.words
+    unknown = "can't be written"
+    st.table({one.word: unknown if one.bits is None else f"{one.bits:.2f} bits" for one in words})
 
 
 SURPRISE = Tab(

@@ -174,10 +174,8 @@ def _added(name: str) -> Entry:
     if is_served(name):
         try:
             return _served(name)
-        except plugins.PluginError as error:
-            why = str(error).rstrip(".")
-        except UserError:
-            pass
+        except UserError as error:
+            why = str(error).rstrip(".") if isinstance(error, plugins.PluginError) else why
     if _is_hub_name(name):
         place, _, revision = name.partition("@")
         return Entry(name, name, None, ModelSource("hub", place, revision or None), added=True)

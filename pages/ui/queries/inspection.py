@@ -33,7 +33,7 @@ from pages.ui.queries.tab import describe_kind
 from pages.ui.shared import cache, predictions, url_state
 from pages.ui.shared.export import draw_answer_export, draw_export, made_with
 from pages.ui.shared.messages import errors_shown, plain
-from pages.ui.shared.model_columns import ModelColumn, query_models
+from pages.ui.shared.model_columns import query_models
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.token_strips import shares_scale, shares_strip
 
@@ -42,7 +42,6 @@ RESTORED: dict[str, TracedPart] = {"states": "states", "attention": "attention",
 TRACED = "traced"  # in the session: the request whose trace the user wants to see
 AS_MANY_AS_NEEDED, STEPS = "as needed", ("8", "50", "100", "200", "400", "1000")
 EXAMPLES_FROM = "starter"  # the data set whose names the example edits use
-ModelColumns = dict[str, ModelColumn[LensResult]]
 
 
 def draw_inspection(text: str, asked: ClozeRequest) -> None:

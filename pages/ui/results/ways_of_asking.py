@@ -1,6 +1,6 @@
 """The chart Ways of asking: one model's cloze, whole-answer and generated answers compared."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -29,7 +29,6 @@ from pages.ui.shared.messages import counted, draw_headline, plain, show_note
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.url_state import BOUND, choose, title_of
 
-RunsByWay = Mapping[str, RunInfo]  # way of asking -> run
 ShownWays = Shown[WaysRequest, tuple[WaysOfAsking, ...]]
 MOST_RELATIONS = 15  # of the chart, until the user wants all
 MOST_FACTS = 500  # rows of the table on screen; the export has all

@@ -196,11 +196,6 @@ class RunChoice:
         return "; ".join(map(_describe_prompts, by_prompts.values()))
 
     @property
-    def any_statements(self) -> bool:
-        """Whether any run ranks whole answers by the likelihood of statements."""
-        return any(run.ranks_statements for run in self.runs)
-
-    @property
     def all_words(self) -> bool:
         """Whether all runs rank words at a blank."""
         return all(run.ranks_words for run in self.runs)
