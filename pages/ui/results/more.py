@@ -167,9 +167,9 @@ CHARTS = dict(
         _of_view(
             margins,
             lambda choice, _: draw_margins(choice),
-            lambda choice, _: ""
-            if any(run.ranks_statements for run in choice.runs)
-            else "a whole-answer run",
+            lambda choice, _: (
+                "" if any(run.ranks_statements for run in choice.runs) else "a whole-answer run"
+            ),
         ),
         _of_view(ways, draw_ways, ways_need, of_runs=False),
         _of_view(training, draw_training, training_needs, of_runs=False),
