@@ -70,7 +70,7 @@ class ImportRunRequest(Request, command="runs import", python="import_run"):
     ]
     format: Annotated[
         str | None,
-        option("Default: recognised. An unknown name lists the known ones."),
+        option("Default: recognised from the files. For an unknown name, the error lists all."),
     ] = None
     model: Annotated[
         str | None,
