@@ -4,10 +4,29 @@ from pages.ui.shared.screens import ASK, DATA, HELP, LESSONS, MODELS, RESULTS
 
 Params = dict[str, str]
 FACTS = {"tab": "Wrong answers", "facts": "all"}
+SEVERAL = {"tab": "Several"}
+RANKED = {"score": "Only these answers", "text": "The capital of Brazil is ___.",
+          "answers": "Brasília\nRio de Janeiro\nSão Paulo\nBuenos Aires",
+          "right_answer": "Brasília"}  # fmt: skip
 # Path and parameters of the old address, then page and parameters of the new one.
 MOVED: tuple[tuple[str, Params, str, Params], ...] = (
     ("", {}, ASK, {}),
-    ("ask", {"tab": "Batch"}, ASK, {"tab": "Batch"}),
+    ("ask", {"tab": "Batch"}, ASK, SEVERAL),
+    ("", {"tab": "Batch", "sentences_many": "A ___."}, ASK, SEVERAL | {"sentences_many": "A ___."}),
+    ("", {"tab": "Grid", "grid": "{a|b} ___."}, ASK,
+     SEVERAL | {"what": "Alternatives", "grid": "{a|b} ___."}),
+    ("cloze", {"tab": "Wordings", "subject": "Peru"}, ASK,
+     SEVERAL | {"what": "Wordings", "subject": "Peru"}),
+    ("", {"tab": "Answers"}, ASK, RANKED),
+    ("", {"tab": "Answers", "score": "Answers to a blank", "statement": "A ___.",
+          "answers": "b\nc"},
+     ASK, RANKED | {"text": "A ___.", "answers": "b\nc", "right_answer": ""}),
+    ("", {"tab": "Answers", "statement": "A ___.", "right_answer": "São Paulo"},
+     ASK, RANKED | {"text": "A ___.", "right_answer": "São Paulo"}),
+    ("", {"tab": "Answers", "score": "Whole sentences", "sentences": "a\nb"},
+     ASK, {"score": "Whole sentences", "sentences": "a\nb"}),
+    ("", {"tab": "Examples", "of_source": "T-REx", "example": "Ravens can ___."},
+     ASK, {"text": "Ravens can ___.", "gold": "fly"}),
     ("cloze", {"text": "Rome is ___."}, ASK, {"text": "Rome is ___."}),
     ("analogy", {}, ASK, {"tab": "Analogy"}),
     (
@@ -25,4 +44,4 @@ MOVED: tuple[tuple[str, Params, str, Params], ...] = (
     ("data", {"tab": "Runs"}, DATA, {"tab": "Runs"}),
     ("models", {}, MODELS, {}),
     ("lessons", {}, LESSONS, {}),
-)
+)  # fmt: skip

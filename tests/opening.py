@@ -11,9 +11,9 @@ TIMEOUT = 300  # a first answer loads the model; a busy machine is slow, not wro
 # Screens of every page, as `open_page` takes them.
 SCREENS: list[tuple[str, dict[str, str]]] = [
     ("cloze", {}),
-    ("cloze", {"tab": "Wordings"}),
-    ("cloze", {"tab": "Answers"}),
-    ("cloze", {"tab": "Answers", "score": "Whole sentences"}),
+    ("cloze", screens.ONLY_THESE),
+    ("cloze", screens.WHOLE_SENTENCES),
+    ("cloze", screens.WORDINGS),
     ("analogy", {}),
     ("results", {"tab": "More", "chart": "Analogy probes"}),
     ("results", {}),

@@ -75,7 +75,7 @@ def test_text_of_a_user_is_never_interpreted(page: Page, app_url: str) -> None:
 def test_a_typed_subject_goes_with_a_new_relation_and_a_row_leads_to_its_sentence(
     page: Page, app_url: str
 ) -> None:
-    page.goto(f"{app_url}/?tab=Wordings&models=minilm-mlm&context=left")
+    page.goto(f"{app_url}/?tab=Several&what=Wordings&models=minilm-mlm&context=left")
     expect(page.get_by_text("wordings give")).to_be_visible()
     for label, typed in (("Subject", "Narnia"), ("Relation", "P30 continent")):
         field = page.get_by_role("combobox", name=label)
@@ -120,7 +120,7 @@ def test_a_click_makes_one_entry_in_the_history_and_typing_none(page: Page, app_
     word = page.get_by_role("textbox", name="Analogy", exact=True)
     assert entries_of(lambda: choose_example("Adolphe Adam died in")) == 1
     assert entries_of(type_sentence) == 0
-    for tab in ("Analogy", "Batch", "Analogy"):
+    for tab in ("Analogy", "Several", "Analogy"):
         page.keyboard.press("Escape")
         assert entries_of(page.get_by_role("tab", name=tab, exact=True).click) == 1, tab
     first = word.input_value()
@@ -140,12 +140,12 @@ def test_a_click_makes_one_entry_in_the_history_and_typing_none(page: Page, app_
 
 
 def test_a_cell_of_the_grid_opens_its_sentence(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/?tab=Grid&models=minilm-mlm")
+    page.goto(f"{app_url}/?tab=Several&what=Alternatives&models=minilm-mlm")
     cell = page.locator(".js-plotly-plot .scatterlayer .point").nth(1)
     cell.wait_for(state="attached")
     wait_until_drawn(page)
     box = cell.bounding_box()
     assert box
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.wait_for_url(lambda url: "text=" in url and "tab=Grid" not in url)
+    page.wait_for_url(lambda url: "text=" in url and "tab=Several" not in url)
     assert "gold=" not in page.url, "a model's word is no right answer"

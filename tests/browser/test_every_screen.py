@@ -26,7 +26,7 @@ AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 STARTS = {"Ask": "?models=minilm-mlm", "Results": "results?data=made-up"}
 # Page -> its tabs; the first one is open.
 TABS = {
-    "Ask": ("Sentence", "Wordings", "Answers", "Analogy", "Grid", "Batch", "Examples"),
+    "Ask": ("Sentence", "Analogy", "Several"),
     "Lessons": (),
     "Results": ("Overview", "Compare", "Wrong answers", "Prompts", "More"),
     "Data and runs": ("Data sets", "Import", "New run", "New study", "Runs"),
@@ -44,8 +44,9 @@ PARTS: dict[str, Pages] = {
 every_part = pytest.mark.parametrize("pages", PARTS.values(), ids=PARTS)
 # Tab -> the views that it offers besides the one that is open.
 VIEWS = {
-    "Answers": ("Whole sentences",),
+    "Sentence": ("Only these answers", "Whole sentences"),
     "Analogy": ("Score",),
+    "Several": ("Alternatives", "Wordings"),
     "Wrong answers": ("Confusion", "Frequent answers"),
     "Prompts": ("Prompts", "Ensembles", "One fact", "Analyses and the paper"),
 }
@@ -226,7 +227,7 @@ def test_an_old_address_opens_its_screen(
     (title,) = (title for title, file in PAGE_FILES.items() if file == there)
     tab = now.get("tab", "".join(TABS[title][:1]))
     assert page.title() == " · ".join(filter(None, (tab, title, "LAMA Explorer")))
-    for one in {"score", "analogy", "view", "prompts_view"} & {*now}:
+    for one in {"score", "analogy", "what", "view", "prompts_view"} & {*now}:
         expect(page.get_by_role("radio", name=now[one], exact=True)).to_be_checked()
     if "chart" in now:
         expect(page.get_by_role("heading", name=now["chart"], exact=True)).to_be_visible()

@@ -69,7 +69,8 @@ def test_a_phone_shows_page_names_a_result_and_cards(page: Page, app_url: str) -
     expect(models).to_be_hidden()
     page.get_by_text("Models, right answer, options and class poll").click()
     expect(models).to_be_visible()
-    page.get_by_role("tab", name="Wordings").click()
+    page.get_by_role("tab", name="Several").click()
+    page.get_by_role("radio", name="Wordings").click()
     expect(page.get_by_test_id("stDataFrame")).to_be_hidden()
     page.get_by_role("button", name="In France, the capital is ___.").click()
     field = page.get_by_role("textbox", name="Sentence with a blank")
@@ -83,12 +84,12 @@ def test_a_phone_shows_page_names_a_result_and_cards(page: Page, app_url: str) -
 def test_the_tables_of_ask_show_the_models_answers_without_scrolling(
     page: Page, app_url: str
 ) -> None:
-    for tab in ("Wordings", "Batch"):
-        page.goto(f"{app_url}/?tab={tab}")  # with the default models
+    for view in ("Wordings", "List"):
+        page.goto(f"{app_url}/?tab=Several&what={view}")  # with the default models
         expect(page.get_by_text("to ask its sentence alone")).to_be_visible()
         expect(page.get_by_test_id("stDataFrame").locator("canvas").first).to_be_visible()
         wait_until_drawn(page)
-        assert page.evaluate(HIDDEN_PART) == 0, tab
+        assert page.evaluate(HIDDEN_PART) == 0, view
 
 
 @pytest.mark.slow

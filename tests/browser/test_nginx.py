@@ -163,7 +163,7 @@ def check_addresses(context: BrowserContext, root: str) -> None:
     page.wait_for_url(re.compile(r"text=Tokyo"))
     _check_sentence(page)
 
-    page.get_by_role("tab", name="Batch").click()
+    page.get_by_role("tab", name="Several").click()
     page.get_by_role("textbox", name=re.compile("^Sentences")).fill("Rome is the capital of ___.")
     page.keyboard.press("Control+Enter")
     page.wait_for_url(re.compile("sentences_many=Rome"))

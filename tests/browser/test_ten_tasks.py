@@ -125,9 +125,9 @@ def test_5_own_facts_without_a_template_are_imported_and_probed(page: Page, app_
 
 
 def test_6_phrase_answers_are_ranked(page: Page, app_url: str) -> None:
-    """4: Answers, the sentence, the answers, and their end."""
+    """4: Only these answers, the sentence, the answers, and their end."""
     page.goto(app_url)
-    page.get_by_role("tab", name="Answers", exact=True).click()
+    page.get_by_role("radio", name="Only these answers").click()
     page.get_by_role("textbox", name="Sentence with one blank").fill("The largest planet is ___.")
     answers = page.get_by_role("textbox", name="Answers, one per line")
     answers.fill("the planet Jupiter\nold Saturn")
@@ -178,9 +178,9 @@ def test_9_a_low_p_at_1_leads_to_its_wrong_answers(page: Page, app_url: str) -> 
 
 
 def test_10_twenty_sentences_are_filtered_and_exported(page: Page, app_url: str) -> None:
-    """5: Batch, the sentences, wrong, Export, CSV."""
+    """5: Several, the sentences, wrong, Export, CSV."""
     page.goto(f"{app_url}/?models=minilm-mlm")
-    page.get_by_role("tab", name="Batch", exact=True).click()
+    page.get_by_role("tab", name="Several", exact=True).click()
     lines = [f"The capital of {country} is ___.\t{city}" for country, city in CAPITALS.items()]
     page.get_by_role("textbox", name="Sentences, one per line").fill("\n".join(lines))
     page.get_by_text("wrong", exact=True).click()

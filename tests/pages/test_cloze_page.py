@@ -34,6 +34,10 @@ def said(app: AppTest) -> str:
     return "\n".join(one.value for one in app.markdown)
 
 
+def captions(app: AppTest) -> str:
+    return "\n".join(one.value for one in app.caption)
+
+
 def test_the_table_has_a_row_a_wording_and_the_box_counts_those_that_agree() -> None:
     app = opened(relation="P1376 capital of", subject="Madrid")
     table = app.dataframe[0].value
@@ -145,51 +149,42 @@ def test_a_causal_model_shows_its_first_words_before_its_ranking(
     assert not query_queue.QUEUE.n_running and not query_queue.QUEUE.n_waiting
 
 
-def papers_examples(**params: str) -> AppTest:
-    return opened(tab="Examples", of_source="ConceptNet", **params)
+def test_an_example_of_the_paper_has_its_published_answers_below() -> None:
+    app = open_page("cloze", tab="Examples", example="Ravens can ___.", models=MODEL)
+    assert [app.text_input(key=key).value for key in ("text", "gold")] == ["Ravens can ___.", "fly"]
+    assert plain("published log-probabilities: fly ✓ -1.5, fight -1.8") in captions(app)
+    assert "published" not in captions(open_page("cloze", text="Rome is ___.", models=MODEL))
 
 
-def test_an_example_of_the_paper_is_asked_when_it_is_opened() -> None:
-    before = len(query_queue.ANSWERS)
-    app = papers_examples(example="Ravens can ___.")
-    assert len(query_queue.ANSWERS) - before <= 1, "only the open example is asked"
-    theirs, ours = html(app).split('<table class="lx">')[1:]
-    fly = '<td class="word">fly</td><td class="num muted">-1.5</td>'
-    assert f'<tr class="gold"><td class="rank">1</td>{fly}' in theirs
-    assert ours.count('class="word"') == 5
-    table = app.dataframe[0].value
-    ravens = table[table["query"] == "Ravens can ___."].iloc[0]
-    assert len(table) == 10 and ravens["BERT-large"] == "fly ✓" and ravens[MODEL]
-    assert (table[MODEL] != "").sum() >= 1
-    alone = open_page("cloze", models=MODEL, text="Ravens can ___.", gold="fly")
-    rank = ours.split("rank ")[-1].split(",")[0]
-    assert f"rank <b>{rank}</b>" in html(alone), "the same query on the tab Sentence"
-    assert papers_examples().selectbox(key="example").value == table["query"][0]
+def test_all_examples_of_the_paper_are_opened_as_a_list(gone: list[dict[str, Any]]) -> None:
+    app = open_page("cloze", models=MODEL, text="Rome is ___.")
+    next(one for one in app.button if one.key == "all examples").click().run()
+    (params,) = gone
+    assert params["tab"] == "Several" and "text" not in params
+    lines = str(params["sentences_many"]).splitlines()
+    assert len(lines) == 33 and "Ravens can ___.\tfly" in lines
 
 
-def test_all_examples_of_the_paper_are_asked_after_a_click_bit_by_bit() -> None:
-    app = papers_examples(k="5")
-    app.button(key="ask examples").click().run()
-    for _ in range(20):  # as the fragment does
-        if not [one for one in app.button if one.key == "stop examples"]:
-            break
-        app.run()
-    assert not [one for one in app.button if one.key == "ask examples"]
-    table = app.dataframe[0].value
-    assert all(table[MODEL])
-    right = table[MODEL].str.endswith(" ✓").sum()
-    counts = f"of 10 queries: BERT-large <b>1</b>, MiniLM-MLM <b>{right}</b>"
-    assert counts in html(app)
+@pytest.mark.parametrize(
+    ("typed", "text", "gold"),
+    [
+        ("The capital of France is", "The capital of France is ___.", ""),
+        ("Paris is  the capital of France.", "Paris is the capital of ___.", "France"),
+        ("Rome!", "Rome! ___.", ""),
+    ],
+)
+def test_a_missing_blank_is_added_with_one_click(typed: str, text: str, gold: str) -> None:
+    app = open_page("cloze", models=MODEL, text=typed)
+    assert app.error
+    app.button(key="blank").click().run()
+    assert [app.text_input(key=key).value for key in ("text", "gold")] == [text, gold]
+    assert not app.error and not [one for one in app.button if one.key == "blank"]
 
 
-def test_asking_all_examples_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pages.ui.queries.examples.AT_A_TIME", 1e-9)
-    monkeypatch.setattr(query_queue, "ANSWERS", {})
-    app = papers_examples()
-    app.button(key="ask examples").click().run()
-    app.button(key="stop examples").click().run()
-    assert [one for one in app.button if one.key == "ask examples"]
-    assert app.dataframe[0].value[MODEL].tolist().count("–") >= 8
+def test_a_question_without_a_blank_is_asked_on_its_tab(gone: list[dict[str, Any]]) -> None:
+    app = open_page("cloze", models=MODEL, text="Who wrote Don Quixote?")
+    app.button(key="blank").click().run()
+    assert (gone[0]["tab"], gone[0]["question"]) == ("Question", "Who wrote Don Quixote?")
 
 
 def ranked(**params: str) -> AppTest:
@@ -199,7 +194,7 @@ def ranked(**params: str) -> AppTest:
 def test_a_worked_example_ranks_phrases_and_marks_the_gold() -> None:
     app = ranked()
     assert not app.error
-    assert app.text_input(key="statement").value == "The capital of Brazil is ___."
+    assert app.text_input(key="text").value == "The capital of Brazil is ___."
     shown = html(app)
     table = shown[: shown.index("</table>")]
     assert table.count('<td class="word">') == 4
@@ -234,6 +229,16 @@ def test_typed_answers_give_way_to_no_gold_and_the_address_gives_the_same() -> N
     assert "Right answer <b>Oslo</b>: rank <b>" in html(linked) and "of 2, " in html(linked)
     stale = ranked(answers="Oslo\nNew York", right_answer="Paris")
     assert stale.selectbox(key="right_answer").value is None and not stale.error
+
+
+def test_the_sentence_stays_when_only_some_answers_are_ranked() -> None:
+    app = open_page("cloze", models=MODEL, text="Insulin is made in the ___.")
+    for view, answers in (("Only these answers", 4), ("Any word", 5), ("Only these answers", 4)):
+        app.query_params["score"] = app.session_state["score"] = view
+        app.run()
+        assert app.text_input(key="text").value == "Insulin is made in the ___." and not app.error
+        assert html(app).count('<td class="word">') == answers
+    assert app.query_params["answers"] == "pancreas\nliver\nadrenal glands\nthyroid gland"
 
 
 def test_what_is_ranked_is_shown_as_text_and_mistakes_are_a_sentence() -> None:
@@ -274,7 +279,7 @@ def test_sentences_are_compared_token_by_token() -> None:
 
 def test_the_example_is_there_also_when_another_tab_was_open_first() -> None:
     text, gold = examples()[0]
-    app = open_page("cloze", tab="Answers", score="Whole sentences", models=MODEL)
+    app = open_page("cloze", tab="Several", what="Wordings", models=MODEL)
     del app.query_params["tab"]  # as a click on the tab Sentence
     app.session_state["tab"] = "Sentence"
     app.run()
@@ -295,8 +300,9 @@ def test_a_sentence_with_alternatives_opens_the_grid(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(links, "go", go)
     text = "{Paris|Rome} is the capital of ___."
     open_page("cloze", models=MODEL, text=text, gold="Rome")
-    params = {"tab": "Grid", "grid": text, "models": [MODEL]}
-    assert opened_with == [(params, {"replaces": True})]
+    open_page("", tab="Several", models=MODEL, sentences_many=f"{text}\tRome")
+    params = {"tab": "Several", "what": "Alternatives", "grid": text, "models": [MODEL]}
+    assert opened_with == [(params, {"replaces": True})] * 2
 
 
 def test_a_grid_has_the_best_ranked_words_until_all_words_are_wanted() -> None:
@@ -390,7 +396,7 @@ def test_an_unknown_relation_of_an_address_is_named_with_the_nearest_one() -> No
 @pytest.mark.parametrize(
     ("params", "said"),
     [
-        ({"tab": "Wording"}, "Tab: Wording is unknown (did you mean 'Wordings'?); showing"),
+        ({"tab": "Severals"}, "Tab: Severals is unknown (did you mean 'Several'?); showing"),
         ({"tab": "Analogy", "analogy": "Sing"}, "What to do: Sing is unknown; showing Solve."),
     ],
 )

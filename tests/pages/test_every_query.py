@@ -18,6 +18,7 @@ from pages.ui.queries import draw, history
 from pages.ui.queries.table import all_tabs
 from pages.ui.shared import cache, links, query_queue
 from pages.ui.shared.messages import plain
+from pages.ui.shared.screens import LIST, ONLY_THESE, WORDINGS
 
 pytestmark = pytest.mark.usefixtures("home")
 MODELS = ("minilm-mlm", "minilm-mlm-twin")
@@ -89,13 +90,13 @@ CHANGED: dict[str, tuple[dict[str, str], str, str, dict[str, Any]]] = {
         {"solution": "France"},
     ),
     "rank": (
-        {"tab": "Answers", "statement": TEXT, "answers": "Oslo\nRome", "right_answer": "Oslo"},
-        "statement",
+        ONLY_THESE | {"text": TEXT, "answers": "Oslo\nRome", "right_answer": "Oslo"},
+        "text",
         "Rome is in ___.",
         {"right_answer": None},
     ),
     "relation": (
-        {"tab": "Wordings", "relation": "P36 capital", "subject": "Norway", "object": "Oslo"},
+        WORDINGS | {"relation": "P36 capital", "subject": "Norway", "object": "Oslo"},
         "subject",
         "France",
         {"object": ""},
@@ -119,7 +120,7 @@ CHANGED: dict[str, tuple[dict[str, str], str, str, dict[str, Any]]] = {
         {"against": ""},
     ),
     "batch": (
-        {"tab": "Batch", "sentences_many": TEXT, "many_find": "Norway"},
+        LIST | {"sentences_many": TEXT, "many_find": "Norway"},
         "many sentences",
         "Rome is in ___.",
         {"many_find": ""},

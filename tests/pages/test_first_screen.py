@@ -5,6 +5,7 @@ from opening import html, open_page, said
 
 from lama_core.candidates.columns import Candidates
 from pages.ui.shared.predictions import describe_candidates
+from pages.ui.shared.screens import ALTERNATIVES, LIST, ONLY_THESE, WHOLE_SENTENCES
 from pages.ui.shared.url_state import DEFAULT_MODELS
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -66,9 +67,10 @@ def test_the_caption_of_the_candidates_is_about_the_models_that_answer(
     ("params", "title"),
     [
         ({}, "Models, right answer, options and class poll"),
-        ({"tab": "Answers"}, "Models, right answer, options and class poll"),
-        ({"tab": "Answers", "score": "Whole sentences"}, "Models and options"),
-        ({"tab": "Grid"}, "Models and options"),
+        (ONLY_THESE, "Models, right answer, options and class poll"),
+        (WHOLE_SENTENCES, "Models and options"),
+        (LIST, "Models and options"),
+        (ALTERNATIVES, "Models and options"),
     ],
 )
 def test_the_switch_on_phones_names_what_it_shows(params: dict[str, str], title: str) -> None:

@@ -180,7 +180,6 @@ def test_of_many_pins_those_that_nobody_asked_wait_until_they_are_wanted(
     texts = [f"The {n}th pin is ___." for n in range(5)]
     link = [json.dumps({**PIN, "text": text}) for text in texts]
     page = {
-        "tab": "Answers",
         "score": "Whole sentences",
         "models": MODEL,
         "sentences": "A b.\nA c.",
@@ -239,7 +238,7 @@ def test_of_many_pins_those_that_nobody_asked_wait_until_they_are_wanted(
 def test_a_bad_pin_of_an_address_is_left_out_in_a_sentence(pin: str, said: str) -> None:
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
     app.query_params["pin"] = [pin, json.dumps(PIN)]
-    app.query_params.update({"tab": "Answers", "score": "Whole sentences"})
+    app.query_params.update({"score": "Whole sentences"})
     app.query_params["models"] = MODEL
     app.run()
     assert not app.exception

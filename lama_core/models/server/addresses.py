@@ -45,7 +45,7 @@ def check_gives_scores(reference: str) -> None:
     if is_chat(reference):
         raise UserError(
             f"{reference} is a chat server, which generates text and gives no scores: use ask, "
-            "generate or batch, or in the app the tabs Question and Batch."
+            "generate or batch, or in the app the tabs Question and Several."
         )
 
 

@@ -14,6 +14,7 @@ from lama_core.scoring.blanks import parse_query
 from pages.ui.poll.rooms import ROOMS, PollQuestion, Room
 from pages.ui.shared import links, screens, visitors
 
+POLLED = (ClozeRequest, RankRequest)  # the queries that a poll can ask
 MINE = "my poll"  # in the session: the visitor's room, which takes the next question, too
 
 
@@ -43,7 +44,7 @@ def draw_entry(
         options: The answers to choose from, unless the query has its own.
         key: The button's key.
     """
-    if not isinstance(request, ClozeRequest | RankRequest):
+    if not isinstance(request, POLLED):
         return
     if parse_query(request.text).n_blanks > 1 or not st.button(
         "Class poll",

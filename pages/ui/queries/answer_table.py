@@ -1,4 +1,4 @@
-"""The table of the tabs Wordings and Batch: a row per sentence, each model's first answer."""
+"""The table of several sentences, such as wordings: a row each, with the models' first answers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,9 +9,10 @@ import streamlit as st
 from pages.ui.shared import links, screens, url_state
 from pages.ui.shared.tables import draw_table
 
-# URL parameters of these tabs that the tab Sentence doesn't have.
+# URL parameters of these views that the tab Sentence doesn't have.
 BATCH_PARAMS = ("sentences_many", "many_find", "many_show")
-PARAMS = ("tab", "details", *BATCH_PARAMS, "data", "relation", "subject", "object", "mined")
+FACT_PARAMS = ("data", "relation", "subject", "object", "mined")
+PARAMS = ("tab", "what", "details", *BATCH_PARAMS, *FACT_PARAMS)
 
 
 def draw_answer_table(

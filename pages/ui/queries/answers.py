@@ -1,4 +1,4 @@
-"""Answers: typed words and phrases of any length, ranked by the score of the filled sentence."""
+"""Only these answers: typed words and phrases, ranked by the score of the filled sentence."""
 
 from collections.abc import Sequence
 from html import escape
@@ -29,13 +29,18 @@ from lama_core.scoring.statement_scores import (
 from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form
 from pages.ui.queries.tab import Tab, describe_sums, describe_tokens
-from pages.ui.shared import predictions
+from pages.ui.shared import links, predictions, screens, url_state
 from pages.ui.shared.messages import plain
 from pages.ui.shared.model_columns import ModelColumn, reserve_line
 from pages.ui.shared.token_strips import heat_scale, heat_strip
 
 # Sentence, answers, right answer.
 EXAMPLES = (
+    (
+        "The capital of France is ___.",
+        ("Paris", "Lyon", "Marseille", "the city of London"),
+        "Paris",
+    ),
     (
         "The capital of Brazil is ___.",
         ("Brasília", "Rio de Janeiro", "São Paulo", "Buenos Aires"),
@@ -57,11 +62,14 @@ MOST_SHOWN = 20
 
 
 def _layout(draw: DrawField) -> None:
-    widgets.draw_with_ask(draw, "text", label="Rank")
+    url_state.SENTENCE.start()
+    (text,) = widgets.draw_with_ask(draw, "text", label="Rank")
+    known = "\n".join(next((answers for one, answers, _ in EXAMPLES if one == text), ()))
+    url_state.follow_query(text, {"answers": known or st.session_state.get("answers", "")})
+    if "answers" not in st.query_params:
+        links.set_param("answers", [st.session_state.setdefault("answers", known)])
     widgets.draw_chips(
-        widgets.Example(
-            text, {"statement": text, "answers": "\n".join(answers), "right_answer": right}
-        )
+        widgets.Example(text, {"text": text, "answers": "\n".join(answers), "right_answer": right})
         for text, answers, right in EXAMPLES
     )
     widgets.draw_in(draw, ("answers", "gold"), st.columns([3, 2], gap="medium"))
@@ -71,18 +79,17 @@ def _layout(draw: DrawField) -> None:
 FORM = Form(
     RankRequest,
     {
-        "text": widgets.text_field(
+        "text": widgets.example_field(
+            url_state.SENTENCE,
             "text",
             "Sentence with one blank",
-            key="statement",
-            first=EXAMPLES[0][0],
             help="Write ___ (three underscores), [MASK], <mask> or [Y] where the answer is "
             "missing. The first letter is scored as a capital.",
         ),
         "answers": widgets.list_field(
             "answers",
             "Answers, one per line",
-            first=EXAMPLES[0][1],
+            first=(),
             between="\n",
             height=130,
             help=f"Words or phrases, at most {MAX_RANKED}.",
@@ -199,10 +206,9 @@ def _draw_notes(
 
 ANSWERS = Tab(
     kind=rank.kind,
-    name="Answers",
-    opens={"tab": "Answers"},
-    caption="Type a sentence with a blank, and your own answers of any length. Each model ranks "
-    "them by the log-probabilities of the filled sentence's tokens.",
+    name="Only these answers",
+    opens=screens.ONLY_THESE,
+    caption="Type your own answers of any length. Each model ranks them by the filled sentence.",
     form=FORM,
     draw=_draw_ranking,
     describe=describe_tokens,

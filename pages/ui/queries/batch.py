@@ -1,4 +1,4 @@
-"""The form of the tab Batch: up to 500 sentences, typed or from a file."""
+"""The form of a list of sentences: up to 500 sentences, typed or from a file."""
 
 from collections.abc import Sequence
 from html import escape
@@ -17,11 +17,13 @@ from lama_core.queries.batch_lines import (
     read_file,
     write_lines,
 )
+from lama_core.queries.grid import has_alternatives
 from lama_core.rounding import percent
 from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form, Widget
+from pages.ui.queries.grid import open_alternatives
 from pages.ui.queries.tab import Tab
-from pages.ui.shared import links, predictions, url_state, visitors
+from pages.ui.shared import links, predictions, screens, url_state, visitors
 from pages.ui.shared.messages import counted, show_error
 from pages.ui.shared.model_columns import ModelColumn
 
@@ -70,6 +72,9 @@ def _type_sentences(_: object) -> str:
     if TEXT not in st.session_state:
         examples = [BatchLine(0, *example) for example in url_state.examples()[:8]]
         st.session_state[TEXT] = write_lines(examples)
+    if has_alternatives(typed := st.session_state[TEXT] or ""):
+        del st.session_state[TEXT]
+        open_alternatives([line.partition("\t")[0] for line in typed.splitlines()])
     st.text_area(
         "Sentences, one per line",
         key=TEXT,
@@ -142,8 +147,8 @@ FORM = Form(
 )
 BATCH = Tab(
     kind=KIND,
-    name="Batch",
-    opens={"tab": "Batch"},
+    name="List",
+    opens=screens.LIST,
     caption=f"Paste up to {MAX_LINES} sentences, one per line, each with a blank; put the right "
     "answer after a tab or |.",
     form=FORM,

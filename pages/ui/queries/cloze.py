@@ -1,21 +1,25 @@
 """The tab Sentence: a sentence with blanks, and the words that each model ranks there."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.lessons.stored_answers import Stored
 from lama_core.models.protocols import KINDS
+from lama_core.published import PublishedExample, published_examples
+from lama_core.queries.batch_lines import BatchLine, write_lines
 from lama_core.queries.blank_answers import ModelAnswer
 from lama_core.queries.cloze import ClozeAsked, ClozeRequest, ClozeText, fill
 from lama_core.queries.grid import GRID_EXAMPLE, has_alternatives
 from lama_core.queries.kind import Answer
 from lama_core.rounding import fixed
-from lama_core.scoring.blanks import parse_query
+from lama_core.scoring.blanks import BLANK, parse_query
 from lama_core.scoring.retrieval import with_passage
 from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form, Widget
+from pages.ui.queries.grid import open_alternatives
 from pages.ui.queries.inspection import draw_inspection
 from pages.ui.queries.open_book import choose_book
 from pages.ui.queries.outside_candidates import draw_outside_candidates
@@ -37,9 +41,16 @@ def _layout(draw: DrawField) -> None:
     url_state.SENTENCE.start()
     text, _ = widgets.draw_with_ask(draw, "text", "gold")
     if has_alternatives(text):
-        kept = links.params_without(("text", "gold", "k", "book", "look"))
-        links.go(screens.ASK, kept | {"tab": "Grid", "grid": text}, replaces=True)
-    examples = widgets.examples_of(url_state.SENTENCE)
+        open_alternatives([text])
+    if text.strip() and not BLANK.search(text):
+        _draw_missing_blank(" ".join(text.split()))
+    published = {
+        one.query: "BERT-large, as published: " + _published(one) for one in published_examples()
+    }
+    examples = [
+        replace(one, help=published.get(one.label, ""))
+        for one in widgets.examples_of(url_state.SENTENCE)
+    ]
     alternatives = widgets.Example(GRID_EXAMPLE, {url_state.SENTENCE.texts: GRID_EXAMPLE})
     widgets.draw_chips([*(one for one in examples if one.label in CHIPS), alternatives])
     models, more = st.columns([3, 1], vertical_alignment="bottom")
@@ -51,11 +62,51 @@ def _layout(draw: DrawField) -> None:
             label="More examples",
             caption="From Petroni et al. 2019, Figure 1 and Table 3",
             scrolls=True,
+            below=_draw_all_examples,
         )
         with st.popover("Options", icon=":material/tune:"):
             draw("top_k")
             widgets.draw_cloze_options(draw)
             draw("open_book")
+
+
+def _draw_missing_blank(text: str) -> None:
+    """Draw a button that adds the blank: in place of a whole sentence's last word, or at the end.
+
+    A question is opened on the tab Question.
+    """
+    values = {"gold": ""}
+    if text.endswith("?"):
+        if st.button("Ask it as a question", icon=":material/add:", key="blank"):
+            links.go(screens.ASK, {"tab": "Question", "question": text})
+        return
+    start, _, last = text.rstrip(".!").rpartition(" ")
+    whole = start and text[-1] in ".!"
+    values = {"text": f"{start if whole else text} ___.", "gold": last if whole else ""}
+    st.button(
+        f"Add the blank: {plain(values['text'])}",
+        icon=":material/add:",
+        key="blank",
+        on_click=st.session_state.update,
+        args=(values,),
+    )
+
+
+def _draw_all_examples() -> None:
+    """Draw the link to the paper's queries as a list."""
+    examples = published_examples()
+    lines = [BatchLine(0, one.query, one.gold) for one in examples]
+    there = screens.LIST | {"sentences_many": write_lines(lines)}
+    if st.button(f"All {len(lines)} as a list", icon=":material/list:", key="all examples"):
+        links.go(screens.ASK, links.params_without(("text", "gold", "k", "book", "look")) | there)
+
+
+def _published(example: PublishedExample) -> str:
+    """BERT-large's five words for a query of the paper, with their log-probabilities."""
+    return ", ".join(
+        f"{word}{' ✓' * (word == example.gold)} {fixed(log_prob, 1)}"
+        for word, log_prob in example.answers
+    )
 
 
 FORM = Form(
@@ -67,7 +118,7 @@ FORM = Form(
             "Sentence with a blank",
             help="Write ___ (three underscores), [MASK], <mask> or [Y] where a word is missing. "
             "With several blanks, each blank gets its own list. Alternatives, such as "
-            "{nurse|engineer}, are compared on the tab Grid.",
+            "{nurse|engineer}, are compared on the tab Several.",
         ),
         "gold": widgets.typed_gold_field(
             help="The word that should fill the blank. Its rank is shown for every model, even if "
@@ -128,6 +179,9 @@ def _draw_below(
                 predictions.draw_first_answers(models, number)
             with st.container(horizontal=True, vertical_alignment="center"):
                 draw_outside_candidates("cloze", models, number)
+    for one in published_examples():
+        if one.query == answer.asked.request.text:
+            st.caption(plain(f"BERT-large's published log-probabilities: {_published(one)}."))
     caption = predictions.describe_candidates(
         candidates, {one.name: one.n_candidates for one in models}
     )

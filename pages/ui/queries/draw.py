@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.queries.kind import Answer, Asked
 from lama_core.views.colours import model_colours
@@ -17,12 +18,9 @@ from pages.ui.shared.messages import errors_shown, plain
 from pages.ui.shared.model_columns import draw_language_note, query_models
 
 
-def draw_query(tab: Tab[Any, Any, Any]) -> None:
-    """Draw the tab."""
+def draw_query(tab: Tab[Any, Any, Any], poll: DeltaGenerator) -> None:
+    """Draw the tab below its caption. poll: the place of the button that opens a poll."""
     with errors_shown():
-        with st.container(key="tab-intro", horizontal=True, vertical_alignment="center"):
-            st.caption(tab.caption, help=tab.help)
-            poll = st.container(width="content")
         request = tab.form.draw()
         unable = tuple(name for name in request.models if not tab.can_answer(name))
         asked_models = tuple(name for name in request.models if name not in unable)

@@ -1,4 +1,4 @@
-"""Draw the tab Batch: query the models in parts, and draw the table of their answers."""
+"""Draw a list of sentences: query the models in parts, and draw the table of their answers."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -61,7 +61,6 @@ MAX_FAULTS = 5
 
 def draw_batch() -> None:
     """Draw the tab."""
-    st.caption(BATCH.caption)
     request = FORM.draw()
     lines = read_lines(typed_sentences(), models=request.models)
     url_state.follow_query(lines, {"many_find": ""})

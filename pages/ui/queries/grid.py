@@ -1,6 +1,8 @@
-"""The tab Grid: the words at the blank of similar sentences, as a heat map and a table."""
+"""Alternatives: the words at the blank of similar sentences, as a heat map and a table."""
 
+from collections.abc import Sequence
 from html import escape
+from typing import NoReturn
 
 import pandas as pd
 import streamlit as st
@@ -38,6 +40,8 @@ MOST_NAMED = 8  # sentences whose first words are in the line above a heat map
 # readable on both, and likely words differ most from the page.
 SCALES = {"light": ("#eaf3fb", "#5ba4e3"), "dark": ("#1a2733", "#1f6aa5")}
 NO_BREAK = "\N{NO-BREAK SPACE}"
+# URL parameters of this view, and those of a sentence.
+OURS = ("tab", "what", "grid", "groups", "grid_k", "grid_by", "all_words", "text", "gold")
 ALL_WORDS = "all_words"  # key: whether the heat maps have all words
 EXAMPLES = (
     widgets.Example("Capitals", {"grid": GRID_EXAMPLE}),
@@ -87,12 +91,18 @@ FORM = Form(
 )
 
 
+def open_alternatives(texts: Sequence[str]) -> NoReturn:
+    """Open sentences here that were typed in another view; the URL keeps models and options."""
+    theirs = (*OURS, "k", "book", "look", "sentences_many", "many_find", "many_show", "details")
+    kept = links.params_without(theirs)
+    there = screens.ALTERNATIVES | {"grid": "\n".join(texts)}
+    links.go(screens.ASK, kept | there, replaces=True)
+
+
 def _open(cell: GridCell) -> None:
     """Open a cell's sentence on the tab Sentence."""
-    ours = ("tab", "grid", "groups", "grid_k", "grid_by", "all_words")
-    kept = links.params_without((*ours, "text", "gold"))
     text = cell.text.replace("[MASK]", "___")
-    links.go(screens.ASK, kept | {"text": text})
+    links.go(screens.ASK, links.params_without(OURS) | {"text": text})
 
 
 def _draw_grid(asked: GridAsked, column: ModelColumn[ModelGrid]) -> None:
@@ -204,10 +214,10 @@ def _describe(found: ModelGrid) -> str:
 
 GRID = Tab(
     kind=grid.kind,
-    name="Grid",
-    opens={"tab": "Grid"},
-    caption="Type sentences that differ in a word, with a blank. Each model's first words are "
-    "compared.",
+    name="Alternatives",
+    opens=screens.ALTERNATIVES,
+    caption="Type a sentence with a blank and alternatives such as {Paris|Rome}, or sentences that "
+    "differ in a word. Each model's first words are compared.",
     form=FORM,
     language_of=lambda request: " ".join(request.texts).replace("___", ""),
     above=_draw_above,

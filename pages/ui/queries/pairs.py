@@ -36,8 +36,8 @@ MASKED_SUM = (
     " Pseudo-log-likelihood: the sum of the tokens' log-probabilities, each token hidden in turn."
 )
 FIRST_TOKEN = (
-    " ·: a causal model's first token, which perplexity doesn't count. (On the tab Answers, it is "
-    "scored after a token for the start of a text.)"
+    " ·: a causal model's first token, which perplexity doesn't count. (*Only these answers* "
+    "scores it after a token for the start of a text.)"
 )
 
 

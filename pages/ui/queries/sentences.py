@@ -20,7 +20,7 @@ from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form
 from pages.ui.queries.grid import names_of
 from pages.ui.queries.tab import Tab, describe_sums, describe_tokens
-from pages.ui.shared import predictions
+from pages.ui.shared import predictions, screens
 from pages.ui.shared.model_columns import ModelColumn
 from pages.ui.shared.token_strips import heat_scale, heat_strip
 
@@ -144,9 +144,9 @@ def _draw_caption(
 SENTENCES = Tab(
     kind=sentences.kind,
     name="Whole sentences",
-    opens={"tab": "Answers", "score": "Whole sentences"},
-    caption="Type two or more sentences, such as a right one and a wrong one. Each model scores "
-    "them token by token. Tokens that the sentences don't share are underlined.",
+    opens=screens.WHOLE_SENTENCES,
+    caption="Type two or more sentences. Each model scores them token by token; what differs is "
+    "underlined.",
     form=FORM,
     draw=_draw_strips,
     describe=describe_tokens,

@@ -4,6 +4,7 @@ A plug-in's are behind them.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from lama_core import plugins
@@ -19,28 +20,47 @@ from pages.ui.queries.sentences import SENTENCES
 from pages.ui.queries.tab import Tab
 from pages.ui.queries.wordings import WORDINGS
 
-_TABS: tuple[Tab[Any, Any, Any], ...] = (
-    SENTENCE,
-    WORDINGS,
-    ANSWERS,
-    BATCH,
-    SENTENCES,
-    QUESTION,
-    ANALOGY,
-    PAIRS,
-    GRID,
-)
-_OWN: dict[type[Request], Tab[Any, Any, Any]] = {tab.form.request: tab for tab in _TABS}
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """The views of a tab, each with its kind of query; one control chooses.
+
+    label, key: of the control, whose value is in the URL.
+    """
+
+    label: str
+    key: str
+    tabs: Mapping[str, Tab[Any, Any, Any]]
 
 
-def added_tabs() -> Mapping[str, Tab[Any, Any, Any]]:
-    """The tabs of plug-ins, by their titles."""
-    return plugins.rows("tabs")
+VIEWS: dict[str, Views] = {
+    "Sentence": Views(
+        "Words to rank",
+        "score",
+        {"Any word": SENTENCE, ANSWERS.name: ANSWERS, SENTENCES.name: SENTENCES},
+    ),
+    "Question": Views("", "", {"": QUESTION}),
+    "Analogy": Views("What to do", "analogy", {"Solve": ANALOGY, "Score": PAIRS}),
+    "Several": Views(
+        "What to ask",
+        "what",
+        {BATCH.name: BATCH, GRID.name: GRID, WORDINGS.name: WORDINGS},
+    ),
+}
+_OWN: dict[type[Request], Tab[Any, Any, Any]] = {
+    tab.form.request: tab for views in VIEWS.values() for tab in views.tabs.values()
+}
+
+
+def all_views() -> dict[str, Views]:
+    """Title of a tab -> its views, those of plug-ins last."""
+    added = {title: Views("", "", {"": tab}) for title, tab in plugins.rows("tabs").items()}
+    return VIEWS | {title: views for title, views in added.items() if title not in VIEWS}
 
 
 def all_tabs() -> dict[type[Request], Tab[Any, Any, Any]]:
     """The tabs by the class of their requests, those of plug-ins last."""
-    return _OWN | {tab.form.request: tab for tab in added_tabs().values()}
+    return _OWN | {tab.form.request: tab for tab in plugins.rows("tabs").values()}
 
 
 def tab_of(request: Request) -> Tab[Any, Any, Any]:

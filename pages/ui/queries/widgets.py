@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from lama_core.glossary import explain
 from lama_core.models.protocols import HIDINGS, RESCORED, START_TOKENS, Context
 from lama_core.queries.analogy_templates import TEMPLATES, template_label, template_name
+from lama_core.queue import nothing
 from pages.ui.queries.form import DrawField, Widget
 from pages.ui.shared import url_state
 from pages.ui.shared.messages import plain
@@ -297,10 +298,11 @@ def draw_examples(
     label: str = "Examples",
     caption: str = "",
     scrolls: bool = False,
+    below: Callable[[], object] = nothing,
 ) -> None:
     """Draw the popover with worked examples; a click on one fills in the form.
 
-    scrolls: Whether there are so many that the list scrolls.
+    scrolls: Whether there are so many that the list scrolls. below: Draws what is below them.
     """
     with st.popover(label, icon=":material/lightbulb:"):
         if caption:
@@ -308,6 +310,7 @@ def draw_examples(
         with st.container(height=380, border=False, gap=None) if scrolls else st.container():
             for one in examples:
                 _draw_example(one, "tertiary")
+        below()
 
 
 def _draw_example(one: Example, type: Literal["secondary", "tertiary"]) -> None:

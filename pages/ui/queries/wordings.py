@@ -33,7 +33,7 @@ from pages.ui.queries import widgets
 from pages.ui.queries.answer_table import draw_answer_table
 from pages.ui.queries.form import DrawField, Form, Values, Widget
 from pages.ui.queries.tab import Tab
-from pages.ui.shared import cache, predictions, url_state
+from pages.ui.shared import cache, predictions, screens, url_state
 from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.model_columns import ModelColumn
 
@@ -348,7 +348,7 @@ def _draw_table(answer: RelationAnswer, _: Any) -> None:
 WORDINGS = Tab(
     kind=KIND,
     name="Wordings",
-    opens={"tab": "Wordings"},
+    opens=screens.WORDINGS,
     caption="Choose a relation and type a subject. The relation's template, its paraphrases and "
     "its negation are asked at once. See whether a model's answer depends on the wording.",
     form=FORM,

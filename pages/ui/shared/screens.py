@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
+from lama_core.published import published_examples
+
 ASK = "pages/ask.py"
 LESSONS = "pages/lessons.py"
 RESULTS = "pages/results.py"
@@ -12,6 +14,12 @@ HELP = "pages/help.py"
 POLL = "pages/poll.py"  # not in the menu
 
 Params = Mapping[str, str | Sequence[str]]
+# Views of Ask, as URL parameters.
+ONLY_THESE = {"score": "Only these answers"}
+WHOLE_SENTENCES = {"score": "Whole sentences"}
+LIST = {"tab": "Several"}
+ALTERNATIVES = {**LIST, "what": "Alternatives"}
+WORDINGS = {**LIST, "what": "Wordings"}
 # Tabs that other pages link to, as URL parameters.
 ANALOGIES: Params = {"tab": "Analogy"}
 WRONG_ANSWERS: Params = {"tab": "Wrong answers"}
@@ -55,6 +63,20 @@ _MOVED: dict[str, tuple[str, Params]] = {
 OLD_PAGES = tuple(_MOVED)
 # Path that redirects to another page -> file. The first page's own path is empty.
 REDIRECTS = {name: f"pages/{name}.py" for name in OLD_PAGES} | {"ask": "pages/cloze.py"}
+# Tab of Ask in an earlier version -> the view that replaced it.
+_MOVED_TABS: dict[str, Params] = {
+    "Answers": ONLY_THESE,
+    "Batch": LIST,
+    "Grid": ALTERNATIVES,
+    "Wordings": WORDINGS,
+    "Examples": {},
+}
+# The query of the former tab Answers if its URL has none.
+_RANKED = {
+    "statement": "The capital of Brazil is ___.",
+    "answers": "Brasília\nRio de Janeiro\nSão Paulo\nBuenos Aires",
+    "right_answer": "Brasília",
+}
 # The words of an analogy in a URL of an earlier version, and their values if the URL has none.
 _SLOTS = {"a": "Paris", "b": "France", "c": "Rome", "d": ""}
 _NAMES = {PurePosixPath(page).stem: page for page in (LESSONS, RESULTS, DATA, MODELS, HELP, POLL)}
@@ -87,11 +109,37 @@ def resolve(name: str, params: Params) -> tuple[str, Params]:
         params: The URL parameters.
     """
     page, screen = _MOVED.get(name, (_NAMES.get(name, ASK), {}))
+    if page == ASK:
+        params = _from_moved_tab(params)
     if "solve" not in params and any(slot in params for slot in _SLOTS):
-        values = {slot: params.get(slot, word) for slot, word in (_SLOTS | {"blank": "D"}).items()}
-        words = {slot: v if isinstance(v, str) else (*v, "")[0] for slot, v in values.items()}
+        words, rest = _taken(params, _SLOTS | {"blank": "D"})
         blank = words.pop("blank").lower()
         a, b, c, d = ("?" if slot == blank else word for slot, word in words.items())
-        rest = {name: value for name, value in params.items() if name not in values}
         params = {**rest, "solve": f"{a} : {b} :: {c} : {d}", "solution": words.get(blank, "")}
     return page, {**params, **screen}
+
+
+def _from_moved_tab(params: Params) -> Params:
+    """The parameters of a screen of Ask, of which the tab may be one of an earlier version."""
+    taken, rest = _taken(params, dict.fromkeys(("tab", "score", "example", "of_source"), ""))
+    view = _MOVED_TABS.get(taken["tab"])
+    if view is None:
+        return params
+    if taken["tab"] == "Examples":
+        golds = {one.query: one.gold for one in published_examples()}
+        return {**rest, "text": taken["example"], "gold": golds.get(taken["example"], "")}
+    if taken["tab"] != "Answers":
+        return {**rest, **view}
+    if taken["score"] == WHOLE_SENTENCES["score"]:
+        return {**rest, **WHOLE_SENTENCES}
+    query, rest = _taken(rest, _RANKED)
+    if query["right_answer"] not in query["answers"].split("\n"):
+        query["right_answer"] = ""
+    return {**rest, **view, "text": query.pop("statement"), **query}
+
+
+def _taken(params: Params, values: Mapping[str, str]) -> tuple[dict[str, str], Params]:
+    """Some parameters, each with its first value or the given one, and the other parameters."""
+    found = {name: params.get(name, value) for name, value in values.items()}
+    first = {name: v if isinstance(v, str) else (*v, "")[0] for name, v in found.items()}
+    return first, {name: value for name, value in params.items() if name not in values}
