@@ -38,7 +38,7 @@ def test_page_and_command_line_give_the_same_numbers(page: Page, app_url: str) -
         [
             (row.locator(".word").evaluate("cell => cell.firstChild.textContent.trim()"), value)
             for row in page.locator("table.lx").nth(number).locator("tbody tr").all()
-            for value in [float(row.locator(".num").nth(1).inner_text())]
+            for value in [float(row.locator(".num").nth(1).text_content() or "")]
         ]
         for number in range(len(models))
     ]

@@ -64,7 +64,7 @@ def test_a_phone_shows_page_names_a_result_and_cards(page: Page, app_url: str) -
     links = page.locator(".st-key-menu").get_by_role("link")
     pages = ["Ask", "Lessons", "Results", "Data and runs", "Models", "Help"]
     expect(links).to_have_text(pages, use_inner_text=True)
-    expect(page.get_by_text("Right answer Paris")).to_be_in_viewport()
+    expect(page.locator("table.lx tr.gold").first).to_be_in_viewport()
     models = page.get_by_role("combobox", name="Models")
     expect(models).to_be_hidden()
     page.get_by_text("Models, right answer, options and class poll").click()

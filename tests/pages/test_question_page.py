@@ -79,7 +79,7 @@ def test_an_example_is_answered_and_judged() -> None:
     assert app.multiselect(key="generators").value == [SMOLLM]
     (answer,) = answers(app)
     assert "It is Oslo &lt;b&gt;." in answer and "✓ contains the right answer" in answer
-    assert "prob. 0.125, log-prob. -2.08, 2 tokens" in answer  # 1/2 x 1/4
+    assert 'prob. 0.125<span class="lx-detail">, log-prob. -2.08, 2 tokens' in answer  # 1/2 x 1/4
     request = AskRequest(NORWAY, ("Oslo",), models=(SMOLLM,))
     assert command_line(request) in commands(app)
 

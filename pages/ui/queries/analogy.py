@@ -192,20 +192,26 @@ def _draw_arithmetic(answers: tuple[VectorAnswer, ...], gold: str) -> None:
     for rank, items in enumerate(zip_longest(*lists), start=1):
         cells = (
             f'<td class="word">{_word(item.token, word_key(item.token) == gold)}</td>'
-            f'<td class="num muted">{fixed(item.score, 2)}</td>'
+            f'<td class="num muted {predictions.DETAIL}">{fixed(item.score, 2)}</td>'
             if item
-            else "<td></td><td></td>"
+            else f'<td></td><td class="{predictions.DETAIL}"></td>'
             for item in items
         )
         rows.append(f'<tr><td class="rank">{rank}</td>{"".join(cells)}</tr>')
-    heads = "".join(f'<th>{answer.method}</th><th class="num">score</th>' for answer in answers)
+    heads = "".join(
+        f'<th>{answer.method}</th><th class="num {predictions.DETAIL}">score</th>'
+        for answer in answers
+    )
     ranks = [
         f"{answer.method} {answer.gold_rank:,}"
         for answer in answers
         if answer.gold_rank is not None
     ]
     line = (
-        f'<div class="lx-muted">Rank of the right answer: {", ".join(ranks)}</div>' if ranks else ""
+        f'<div class="lx-muted {predictions.DETAIL}">Rank of the right answer: '
+        f"{', '.join(ranks)}</div>"
+        if ranks
+        else ""
     )
     st.html(
         '<div class="lx-muted" style="margin-top:.6rem">'
@@ -273,4 +279,5 @@ ANALOGY = Tab(
     describe=lambda one: predictions.describe(one.answer),
     below=_draw_below,
     exported="analogy",
+    has_details=True,
 )

@@ -9,6 +9,7 @@ import streamlit as st
 from pages.ui.shared import links, screens, url_state
 from pages.ui.shared.tables import draw_table
 
+DETAILS = "details"  # key of the switch for what isn't shown at first
 # URL parameters of these views that the tab Sentence doesn't have.
 BATCH_PARAMS = ("sentences_many", "many_find", "many_show")
 FACT_PARAMS = ("data", "relation", "subject", "object", "mined")
@@ -22,6 +23,7 @@ def draw_answer_table(
     *,
     columns: Mapping[str, Any],
     model_columns: Mapping[str, Any],
+    note: str,
     **options: Any,
 ) -> None:
     """Draw the table; a click on a row opens its sentence on the tab Sentence.
@@ -33,9 +35,10 @@ def draw_answer_table(
         columns: Column -> configuration, for the columns that don't belong to a model.
         model_columns: Column without the model's name -> configuration. All but `answer` are
             hidden until the user turns on the toggle.
+        note: What the table counts, drawn below it.
         options: Passed to `st.dataframe`.
     """
-    details = st.toggle("Ranks and probabilities", key="details", bind=url_state.BOUND)
+    details = st.toggle("Ranks and probabilities", key=DETAILS, bind=url_state.BOUND)
     config = dict(columns)
     for model in models:
         for name, column in model_columns.items():
@@ -55,7 +58,8 @@ def draw_answer_table(
         **options,
     )
     st.caption(
-        "Tick a row, or tap a card, to ask its sentence alone, with all answers of each model."
+        "Tick a row, or tap a card, to ask its sentence alone, with all answers of each model. "
+        + note
     )
     if picked.rows:
         text, gold = sentences[picked.rows[0]]

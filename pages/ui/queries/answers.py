@@ -125,7 +125,7 @@ def _draw_ranking(asked: AskedAnswers, column: ModelColumn[ModelRanking]) -> Non
     head = (
         f'<thead><tr><th>#</th><th>answer</th><th class="num" colspan="2" '
         f'title="of the {counted(ranking.n_ranked, "answer")}">share</th>'
-        f'<th class="num">'
+        f'<th class="num {predictions.DETAIL}">'
         f"{'log-prob.' if asked.request.aggregate == 'sum' else 'mean log-prob.'}</th></tr></thead>"
     )
     table = f'<table class="lx">{head}<tbody>{"".join(rows[:MOST_SHOWN])}</tbody></table>'
@@ -152,8 +152,8 @@ def _row(one: RankedAnswer, colour: str) -> str:
         f'<tr class="{"gold" if one.is_gold else ""}" title="{escape(hint)}">'
         f'<td class="rank">{one.ranks}</td><td class="word">{escape(one.answer)}</td>'
         f'<td class="bar"><div style="width:{100 * one.prob:.2f}%;background:{colour}"></div></td>'
-        f'<td class="num" title="{one.prob:.2g}">{share}</td>'
-        f'<td class="num muted">{score}</td></tr>'
+        f'<td class="num" title="{one.prob:.2g}, log-prob. {score}">{share}</td>'
+        f'<td class="num muted {predictions.DETAIL}">{score}</td></tr>'
     )
 
 
@@ -163,7 +163,7 @@ def _margin_line(ranking: ModelRanking) -> str:
     equal = margin is not None and abs(margin) <= TIE
     if not ranking.has_gold and margin is not None:
         lead = "No answer leads" if equal else f"The first answer leads by {fixed(margin, 2)}"
-        return f'<div class="lx-gold">{lead} in log-prob.</div>'
+        return f'<div class="lx-gold {predictions.DETAIL}">{lead} in log-prob.</div>'
     if gold is None:
         return ""
     place = (
@@ -179,7 +179,7 @@ def _margin_line(ranking: ModelRanking) -> str:
         by = predictions.unbroken(f", log-prob. {fixed(abs(margin), 2)} {than}")
     hint = "margin: its log-probability minus that of the best other answer"
     return (
-        f'<div class="lx-gold" title="{hint}">'
+        f'<div class="lx-gold {predictions.DETAIL}" title="{hint}">'
         f"Right answer <b>{escape(gold.answer)}</b>: {place}{by}</div>"
     )
 
@@ -216,4 +216,5 @@ ANSWERS = Tab(
     above=lambda _: [reserve_line("ranking")],
     below=_draw_notes,
     exported="answers",
+    has_details=True,
 )

@@ -96,9 +96,10 @@ def _draw_all_examples() -> None:
     """Draw the link to the paper's queries as a list."""
     examples = published_examples()
     lines = [BatchLine(0, one.query, one.gold) for one in examples]
-    there = screens.LIST | {"sentences_many": write_lines(lines)}
+    kept = links.params_without(("text", "gold", "k", "book", "look"))
+    there = {**kept, **screens.LIST, "sentences_many": write_lines(lines)}
     if st.button(f"All {len(lines)} as a list", icon=":material/list:", key="all examples"):
-        links.go(screens.ASK, links.params_without(("text", "gold", "k", "book", "look")) | there)
+        links.go(screens.ASK, there)
 
 
 def _published(example: PublishedExample) -> str:
@@ -179,22 +180,20 @@ def _draw_below(
                 predictions.draw_first_answers(models, number)
             with st.container(horizontal=True, vertical_alignment="center"):
                 draw_outside_candidates("cloze", models, number)
-    for one in published_examples():
-        if one.query == answer.asked.request.text:
-            st.caption(plain(f"BERT-large's published log-probabilities: {_published(one)}."))
-    caption = predictions.describe_candidates(
-        candidates, {one.name: one.n_candidates for one in models}
-    )
+    caption = [
+        predictions.describe_candidates(candidates, {one.name: one.n_candidates for one in models})
+    ]
     for one in models:
+        notes = list(one.notes)
         if one.blanks[0].over == "rescored":
-            title = plain(url_state.title_of(one.name))
-            caption += f" {title} ranks only the {one.blanks[0].n_over:,} words it rescores."
+            notes.append(f"ranks only the {one.blanks[0].n_over:,} words it rescores.")
+        caption += [plain(f"{url_state.title_of(one.name)}: {note}") for note in notes]
     if {one.name for one in models} >= predictions.TWINS:
-        caption += f" {predictions.TWIN_NOTE}"
-    st.caption(caption)
-    for one in models:
-        if one.notes:
-            st.caption(f"{plain(url_state.title_of(one.name))}: {plain(' '.join(one.notes))}")
+        caption.append(predictions.TWIN_NOTE)
+    text = answer.asked.request.text
+    for example in (each for each in published_examples() if each.query == text):
+        caption.append(plain(f"BERT-large's published log-probabilities: {_published(example)}."))
+    st.caption(" ".join(caption))
 
 
 def _stored(asked: ClozeAsked) -> dict[str, Stored]:
@@ -227,5 +226,6 @@ SENTENCE = Tab(
     describe=predictions.describe,
     below=_draw_below,
     exported="cloze",
+    has_details=True,
     after=_draw_inspection,
 )

@@ -11,11 +11,13 @@ from lama_core.queries.kind import Answer, Asked
 from lama_core.views.colours import model_colours
 from pages.ui.poll.entry import draw_entry
 from pages.ui.queries import history, pins
+from pages.ui.queries.answer_table import DETAILS
 from pages.ui.queries.tab import Tab
 from pages.ui.shared import cache, predictions
 from pages.ui.shared.export import draw_answer_export
 from pages.ui.shared.messages import errors_shown, plain
 from pages.ui.shared.model_columns import draw_language_note, query_models
+from pages.ui.shared.url_state import BOUND
 
 
 def draw_query(tab: Tab[Any, Any, Any], poll: DeltaGenerator) -> None:
@@ -61,15 +63,22 @@ def draw_query(tab: Tab[Any, Any, Any], poll: DeltaGenerator) -> None:
         asked = Asked(request, shared, cache.candidates_for(request))
         answer = Answer(tab.kind, asked, tuple(column.answer for column in columns.values()))
         tab.below(answer, lines)
-        draw_answer_export(tab.exported, answer, request, partial(_draw_pin, tab, request))
+        draw_answer_export(tab.exported, answer, request, partial(_draw_more, tab, request))
         tab.after(answer)
         pins.draw_pinned()
 
 
-def _draw_pin(tab: Tab[Any, Any, Any], request: Any) -> None:
-    """Draw the button Pin next to Export."""
+def _draw_more(tab: Tab[Any, Any, Any], request: Any) -> None:
+    """Draw the button Pin next to Export, and the switch for what the cards don't show at first."""
     if tab.kind.answer_field:
         pins.draw_pin(request, key=f"{tab.exported} pin")
+    if tab.has_details:
+        st.toggle(
+            "Details",
+            key=DETAILS,
+            bind=BOUND,
+            help="Log-probabilities, and what the lists count.",
+        )
 
 
 def _draw_unable(tab: Tab[Any, Any, Any], names: tuple[str, ...]) -> None:

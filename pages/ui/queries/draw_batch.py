@@ -85,6 +85,22 @@ def draw_batch() -> None:
     rows = _filtered_rows(answer)
     text, number = st.column_config.TextColumn, st.column_config.NumberColumn
     heads = answer.asked.shared
+    sizes = {one.name: one.n_candidates for one in answer.models if not is_chat(one.name)}
+    notes = []
+    if sizes:
+        notes += [
+            predictions.describe_candidates(answer.asked.candidates, sizes),
+            "Log-probabilities are natural logarithms. P@1: of the sentences whose right answer is "
+            "among the model's candidates, the share that has it first. In brackets: the 95 % "
+            "interval.",
+        ]
+    if len(sizes) < len(answer.models):
+        notes.append(
+            "P@1 of a chat server: of the lines with a right answer, the share whose text gives it "
+            "in whole words."
+        )
+    if any(one.begins for model in answer.models for one in model.answers):
+        notes.append(predictions.CONTINUES)
     draw_answer_table(
         make_table(answer, rows),
         [(heads[row].text, heads[row].gold or "") for row in rows],
@@ -110,25 +126,9 @@ def draw_batch() -> None:
                 "candidate. The CSV then has the rank that it would have.",
             ),
         },
+        note=" ".join(notes),
         key=f"many {hash((heads, tuple(rows)))}",
     )
-    sizes = {one.name: one.n_candidates for one in answer.models if not is_chat(one.name)}
-    notes = []
-    if sizes:
-        notes += [
-            predictions.describe_candidates(answer.asked.candidates, sizes),
-            "Log-probabilities are natural logarithms. P@1: of the sentences whose right answer is "
-            "among the model's candidates, the share that has it first. In brackets: the 95 % "
-            "interval.",
-        ]
-    if len(sizes) < len(answer.models):
-        notes.append(
-            "P@1 of a chat server: of the lines with a right answer, the share whose text gives it "
-            "in whole words."
-        )
-    if any(one.begins for model in answer.models for one in model.answers):
-        notes.append(predictions.CONTINUES)
-    st.caption(" ".join(notes))
     draw_answer_export(BATCH.exported, answer, request, rows=lambda: _csv(answer, rows))
 
 

@@ -95,8 +95,8 @@ def open_alternatives(texts: Sequence[str]) -> NoReturn:
     """Open sentences here that were typed in another view; the URL keeps models and options."""
     theirs = (*OURS, "k", "book", "look", "sentences_many", "many_find", "many_show", "details")
     kept = links.params_without(theirs)
-    there = screens.ALTERNATIVES | {"grid": "\n".join(texts)}
-    links.go(screens.ASK, kept | there, replaces=True)
+    there = {**kept, **screens.ALTERNATIVES, "grid": "\n".join(texts)}
+    links.go(screens.ASK, there, replaces=True)
 
 
 def _open(cell: GridCell) -> None:

@@ -34,9 +34,6 @@ def draw_outside_candidates(kind: str, answers: Sequence[ModelAnswer], blank: in
         shares = (f"{title_of(name)} {percent(one.outside or 0)} %" for name, one in mostly.items())
         text = f"Most of the probability is outside the candidates: {'; '.join(shares)}."
         st.markdown(plain(text), width="stretch")
-    if beaten:
-        words = (f"{title_of(name)} {one.describe_outside()}" for name, one in beaten.items())
-        st.markdown(plain(f"Likelier than all candidates: {'; '.join(words)}."), width="stretch")
     seconds = max(1, round(cache.usual_seconds(kind, [model.name for model in answers])))
     lists = {one.not_ranked.ranked_with for one in beaten.values() if one.not_ranked}
     for name in (name for name in BUTTONS if name in lists):

@@ -52,7 +52,7 @@ ABOVE = "query above the pins"  # in the session: the query whose answers the pa
 # In the session: the queries that were run, as (pin, model), and how many may run.
 ASKED, ALLOWED = "pins asked", "pins allowed"
 
-HEAD = '<thead><tr><th>#</th><th>answer</th>{}<th class="num">{}</th></tr></thead>'
+HEAD = '<thead><tr><th>#</th><th>answer</th>{}<th class="num {}">{}</th></tr></thead>'
 PROB_HEAD = '<th class="num" colspan="2">{}</th>'
 
 FORMER_KINDS = {"sentence": "cloze"}  # as pins of earlier versions name them
@@ -380,11 +380,12 @@ def _ask(request: Request, name: str, here: tuple[str, ...]) -> PinnedAnswers:
 
 def _prob_cells(log_prob: float | None, colour: str) -> str:
     if log_prob is None or not colour:
-        return "<td></td><td></td>" * bool(colour)
+        value = "" if log_prob is None else fixed(log_prob, 2)
+        return "<td></td><td></td>" * bool(colour) + f'<td class="num muted">{value}</td>'
     prob = math.exp(log_prob)
     return (
         f'<td class="bar"><div style="width:{100 * prob:.2f}%;background:{colour}"></div></td>'
-        f'<td class="num">{predictions.probability(prob)}</td>'
+        + predictions.value_cells(prob, fixed(log_prob, 2), "log-prob.")
     )
 
 
@@ -398,12 +399,12 @@ def _table(listed: PinnedAnswers, colour: str) -> str:
     rows = "".join(
         f'<tr class="{"gold" if word_key(word) == right else ""}">'
         f'<td class="rank">{rank or ""}</td><td class="word">{escape(word)}</td>'
-        f'{_prob_cells(value, colour)}<td class="num muted">'
-        f"{'' if value is None else fixed(value, 2)}</td></tr>"
+        f"{_prob_cells(value, colour)}</tr>"
         for rank, word, value in listed.words
     )
     name = predictions.name_of_values(listed.settings) if colour else "probability"
-    head = HEAD.format(PROB_HEAD.format(name) if colour else "", predictions.LOG_OF[name])
+    prob_head, hidden = (PROB_HEAD.format(name), predictions.DETAIL) if colour else ("", "")
+    head = HEAD.format(prob_head, hidden, predictions.LOG_OF[name])
     gold = f'<div class="lx-muted">{escape(listed.gold)}</div>' if listed.gold else ""
     return f'<table class="lx">{head}<tbody>{rows}</tbody></table>{gold}'
 

@@ -178,8 +178,9 @@ def _draw_text(_: Asked[AskRequest, None], column: ModelColumn[ModelText]) -> No
         parts.append(f'<span class="lx-chip{style}">{verdict}</span>')
     if one.prob is not None:
         parts.append(
-            f'<div class="lx-muted">prob. {predictions.probability(one.prob)}, log-prob. '
-            f"{fixed(one.log_prob, 2)}, {counted(n, 'token')}</div>"
+            f'<div class="lx-muted">prob. {predictions.probability(one.prob)}'
+            f'<span class="{predictions.DETAIL}">, log-prob. {fixed(one.log_prob, 2)}, '
+            f"{counted(n, 'token')}</span></div>"
         )
     elif np.isnan(one.log_prob):
         parts.append(
@@ -211,4 +212,5 @@ QUESTION = Tab(
     above=_draw_stored_runs,
     below=_draw_below,
     exported="question",
+    has_details=True,
 )

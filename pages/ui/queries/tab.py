@@ -66,6 +66,7 @@ class Tab(Generic[R, S, One]):
         below: Draws what is below the answers, and into the placeholders of `above`.
         after: Draws what is below the export.
         exported: The name of exported files.
+        has_details: Whether the cards have details, which a switch shows.
     """
 
     kind: QueryKind[R, S, One]
@@ -87,3 +88,4 @@ class Tab(Generic[R, S, One]):
     after: Callable[[Answer[R, S, One]], object] = lambda _: None
     exported: str
     help: str | None = None
+    has_details: bool = False

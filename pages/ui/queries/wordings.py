@@ -309,8 +309,12 @@ def _draw_table(answer: RelationAnswer, _: Any) -> None:
     question = answer.asked.shared
     models = tuple(model.name for model in answer.models)
     text, number = st.column_config.TextColumn, st.column_config.NumberColumn
+    sizes = {model.name: model.n_candidates for model in answer.models}
+    notes = [predictions.describe_candidates(answer.asked.candidates, sizes)]
+    if any(each.first.begins for model in answer.models for each in model.answers):
+        notes.append(predictions.CONTINUES)
     if question.n_agreeing < len(question.wordings):
-        st.caption(
+        notes.append(
             "The negated sentence denies the fact. If the right answer is first there, the model "
             "missed the “not”; other answers don't show whether it knows the fact."
         )
@@ -336,13 +340,9 @@ def _draw_table(answer: RelationAnswer, _: Any) -> None:
                 help=f"Rank of {plain(question.gold or '')} among all candidates.",
             ),
         },
+        note=" ".join(notes),
         key=f"wordings {hash((question, models))}",
     )
-    sizes = {model.name: model.n_candidates for model in answer.models}
-    caption = predictions.describe_candidates(answer.asked.candidates, sizes)
-    if any(each.first.begins for model in answer.models for each in model.answers):
-        caption += f" {predictions.CONTINUES}"
-    st.caption(caption)
 
 
 WORDINGS = Tab(

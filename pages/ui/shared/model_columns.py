@@ -99,17 +99,21 @@ def query_models(
         with box:
             head = st.empty()
             with head:
-                kind = predictions.title_of_kind(find_model(name).kind)
-                detail = _with_corpus_size(
-                    name, kind if name in here else f"{kind} · not installed"
-                )
-                predictions.draw_head(name, url_state.title_of(name), colours[name], detail)
+                found, detail, hint = (stored or {}).get(name), "", ""
+                if found:
+                    detail = " · stored answers"
+                    hint = f"From its run {found.run} on {found.n_candidates:,} words"
+                elif name not in here:
+                    detail = " · not installed"
+                detail = predictions.title_of_kind(find_model(name).kind) + detail
+                detail = _with_corpus_size(name, detail)
+                predictions.draw_head(name, url_state.title_of(name), colours[name], detail, hint)
             if name in here:
                 waiting[name] = (head, st.empty(), st.empty())
                 waiting[name][1].skeleton(height=220)
             else:
-                if stored and name in stored:
-                    predictions.draw_stored(stored[name], colours[name])
+                if found:
+                    predictions.draw_stored(found, colours[name])
                 if offers:
                     draw_offer(find_model(name))
     columns: dict[str, ModelColumn[Answer]] = {}

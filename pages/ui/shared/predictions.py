@@ -40,6 +40,7 @@ TWIN_NOTE = (
     "such as GeoNames."
 )
 NONE: Mapping[str, bool] = {}
+DETAIL = "lx-detail"  # class of what Ask shows only with the switch Details
 # What the logarithm of a number is called that has a name of `blank_answers.called`.
 LOG_OF = {"probability": "log-prob.", "share": "log share"}
 BLANK = '<b aria-label="blank">&nbsp;?&nbsp;</b>'
@@ -54,12 +55,12 @@ def with_blank(parts: Iterable[str], blank: str = BLANK) -> str:
     return blank.join(map(escape, parts))
 
 
-def draw_head(name: str, title: str, colour: str, detail: str) -> None:
-    """Draw a model's name with a dot in its colour, and a line of detail below."""
+def draw_head(name: str, title: str, colour: str, detail: str, hint: str = "") -> None:
+    """Draw a model's name with a dot in its colour, and a line of detail with a hint below."""
     st.html(
         f'<div class="lx-head"><span class="lx-dot" style="background:{colour}"></span>'
         f'<span class="lx-name" title="{escape(name)}">{escape(title)}</span></div>'
-        f'<div class="lx-muted">{escape(detail)}</div>'
+        f'<div class="lx-muted" title="{escape(hint)}">{escape(detail)}</div>'
     )
 
 
@@ -102,6 +103,7 @@ def draw_answers(blank: BlankAnswer, colour: str, listed: str = "") -> None:
     rescored = blank.over == "rescored"
     look = "border:1.5px solid " if rescored else "background:"
     value = f"share of {blank.n_over:,}" if rescored else called(blank.over)
+    log = LOG_OF[called(blank.over)]
     rows = []
     for item in blank.rows:
         is_gold = item.rank == ranked_gold if item.rank else word_key(item.token) == gold
@@ -111,8 +113,7 @@ def draw_answers(blank: BlankAnswer, colour: str, listed: str = "") -> None:
             f'<td class="word">{escape(item.token)}{longer_word(item.begins)}'
             f"{'' if item.rank else reason}</td>"
             f'<td class="bar"><div style="width:{100 * item.prob:.2f}%;{look}{colour}">'
-            f'</div></td><td class="num" title="{item.prob:.2g}">{probability(item.prob)}</td>'
-            f'<td class="num muted">{fixed(item.log_prob, 2)}</td></tr>'
+            f"</div></td>{value_cells(item.prob, fixed(item.log_prob, 2), log)}</tr>"
         )
     ranked = "answer" if blank.over == "answers" else "word"
     continued = any(item.begins for item in blank.predictions)
@@ -123,16 +124,23 @@ def draw_answers(blank: BlankAnswer, colour: str, listed: str = "") -> None:
     st.html(
         f'<table class="lx"><thead><tr><th>#</th><th>{ranked}</th>'
         f'<th class="num" colspan="2" title="of {escape(blank.shown_over())}">'
-        f'{value}</th><th class="num">{LOG_OF[called(blank.over)]}</th></tr></thead>'
+        f'{value}</th><th class="num {DETAIL}">{log}</th></tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>"
         + (_gold_line(blank.gold, blank, listed) if blank.gold else "")
-        + "".join(f'<div class="lx-muted">{escape(note)}</div>' for note in notes)
+        + "".join(f'<div class="lx-muted {DETAIL}">{escape(note)}</div>' for note in notes)
+    )
+
+
+def value_cells(value: float, log: str, name: str) -> str:
+    """HTML of a probability with its logarithm, which Details and the tooltip show."""
+    return (
+        f'<td class="num" title="{value:.2g}, {name} {log}">{probability(value)}</td>'
+        f'<td class="num muted {DETAIL}">{log}</td>'
     )
 
 
 def draw_stored(stored: Stored, colour: str) -> None:
     """Draw a model's answers from a finished run, with bars, and the rank of the gold answer."""
-    st.caption(plain(f"From its run {stored.run} on {stored.n_candidates:,} words:"))
     draw_answers(
         BlankAnswer(
             tuple(
@@ -161,7 +169,9 @@ def preliminary_drawer(colour: str) -> Callable[[ModelAnswer], None]:
 
 def longer_word(begins: str | None) -> str:
     """HTML of the longer word of which an answer is the beginning; empty if there is none."""
-    return f' <span class="lx-muted">→ {escape(begins)}</span>' if begins else ""
+    if not begins:
+        return ""
+    return f' <span class="lx-muted" title="{CONTINUES}">→ {escape(begins)}</span>'
 
 
 CONTINUES = "→: how the model continues the word."
@@ -187,10 +197,12 @@ def _gold_line(gold: Gold, blank: BlankAnswer, listed: str) -> str:
     among = f" of {blank.n_over:,}" if blank.over == "rescored" and blank.n_over else ""
     if not among and blank.n_candidates and is_per_model(listed):
         among = f" of {blank.n_candidates:,} words of this model"
+    among = f'<span class="{DETAIL}">{among}</span>' * bool(among)
     rank = gold.describe_apart(blank.n_over) or f"rank <b>{gold.rank:,}</b>{among}"
+    is_listed = gold.rank <= len(blank.predictions) and gold.in_candidates and gold.proposed
     return (
-        f'<div class="lx-gold">Right answer <b>{escape(gold.word)}</b>: {rank}, '
-        f"{unbroken(escape(value))}</div>{note}"
+        f'<div class="lx-gold {DETAIL * is_listed}">Right answer <b>{escape(gold.word)}</b>: {rank}'
+        f'<span class="{DETAIL}">, {unbroken(escape(value))}</span></div>{note}'
     )
 
 
