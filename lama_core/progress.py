@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Unit = Literal[
@@ -28,6 +28,8 @@ Unit = Literal[
     "questions",
     "passes",
     "tensors",
+    "words",
+    "tokens",
 ]
 ResultKind = Literal["run", "model", "data"]
 
@@ -84,6 +86,37 @@ def reporting(on_progress: OnProgress) -> Iterator[None]:
         yield
     finally:
         _CALLBACK.reset(before)
+
+
+_STEPS: ContextVar[OnProgress] = ContextVar("on_step", default=ignore)
+
+
+@contextmanager
+def reporting_steps(on_progress: OnProgress) -> Iterator[None]:
+    """Send what `report_step` reports in the block, in this thread, to a callback."""
+    before = _STEPS.set(on_progress)
+    try:
+        yield
+    finally:
+        _STEPS.reset(before)
+
+
+def report_step(step: Progress) -> None:
+    """Report a step of one answer, which only those who wait for this answer want to know."""
+    _STEPS.get()(step)
+
+
+@contextmanager
+def part_of(number: int, n_parts: int) -> Iterator[None]:
+    """Report the steps in the block as steps of one of several parts of about the same size."""
+    whole = _STEPS.get()
+
+    def report(step: Progress) -> None:
+        total = step.total or 0
+        whole(replace(step, done=number * total + step.done, total=n_parts * total))
+
+    with reporting_steps(report):
+        yield
 
 
 def report_wait(what: str) -> None:

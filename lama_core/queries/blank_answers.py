@@ -28,6 +28,7 @@ from lama_core.models.protocols import (
     WordRescorer,
 )
 from lama_core.models.vocabulary import CONTINUATION
+from lama_core.progress import part_of
 from lama_core.queries.proposed_words import proposed_columns
 from lama_core.requests import argument, option
 from lama_core.rounding import fixed, percent
@@ -719,9 +720,10 @@ def _fill_in_turn(
         later = query.parts[number + 2 :]
         parts = (left, right, *later) if kind.sees_both else (left, right)
         to_end = kind.sees_both or not later
-        blanks += replace(scorer, until=until).answers(
-            Query(parts), golds[number : number + 1], to_end, on_first and report
-        )
+        with part_of(number, query.n_blanks):
+            blanks += replace(scorer, until=until).answers(
+                Query(parts), golds[number : number + 1], to_end, on_first and report
+            )
         left = left + blanks[-1].predictions[0].token + right
     return blanks
 

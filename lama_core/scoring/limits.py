@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import TypeVar
 
 from lama_core.errors import UserError, int_from_env
+from lama_core.progress import Progress, report_step
 
 Scored = TypeVar("Scored")
 # Maximum cost of the sentences that are scored between two checks of the time. A sentence of n
@@ -98,6 +99,7 @@ class Limits:
             lengths = (len(sentence) for sentence in sentences[first:])
             costs = (length * (length if sees_both else CAUSAL) for length in lengths)
             n = sum(cost <= MAX_AT_ONCE for cost in accumulate(costs))
+            report_step(Progress("Scoring", first, len(sentences), "sentences"))
             scores += score(range(first, first + max(1, n)))
         return scores
 

@@ -18,7 +18,7 @@ from lama_core.candidates.columns import Candidates
 from lama_core.models import devices
 from lama_core.models.cache import CACHE, CachedModel, Precision, load_model
 from lama_core.models.sources.catalog import find_model
-from lama_core.progress import OnProgress, ignore, reporting
+from lama_core.progress import OnProgress, ignore, report_step, reporting, reporting_steps
 from lama_core.queries.blank_answers import extended_words
 from lama_core.queries.kind import NO_CANDIDATES, Asked, Calls
 from lama_core.queue import PASSES, LoadQueue, nothing
@@ -93,7 +93,8 @@ def loaded_model(name: str, precision: Precision, until: float | None = None) ->
     Raises:
         UserError: If the model can't be loaded, or isn't loaded before the deadline.
     """
-    load, visitor = partial(load_model, name, precision=precision), _visitor.get()
+    load = partial(load_model, name, precision=precision, on_progress=report_step)
+    visitor = _visitor.get()
     if math.isinf(visitor.loading) or _is_loaded(name, precision):
         return load()
     return LOADS.run(
@@ -151,14 +152,14 @@ def answer(
     """
     from lama_core.queries.table import kind_of
 
-    candidates = NO_CANDIDATES
-    if isinstance(request, CandidateSettings):
-        candidates = candidates_of(request)
-    model = loaded_model(name, request.precision)
-    calls = Calls(load_page_limits(), on_progress, on_first)
-    kind = kind_of(request)
-    kind.check_model(model)
-    with reporting(on_progress):
+    with reporting(on_progress), reporting_steps(on_progress):
+        candidates = NO_CANDIDATES
+        if isinstance(request, CandidateSettings):
+            candidates = candidates_of(request)
+        model = loaded_model(name, request.precision)
+        calls = Calls(load_page_limits(), on_progress, on_first)
+        kind = kind_of(request)
+        kind.check_model(model)
         return kind.answer(model, Asked(request, shared, candidates), calls)
 
 

@@ -49,6 +49,7 @@ from lama_core.models.protocols import (
     TokenScores,
     WordScore,
 )
+from lama_core.progress import Progress, report_step
 from lama_core.types import Query
 
 # Words rescored together: each pass reads all weights, and its logits take at most 128 MB.
@@ -360,6 +361,7 @@ class CausalModel(InspectableModel):
         while first < len(words):
             if time.monotonic() > until:
                 raise TimeOverError(self.name, first, len(words))
+            report_step(Progress("Ranking", first, len(words), "words"))
             parts = run_in_parts(
                 lambda some: to_cpu(self._continue(left, cache, some, suffix)).numpy(),
                 words[first : first + size],

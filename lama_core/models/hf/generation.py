@@ -24,6 +24,7 @@ from lama_core.models.hf.chat_templates import render_chat, stored_template
 from lama_core.models.hf.continuation import CausalBatch, batches_to_continue, shared_prefixes
 from lama_core.models.hf.self_checks import find_lookback
 from lama_core.models.protocols import Chat, Ending, GeneratedText
+from lama_core.progress import Progress, report_step
 
 LONGEST_MARK = 16  # tokens
 
@@ -136,6 +137,7 @@ def _greedy(
             break
         if time.monotonic() >= until:
             break
+        report_step(Progress("Writing", step + 1, max_tokens, "tokens"))
         logits = batch.next(tokens, kept)
     return [
         reader.answer(ids[number], log_probs[number], max_tokens, in_time=number not in running)

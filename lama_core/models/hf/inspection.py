@@ -56,6 +56,7 @@ from lama_core.models.protocols import (
     Encoded,
     LayerScores,
 )
+from lama_core.progress import Progress, report_step
 
 # A pass with gradients keeps the activations of every layer, so fewer tokens fit, by this factor.
 MEMORY_FACTOR = 8
@@ -217,6 +218,7 @@ class InspectableModel(HookedModel):
         for first in range(0, len(places), size):
             if first and time.monotonic() > until:
                 break
+            report_step(Progress("Hiding tokens", first, len(places), "tokens"))
             texts = [self.without(encoded, at) for at in places[first : first + size]]
             parts = run_in_parts(lambda some: self._log_probs(some, word), texts)
             found[first : first + size] = whole - np.concatenate(parts)

@@ -34,9 +34,9 @@ from lama_core.datasets.passages import load_corpus
 from lama_core.errors import TimeOverError, Unavailable, UserError
 from lama_core.lessons.stored_answers import Stored, find_stored, stored_runs
 from lama_core.metrics.verdicts import overridden, with_verdicts
-from lama_core.models.sources.catalog import known_models
+from lama_core.models.sources.catalog import find_model, known_models
 from lama_core.models.sources.locations import locate
-from lama_core.progress import Pace, Progress, describe, ignore
+from lama_core.progress import Pace, Progress, brief_time, describe, ignore
 from lama_core.queries.kind import NO_CANDIDATES, QueryKind
 from lama_core.queue import nothing
 from lama_core.requests import Request
@@ -53,13 +53,13 @@ from lama_core.views.figure import Figure, relation_label
 from lama_core.views.view import Shown, View
 from pages.ui.shared import visitors
 from pages.ui.shared.query_queue import cached_answer, queue_slot
+from pages.ui.shared.text import plain
 
 if TYPE_CHECKING:  # the metrics import scipy, which the Ask page doesn't need
     from lama_core.metrics.fact_answers import JoinedAnswers
     from lama_core.probes.prompts.gains import Gain
     from lama_core.probes.tracing.traces import Traces
 
-WAITING = "Waiting for the answer"
 SHOW_AFTER = 2.0  # seconds until a query shows its progress
 _COMES_WITH_PROJECT = {STARTER: starter_dir, STARTER_ANALOGIES: starter_analogies_dir}
 _SECONDS: dict[tuple[str, str], float] = {}  # kind of query and model -> the shortest time
@@ -210,7 +210,7 @@ def answer(
                 args=(STOPPED, None),
             )
             raise UserError("Stopped before the answer.")
-        with _progress_shown(name, key) as show:
+        with _progress_shown(kind.name, name, key) as show:
             callbacks: dict[str, Any] = {"on_progress": show} | calls
             own_bar = callbacks["on_progress"] is show
             asker = _asker(partial(show, None) if own_bar else nothing)
@@ -233,14 +233,17 @@ def usual_seconds(kind: str, names: Iterable[str]) -> float:
 
 
 @contextmanager
-def _progress_shown(name: str, key: Hashable) -> Iterator[Callable[[Progress | None], object]]:
+def _progress_shown(
+    kind: str, name: str, key: Hashable
+) -> Iterator[Callable[[Progress | None], object]]:
     """Yield a callback that draws a bar and a button to stop, after `SHOW_AFTER` seconds.
 
-    Its argument is the latest step; None if there was no further step.
+    Its argument is the latest step; None if there was no further step. Without steps the bar says
+    how long such an answer took before.
     """
-    started, pace = time.monotonic(), Pace()
+    started, pace, usual = time.monotonic(), Pace(), usual_seconds(kind, [name])
     drawn: list[DeltaGenerator] = []
-    steps = [Progress(WAITING)]
+    steps = [Progress(f"Querying {find_model(name).title}")]
 
     def stop() -> None:
         st.session_state[STOPPED] = key
@@ -259,8 +262,11 @@ def _progress_shown(name: str, key: Hashable) -> Iterator[Callable[[Progress | N
                 own = f"stop {name} {hash(key)}"
                 st.button("Stop", key=own, icon=":material/stop:", on_click=stop)
         (last,) = steps
-        share = min(1.0, last.done / last.total) if last.total else 0.0
-        drawn[1].progress(share, describe(last, pace))
+        share, text = last.done / last.total if last.total else 0.0, describe(last, pace)
+        if not last.total and usual > 1:
+            share = (time.monotonic() - started) / usual
+            text += f", about {brief_time(usual)}"
+        drawn[1].progress(min(1.0, share), plain(text))
 
     yield show
     if drawn:
