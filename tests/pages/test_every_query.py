@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ import streamlit as st
 from opening import open_page
 from streamlit.testing.v1 import AppTest
 
+from lama_core.errors import UserError
+from lama_core.progress import OnProgress, Progress
 from lama_core.queries.table import QUERIES
 from lama_core.requests import RequestField, literal_values, request_fields
 from lama_core.service.queries import Visitor
@@ -233,6 +236,27 @@ def test_a_long_query_shows_its_progress_and_how_to_stop_it(
     app = open_page("", tab="Grid", grid=texts, models=MODELS[0])
     assert drawn == ["bar"] and not app.error
     assert not [one for one in app.button if one.label == "Stop"], "it is over"
+
+
+def test_a_bar_says_what_is_computed_and_goes_when_the_query_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown: list[str] = []
+
+    def run(_visitor: Visitor, *_: object, on_progress: OnProgress, **__: object) -> None:
+        for step in (Progress("Loading it"), Progress("Ranking", 32, 64, "words")):
+            on_progress(step)
+        raise UserError("It failed.")
+
+    monkeypatch.setattr(cache, "SHOW_AFTER", 0.0)
+    monkeypatch.setattr(cache, "usual_seconds", lambda *_: 9.0)
+    monkeypatch.setattr(cache, "run_query", run)
+    bar = SimpleNamespace(progress=lambda _, text: shown.append(text))
+    monkeypatch.setattr(cache.st, "progress", lambda _: bar)
+    app = open_page("", text="That fails is ___.", models=[MODELS[0]])
+    assert shown == ["Loading it, about 9 s", plain("Ranking: 32 of 64 words")]
+    assert [one.value for one in app.error] == [plain("It failed.")]
+    assert not [one for one in app.button if one.label == "Stop"]
 
 
 def test_a_step_with_several_long_queries_to_one_model_is_drawn(

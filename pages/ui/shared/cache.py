@@ -255,9 +255,8 @@ def _progress_shown(
         if time.monotonic() - started < SHOW_AFTER:
             return
         if not drawn:
-            box = st.empty()
             with box.container():
-                drawn.extend((box, st.progress(0.0)))
+                drawn.append(st.progress(0.0))
                 # A lesson's step asks one model several queries: each has a button of its own.
                 own = f"stop {name} {hash(key)}"
                 st.button("Stop", key=own, icon=":material/stop:", on_click=stop)
@@ -266,11 +265,15 @@ def _progress_shown(
         if not last.total and usual > 1:
             share = (time.monotonic() - started) / usual
             text += f", about {brief_time(usual)}"
-        drawn[1].progress(min(1.0, share), plain(text))
+        drawn[0].progress(min(1.0, share), plain(text))
 
-    yield show
-    if drawn:
-        drawn[0].empty()
+    box = st.empty()
+    try:
+        yield show
+    except Exception:  # not a click, after which the visitor still sees the bar
+        box.empty()
+        raise
+    box.empty()
 
 
 def uncached(query: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
