@@ -37,29 +37,28 @@ EXAMPLES = {
     "Encyclopedic": (
         "Paris : France :: Rome : Italy",
         "Tokyo : Japan :: Paris : France",
-        "Einstein : physicist :: Mozart : composer",
+        "Portugal : Lisbon :: Sweden : Stockholm",
         "king : queen :: man : woman",
-        "dog : puppy :: cat : kitten",
     ),
     "Lexicographic": (
         "hot : cold :: high : low",
         "big : large :: small : little",
-        "apple : fruit :: car : vehicle",
         "day : week :: month : year",
     ),
     "Derivational": (
-        "happy : unhappy :: able : unable",
-        "home : homeless :: use : useless",
         "quick : quickly :: slow : slowly",
+        "happy : unhappy :: able : unable",
         "teach : teacher :: write : writer",
     ),
     "Inflectional": (
-        "walk : walked :: play : played",
         "big : bigger :: small : smaller",
-        "student : students :: year : years",
         "know : knowing :: think : thinking",
+        "student : students :: year : years",
+        "walk : walked :: play : played",
     ),
 }
+# The best template for MiniLM-MLM and its twin, with which the tab opens.
+OPENING = "rel-same"
 HOW = (
     "A is to B as C is to which word? Each model fills the blank of a template; vector arithmetic "
     "finds the word by the model's embeddings."
@@ -120,6 +119,7 @@ def _line_params(request: SolveRequest) -> dict[str, Any]:
 
 
 def _layout(draw: DrawField) -> None:
+    widgets.open_with_template("template", OPENING, FIELD.texts)
     FIELD.start()
     line, right, button = st.columns([5, 1.9, 1.3], vertical_alignment="bottom")
     with right:

@@ -42,6 +42,11 @@ EXAMPLES = (
         "Paris",
     ),
     (
+        "The capital of Australia is ___.",
+        ("Canberra", "Sydney", "Melbourne", "Adelaide"),
+        "Canberra",
+    ),
+    (
         "The capital of Brazil is ___.",
         ("Brasília", "Rio de Janeiro", "São Paulo", "Buenos Aires"),
         "Brasília",
@@ -51,7 +56,6 @@ EXAMPLES = (
         ("Miguel de Cervantes", "William Shakespeare", "Gabriel García Márquez"),
         "Miguel de Cervantes",
     ),
-    ("The First World War began in ___.", ("1914", "1918", "1939"), "1914"),
     (
         "Insulin is made in the ___.",
         ("pancreas", "liver", "adrenal glands", "thyroid gland"),

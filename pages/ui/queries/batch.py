@@ -23,13 +23,24 @@ from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form, Widget
 from pages.ui.queries.grid import open_alternatives
 from pages.ui.queries.tab import Tab
-from pages.ui.shared import links, predictions, screens, url_state, visitors
+from pages.ui.shared import links, predictions, screens, visitors
 from pages.ui.shared.messages import counted, show_error
 from pages.ui.shared.model_columns import ModelColumn
 
 KIND = ManyKind()
 TEXT, PARAM = "many sentences", "sentences_many"
 OPENED = "asked text"  # session key: the sentences of an opened entry of the history
+# Of these, MiniLM-MLM has six right answers first, and its twin four.
+EXAMPLES = (
+    ("The capital of France is ___.", "Paris"),
+    ("The capital of Australia is ___.", "Canberra"),
+    ("The Nile is a river in ___.", "Egypt"),
+    ("The official language of Brazil is ___.", "Portuguese"),
+    ("Beethoven was a ___.", "composer"),
+    ("Mount Fuji is in ___.", "Japan"),
+    ("The native language of Voltaire is ___.", "French"),
+    ("The official language of Mauritius is ___.", "English"),
+)
 MAX_TYPED = 100_000  # characters
 MAX_ADDRESS = 6000  # characters of the sentences as a URL encodes them
 
@@ -70,8 +81,7 @@ def _type_sentences(_: object) -> str:
         if given:
             st.session_state[TEXT] = given
     if TEXT not in st.session_state:
-        examples = [BatchLine(0, *example) for example in url_state.examples()[:8]]
-        st.session_state[TEXT] = write_lines(examples)
+        st.session_state[TEXT] = write_lines([BatchLine(0, *example) for example in EXAMPLES])
     if has_alternatives(typed := st.session_state[TEXT] or ""):
         del st.session_state[TEXT]
         open_alternatives([line.partition("\t")[0] for line in typed.splitlines()])

@@ -31,7 +31,7 @@ from pages.ui.shared.model_columns import ModelColumn, reserve_line
 # Examples that are always shown; the others are one click away.
 CHIPS = (
     "The capital of France is ___.",
-    "Dante was born in ___.",
+    "The capital of Australia is ___.",
     "The official language of Mauritius is ___.",
     "Ravens can ___.",
 )
@@ -60,7 +60,7 @@ def _layout(draw: DrawField) -> None:
         widgets.draw_examples(
             examples,
             label="More examples",
-            caption="From Petroni et al. 2019, Figure 1 and Table 3",
+            caption="Most are from Petroni et al. 2019, Figure 1 and Table 3.",
             scrolls=True,
             below=_draw_all_examples,
         )

@@ -44,13 +44,19 @@ FIRST_TOKEN = (
 # Query pair, and pairs that could complete the analogy; the right one comes first.
 EXAMPLES = (
     ("Paris:France", "Rome:Italy, Italy:Rome, Rome:Germany, Rome:Berlin"),
+    ("big:bigger", "small:smaller, smaller:small, small:big, small:tiny"),
     ("hot:cold", "high:low, low:high, high:tall, high:mountain"),
     ("walk:walked", "play:played, played:play, play:plays, play:game"),
 )
 GOLDS = {query: pairs.partition(",")[0] for query, pairs in EXAMPLES}
 
 
+# With it, MiniLM-MLM and its twin choose the right pair of the first example.
+OPENING = "to-what"
+
+
 def _layout(draw: DrawField) -> None:
+    widgets.open_with_template("score_template", OPENING, "query", "pairs", "right_pair")
     widgets.draw_with_ask(draw, "query", "pairs", "gold", label="Score")
     widgets.draw_chips(
         widgets.Example(query, {"query": query, "pairs": pairs, "right_pair": GOLDS[query]}, pairs)

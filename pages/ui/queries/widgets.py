@@ -12,7 +12,7 @@ from lama_core.models.protocols import HIDINGS, RESCORED, START_TOKENS, Context
 from lama_core.queries.analogy_templates import TEMPLATES, template_label, template_name
 from lama_core.queue import nothing
 from pages.ui.queries.form import DrawField, Widget
-from pages.ui.shared import url_state
+from pages.ui.shared import links, url_state
 from pages.ui.shared.messages import plain
 
 
@@ -238,6 +238,16 @@ def examples_of(field: url_state.ExampleField) -> list[Example]:
     return [
         Example(text, {field.texts: text, field.golds: gold}) for text, gold in field.examples()
     ]
+
+
+def open_with_template(key: str, name: str, *fields: str) -> None:
+    """Choose a template, unless the visitor has, or the URL has a template or one of the fields.
+
+    Call before the fields are filled in. URLs without a template mean the widget's default.
+    """
+    if key not in st.session_state and not any(one in st.query_params for one in (key, *fields)):
+        st.session_state[key] = name
+        links.set_param(key, [template_label(name)])
 
 
 def draw_ask(label: str = "Ask") -> None:
