@@ -42,6 +42,9 @@ SCALES = {"light": ("#eaf3fb", "#5ba4e3"), "dark": ("#1a2733", "#1f6aa5")}
 NO_BREAK = "\N{NO-BREAK SPACE}"
 # URL parameters of this view, and those of a sentence.
 OURS = ("tab", "what", "grid", "groups", "grid_k", "grid_by", "all_words", "text", "gold")
+# URL parameters of the views whose sentences are opened here.
+THEIRS = ("k", "book", "look", "explain", "changed", "sentences_many", "many_find", "many_show",
+          "details")  # fmt: skip
 ALL_WORDS = "all_words"  # key: whether the heat maps have all words
 EXAMPLES = (
     widgets.Example("Capitals", {"grid": GRID_EXAMPLE}),
@@ -91,12 +94,14 @@ FORM = Form(
 )
 
 
-def open_alternatives(texts: Sequence[str]) -> NoReturn:
-    """Open sentences here that were typed in another view; the URL keeps models and options."""
-    theirs = (*OURS, "k", "book", "look", "sentences_many", "many_find", "many_show", "details")
-    kept = links.params_without(theirs)
+def open_alternatives(texts: Sequence[str], *, replaces: bool = True) -> NoReturn:
+    """Open sentences here that were typed in another view; the URL keeps models and options.
+
+    replaces: Whether the entry in the browser's history replaces the current one.
+    """
+    kept = links.params_without((*OURS, *THEIRS))
     there = {**kept, **screens.ALTERNATIVES, "grid": "\n".join(texts)}
-    links.go(screens.ASK, there, replaces=True)
+    links.go(screens.ASK, there, replaces=replaces)
 
 
 def _open(cell: GridCell) -> None:

@@ -1,37 +1,32 @@
 """Inspect, below the answers to a sentence: where a model's answer comes from.
 
-Shows the answer after each layer, the contribution of each token, causal traces, the parts of the
-answer's logit, and the answers after an edit of the sentence. Each view is computed when it is
-opened; a trace after a click.
+Shows the answer after each layer, the contribution of each token, causal traces and the parts of
+the answer's logit. Each view is computed when it is opened; a trace after a click. An edited
+sentence is compared with the others on the tab Several.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from html import escape
-from itertools import zip_longest
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core import glossary
-from lama_core.errors import UserError
 from lama_core.models.protocols import TracedPart
-from lama_core.queries.blank_answers import GOLD_SEPARATOR, ModelAnswer, called, check_gold
-from lama_core.queries.cloze import ClozeRequest, fill
+from lama_core.queries.cloze import ClozeRequest
 from lama_core.queries.inspect import inspect
 from lama_core.queries.kind import Answer, Asked
 from lama_core.queries.lenses.lens import TRACKED_ANSWER, LensResult
 from lama_core.queries.lenses.table import LENSES, InspectRequest
 from lama_core.queries.lenses.tokens import AS_NEEDED, ATTRIBUTION_METHODS, ModelAttribution
-from lama_core.requests import field_values
 from lama_core.rounding import fixed
-from lama_core.scoring.blanks import parse_query
-from lama_core.texts import word_key
+from pages.ui.queries.grid import open_alternatives
 from pages.ui.queries.tab import describe_kind
-from pages.ui.shared import cache, predictions, url_state
-from pages.ui.shared.export import draw_answer_export, draw_export, made_with
+from pages.ui.shared import cache, links, predictions, url_state
+from pages.ui.shared.export import draw_answer_export
 from pages.ui.shared.messages import errors_shown, plain
 from pages.ui.shared.model_columns import query_models
 from pages.ui.shared.tables import draw_table
@@ -49,10 +44,9 @@ def draw_inspection(text: str, asked: ClozeRequest) -> None:
     views = {
         lens.title: VIEWS.get(name, partial(_draw_other, name)) for name, lens in LENSES.items()
     }
-    views[EDIT] = _draw_edit
     view = st.segmented_control(
         "Inspect: where does an answer come from?",
-        tuple(views),
+        (*views, EDIT),
         default=None,
         key="look",
         bind=url_state.BOUND,
@@ -60,6 +54,10 @@ def draw_inspection(text: str, asked: ClozeRequest) -> None:
     )
     if not view:
         return
+    if view == EDIT:
+        name, other = _known_name(text)
+        edited = st.query_params.get("changed") or (text.replace(name, other) if name else text)
+        open_alternatives(list(dict.fromkeys((text, edited))), replaces=links.is_new_url())
     with errors_shown():
         views[view](text, asked)
 
@@ -194,13 +192,14 @@ def _most_added(found: ModelAttribution) -> str:
 def _draw_trace(text: str, asked: ClozeRequest) -> None:
     left, middle, right = st.columns(3, vertical_alignment="bottom")
     name, _ = _known_name(text)
-    subject = _type_for_query(
-        left,
+    # Streamlit warns of a default next to a value that was just set.
+    default = "" if url_state.follow_query(text, {"subject": name}) else name
+    subject = left.text_input(
         "Subject",
-        text,
-        "subject",
-        name,
-        "The words of the sentence whose embeddings get noise.",
+        default,
+        key="subject",
+        bind=url_state.BOUND,
+        help="The words of the sentence whose embeddings get noise.",
     )
     tracked = _choose_tracked(middle, text)
     restored = url_state.pick(
@@ -269,90 +268,6 @@ def _choose_tracked(place: DeltaGenerator, text: str) -> str:
     return " ".join((typed or "").split())
 
 
-def _type_for_query(
-    place: DeltaGenerator, label: str, text: str, key: str, first: str, help: str
-) -> str | None:
-    """Draw a line of text that starts with `first` for each query; return what it has."""
-    is_set = url_state.follow_query(text, {key: first})
-    # Streamlit warns of a default next to a value that was just set.
-    default = "" if is_set else first
-    return place.text_input(label, default, key=key, bind=url_state.BOUND, help=help)
-
-
-def _draw_edit(text: str, asked: ClozeRequest) -> None:
-    name, other = _known_name(text)
-    example = text.replace(name, other) if name else text
-    left, right = st.columns([3, 1], vertical_alignment="bottom")
-    edited = _type_for_query(
-        left,
-        "Edited sentence",
-        text,
-        "changed",
-        example,
-        "Change any word of the sentence to see how the answers change.",
-    )
-    tracked = _choose_tracked(right, text)
-    check_gold(tracked, TRACKED_ANSWER)
-    queries = parse_query(text), parse_query(edited or "")
-    if GOLD_SEPARATOR in tracked:
-        raise UserError(f"The {TRACKED_ANSWER} is one word: remove {GOLD_SEPARATOR}.")
-
-    def query_model(name: str, installed: tuple[str, ...]) -> tuple[ModelAnswer, ModelAnswer]:
-        def answer(text: str, word: str | None) -> ModelAnswer:
-            request = replace(asked, text=text, gold=word, models=installed, open_book=None)
-            return cache.answer(fill.kind, request, name)
-
-        word = tracked or answer(text, asked.gold).blanks[0].predictions[0].token
-        before, after = (
-            answer(query.text(), word + GOLD_SEPARATOR * (query.n_blanks - 1)) for query in queries
-        )
-        return before, after
-
-    st.caption(
-        "Probabilities are as above. The signed number is the tracked answer's log-probability "
-        "after the edit minus before. →: how the model continues a word."
-    )
-    columns = query_models(
-        asked.models,
-        query_model,
-        lambda pair: predictions.describe(pair[1]),
-        per_row=3,
-        draw=lambda column: st.html(_before_and_after(*column.answer, word_key(asked.gold or ""))),
-    )
-    if columns:
-        texts = dict.fromkeys((text, edited or ""))
-        requests = tuple(
-            replace(asked, text=one, gold=tracked or None, models=tuple(columns), open_book=None)
-            for one in texts
-        )
-        answers = {name: column.answer for name, column in columns.items()}
-        texts_asked = {"before": field_values(requests[0]), "after": field_values(requests[-1])}
-        made = made_with(texts_asked, [after for _, after in answers.values()])
-        draw_export(
-            "what-if",
-            lambda: [
-                {
-                    "model": name,
-                    "sentence": when,
-                    "text": blank.asked,
-                    "rank": item.rank,
-                    "word": item.token,
-                    "prob": item.prob,
-                    "log_prob": item.log_prob,
-                    "followed": blank.gold.word if blank.gold else None,
-                    "followed_rank": blank.gold.rank if blank.gold else None,
-                    "followed_log_prob": blank.gold.log_prob if blank.gold else None,
-                }
-                for name, pair in answers.items()
-                for when, answer in zip(("before", "after"), pair, strict=True)
-                for blank in answer.blanks[:1]
-                for item in blank.predictions
-            ],
-            made,
-            requests,
-        )
-
-
 def _known_name(text: str) -> tuple[str, str]:
     """The longest starter subject in the text, and another subject of the same relation.
 
@@ -370,54 +285,6 @@ def _known_name(text: str) -> tuple[str, str]:
     _, name, relation_name = max(known)
     others = [fact.subject for fact in starter.facts_of(relation_name) if fact.subject != name]
     return name, min(others, key=lambda other: len(other.split()), default=name)
-
-
-def _before_and_after(before: ModelAnswer, after: ModelAnswer, gold: str) -> str:
-    """HTML of a model's answers before and after the edit, and of the tracked answer's change.
-
-    gold: The right answer before the edit as `word_key`, which is marked; "" if there is none.
-    """
-    blanks = before.blanks[0], after.blanks[0]
-    rows = [
-        f'<tr><td class="rank">{rank}</td>'
-        + "".join(
-            f'<td class="word">{escape(item.token)}{mark * (word_key(item.token) == gold)}'
-            f"{predictions.longer_word(item.begins)}</td>"
-            f'<td class="num">{predictions.probability(item.prob)}</td>'
-            if item
-            else "<td></td><td></td>"
-            for item, mark in zip(pair, (" ✓", ""), strict=True)
-        )
-        + "</tr>"
-        for rank, pair in enumerate(zip_longest(*(blank.predictions for blank in blanks)), start=1)
-    ]
-    numbers = (
-        f'<th class="num" title="of {escape(blank.shown_over())}">{called(blank.over)}</th>'
-        for blank in blanks
-    )
-    table = (
-        f'<table class="lx lx-small"><thead><tr><th>#</th><th>before</th>{next(numbers)}'
-        f"<th>after</th>{next(numbers)}</tr></thead>"
-        f"<tbody>{''.join(rows)}</tbody></table>"
-    )
-    old, new = (blank.gold for blank in blanks)
-    if not old or not new:
-        return table
-    change = ""
-    if old.log_prob is not None and new.log_prob is not None:
-        change = f": <b>{fixed(new.log_prob - old.log_prob, 2, signed=True)}</b>"
-    shown = [f"{gold.shown_log_prob()} (rank {gold.rank:,})" for gold in (old, new)]
-    goes = f"goes from rank {old.rank:,} to {new.rank:,}"
-    goes = f"stays at rank {old.rank:,}" if old.rank == new.rank else goes
-    said = f'<div class="lx-conclusion"><b>{escape(old.word)}</b> {goes}.</div>'
-    return (
-        said
-        + table
-        + (
-            f'<div class="lx-gold">Log-prob. of <b>{escape(old.word)}</b>: {escape(shown[0])} '
-            f"before, {escape(shown[1])} after{change}</div>"
-        )
-    )
 
 
 # What a lens answers; its caption is the help text.

@@ -1,11 +1,9 @@
-"""The answer after each layer of a model, as a heat map of ranks, lines, and a table.
+"""The answer after each layer of a model, as a heat map of ranks and a table.
 
 Imported only when opened, because importing the chart library takes longer than a first answer.
 """
 
 from html import escape
-from itertools import cycle
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,15 +11,12 @@ import streamlit as st
 
 from lama_core.queries.lenses.layers import FollowedWord, ModelLayers
 from lama_core.rounding import fixed
-from lama_core.views.colours import PALETTE
 from pages.ui.shared import charts, predictions
 from pages.ui.shared.charts import MOST_LETTERS
 from pages.ui.shared.messages import plain
-from pages.ui.shared.plotly_chart import PlotlyChart, Style
+from pages.ui.shared.plotly_chart import PlotlyChart
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.token_strips import colour_scale
-
-SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "hexagon")
 
 
 def draw_layers(found: ModelLayers, title: str) -> None:
@@ -36,12 +31,7 @@ def draw_layers(found: ModelLayers, title: str) -> None:
     charts.draw_chart(
         layer_ranks(found), f"ranks in {found.name}", title=f"{title}: ranks by layer"
     )
-    with st.expander("As lines and as a table"):
-        charts.draw_chart(
-            layer_lines(found),
-            f"log-probabilities in {found.name}",
-            title=f"{title}: log-prob. by layer",
-        )
+    with st.expander("As a table"):
         draw_table(layers_table(found))
     for note in found.notes:
         st.caption(plain(note))
@@ -100,29 +90,6 @@ def layer_ranks(found: ModelLayers) -> PlotlyChart:
         showscale=False,  # every cell shows its rank
     )
     return figure.update(height=180 + 20 * len(rows))
-
-
-def _layer_hover(row: Any) -> str:
-    return f"{row.word} after layer {row.layer}: {fixed(row.value, 2)}, rank {row.rank:,}"
-
-
-def layer_lines(found: ModelLayers) -> PlotlyChart:
-    """Line chart of the words' log-probabilities after each layer, a line per word."""
-    figure = PlotlyChart()
-    titles = [layer.title for layer in found.layers]
-    lines = zip(found.words, _titles_of_words(found), cycle(PALETTE), cycle(SYMBOLS), strict=False)
-    for word, title, colour, symbol in lines:
-        name = escape(title[:MOST_LETTERS])
-        rows = {"layer": titles, "rank": word.ranks, "value": word.log_probs}
-        table = pd.DataFrame(rows | {"at": range(len(titles)), "word": name})
-        table = charts.with_hover(table, _layer_hover)
-        style: Style = {"marker_symbol": symbol, "marker_size": 7, "marker_color": colour}
-        style |= {"line_width": 3 if word.is_gold else 1.5, "name": name}
-        charts.add(figure, "scatter", table, "at", "value", mode="lines+markers", **style)
-    step = 1 + len(titles) // 12  # at most 12 tick labels
-    ticks = list(range(len(titles) - 1, -1, -step))[::-1]
-    axis = {"title": "layer", "tickvals": ticks, "ticktext": [titles[at] for at in ticks]}
-    return figure.update(xaxis=axis, yaxis_title="log-probability", height=320)
 
 
 def _titles_of_words(found: ModelLayers) -> list[str]:

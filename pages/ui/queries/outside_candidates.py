@@ -1,4 +1,4 @@
-"""The likeliest tokens that aren't candidates, and the buttons that rank them."""
+"""How much of the probability isn't the candidates', and the buttons that rank more tokens."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ BUTTONS = {
 
 
 def draw_outside_candidates(kind: str, answers: Sequence[ModelAnswer], blank: int) -> None:
-    """Name the likeliest tokens that aren't candidates; offer the lists that have them.
+    """Offer the lists that have the likeliest tokens; the cards show those that aren't ranked.
 
     Args:
         kind: The name of the kind of query.
@@ -29,7 +29,7 @@ def draw_outside_candidates(kind: str, answers: Sequence[ModelAnswer], blank: in
     """
     found = {model.name: model.blanks[blank] for model in answers}
     beaten = {name: one for name, one in found.items() if one.likeliest_outside}
-    mostly = {name: one for name, one in found.items() if one.mostly_outside}
+    mostly = {name: one for name, one in found.items() if one.mostly_outside and name not in beaten}
     if mostly:
         shares = (f"{title_of(name)} {percent(one.outside or 0)} %" for name, one in mostly.items())
         text = f"Most of the probability is outside the candidates: {'; '.join(shares)}."

@@ -1,7 +1,6 @@
 """Question: models answer a question in their own words."""
 
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 from typing import Any
@@ -27,7 +26,7 @@ from lama_core.runs.find import list_runs
 from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form
 from pages.ui.queries.tab import Tab
-from pages.ui.shared import links, predictions, screens, url_state, visitors
+from pages.ui.shared import links, predictions, screens, url_state
 from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.model_columns import ModelColumn
 from pages.ui.shared.token_strips import heat_scale, heat_strip
@@ -41,7 +40,6 @@ EXAMPLES = (
     ("In which year did the First World War begin?", "1914"),
     ("Is a whale a fish or a mammal?", "mammal"),
 )
-OTHERS = ("smollm2-360m", "qwen2.5-0.5b", "gpt2")  # suggested next to a single model
 FIELD = url_state.ExampleField("question", "right_texts", lambda: EXAMPLES)
 PROMPTS = {
     "chat": "asked with its chat template",
@@ -109,7 +107,6 @@ def _since(request: AskRequest, name: str) -> float:
 def _draw_below(answer: Answer[AskRequest, None, ModelText], _: Any) -> None:
     """Draw the button that asks servers again, and how to read the answers."""
     request = answer.asked.request
-    _draw_others(request.models)
     servers = [one.name for one in answer.models if one.generated.made]
 
     def ask_again() -> None:
@@ -131,17 +128,6 @@ def _draw_below(answer: Answer[AskRequest, None, ModelText], _: Any) -> None:
         "low ones. **✓**: the text contains a right answer as whole words. If the question already "
         "contains it, the text must be that answer alone."
     )
-
-
-def _draw_others(models: Sequence[str]) -> None:
-    """Name models to compare a single one with, if this visitor may choose them."""
-    offered = visitors.offered_models()
-    others = [name for name in OTHERS if name not in models and (not offered or name in offered)]
-    if len(models) > 1 or not others or not visitors.may("fetch"):
-        return
-    *first, last = map(url_state.title_of, others)
-    listed = f"{', '.join(first)} or {last}" if first else last
-    st.caption(f"To compare, add another model above, such as {plain(listed)} (a download).")
 
 
 def _draw_stored_runs(asked: Asked[AskRequest, None]) -> None:
