@@ -246,7 +246,8 @@ class _Drawing:
             axis = self.along if (channel[0] == "x") == upright else self.across
             encoding[channel] = {"field": column} | ({} if channel[1:] else axis)
         for name in [name for name in style if name.startswith("by_")]:
-            encoding[name[3:]] = {"field": style.pop(name), "scale": None, "type": "nominal"}
+            raw = {"scale": None} if name not in ("by_text", "by_detail") else {}
+            encoding[name[3:]] = {"field": style.pop(name), "type": "nominal"} | raw
         live = kind not in ("line", "area", "rule")
         if live and "text" not in encoding:
             encoding["tooltip"] = encoding["description"] = {"field": "said", "type": "nominal"}
