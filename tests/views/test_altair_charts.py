@@ -63,7 +63,8 @@ def test_a_text_of_data_is_never_an_expression() -> None:
 def test_a_notebook_shows_and_saves_a_chart(tmp_path: Any) -> None:
     chart = lama.figure("scores", runs=[RUN], by="source", width=300)
     assert isinstance(chart, altair.LayerChart) and chart.to_dict()["width"] == 300
-    made: Any = chart._repr_mimebundle_()
+    with altair.renderers.enable("default"):
+        made: Any = chart._repr_mimebundle_()
     assert "TREx" in made["text/html"]
     with altair.renderers.enable("svg"):
         made = chart._repr_mimebundle_()
