@@ -84,7 +84,7 @@ def compared(
             theirs = {"value": row.published, "paper": True, "said": text}
             marks.append(mark | theirs | {"low": np.nan, "high": np.nan})
     if marks:
-        ends = {"low": "low", "high": "high", "hollow": "paper"}
+        ends: dict[str, Any] = {"low": "low", "high": "high", "hollow": "paper"}
         hollow = "in the paper" * any(mark["paper"] for mark in marks)
         axis = Axis(column="what", title=x_title)
         yield chart("points", title, marks, axis, y_title, **ends, hollow_name=hollow)

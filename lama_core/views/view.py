@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
 
 import pandas as pd
 
@@ -304,8 +304,7 @@ class Shown(Generic[R, Found]):
         if not least <= width <= most:
             raise UserError(f"The width of a chart is from {least} to {most:,} pixels.")
         look = replace(EDITED, width=width)
-        made = altair.LayerChart.from_dict(vega.specification(self.figure, self.inks, look))
-        return cast("altair.LayerChart", made)
+        return altair.LayerChart.from_dict(vega.specification(self.figure, self.inks, look))
 
     def facts(self, line: Line, column: str = "") -> Facts | None:
         """Return the facts behind a cell or mark; see `View.facts`."""
