@@ -11,7 +11,8 @@ table { border-collapse: collapse; margin: .6rem 0 }
 th, td { padding: .2rem .7rem; border-bottom: 1px solid #e3e6ea; text-align: left;
          vertical-align: top }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
-.wide { overflow-x: auto } figure { margin: 1rem 0 } .note { color: #5f6b76 } code { overflow-wrap: anywhere }
+figure { margin: 1rem 0 }
+.wide { overflow-x: auto } .note { color: #5f6b76 } code { overflow-wrap: anywhere }
 """
 
 
