@@ -60,9 +60,9 @@ def compared(
     name: Callable[[ReproducedRow], str] = lambda row: row.model,
     published: Callable[[ReproducedRow], bool] = lambda row: True,
 ) -> Iterator[Figure]:
-    """Yield a chart of points: our values filled, with their intervals, and the paper's hollow.
+    """Yield a chart of our values, with their intervals, and the paper's as hollow points.
 
-    Yields nothing if no row has a value.
+    Yields nothing if no row has a value; without values of the paper, the chart has bars.
 
     Args:
         title: Title of the chart.
@@ -84,10 +84,12 @@ def compared(
             theirs = {"value": row.published, "paper": True, "said": text}
             marks.append(mark | theirs | {"low": np.nan, "high": np.nan})
     if marks:
-        ends: dict[str, Any] = {"low": "low", "high": "high", "hollow": "paper"}
-        hollow = "in the paper" * any(mark["paper"] for mark in marks)
+        more: dict[str, Any] = {"low": "low", "high": "high"}
+        both = any(mark["paper"] for mark in marks)
+        if both:
+            more |= {"hollow": "paper", "hollow_name": "in the paper"}
         axis = Axis(column="what", title=x_title)
-        yield chart("points", title, marks, axis, y_title, **ends, hollow_name=hollow)
+        yield chart("points" if both else "bars", title, marks, axis, y_title, **more)
 
 
 def boxes(
