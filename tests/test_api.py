@@ -234,7 +234,7 @@ def test_runs_with_the_same_label_are_told_apart() -> None:
 
 
 def run_cells(cells: Sequence[str]) -> list[str]:
-    """What each cell of code shows: its last expression as text and as picture, or nothing."""
+    """What each cell of code shows: its last expression as text and the picture, or nothing."""
     names: dict[str, Any] = {}
     shown = []
     for cell in cells:
@@ -277,7 +277,12 @@ def test_the_notebook_runs_and_shows_what_comes_out() -> None:
 
 
 def words_and_numbers(text: str) -> tuple[list[str], list[float]]:
-    """The words of a text, and its numbers; how far they are apart doesn't matter."""
+    """The words of a text, and its numbers; how far they are apart doesn't matter.
+
+    Of a picture, the texts of its marks.
+    """
+    if "<svg" in text:
+        text = text.partition("<svg")[0] + "".join(re.findall(r'aria-label="([^"]*)"', text))
     numbers = re.compile(r"-?\d+(?:\.\d+)?")
     return numbers.sub("#", text).split(), list(map(float, numbers.findall(text)))
 

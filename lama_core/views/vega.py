@@ -245,6 +245,8 @@ class _Drawing:
             if name in style:
                 style[name] *= (self.look.size / 12) ** power
         known = rows[list(place.values())].notna().all(axis=1).to_numpy(copy=True)
+        if kind == "line" and known.any():  # it breaks where a value is unknown
+            known[:] = True
         if self.look.rows is not None:
             known &= rows["at"].round().isin(self.look.rows).to_numpy()
         rows = rows[known] if not known.all() else rows

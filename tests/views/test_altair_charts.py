@@ -60,6 +60,20 @@ def test_a_text_of_data_is_never_an_expression() -> None:
             assert words.count(text) >= 4, (shape, text)
 
 
+def test_a_line_breaks_where_a_value_is_unknown() -> None:
+    rows = [
+        {"k": k, "run": "a", "value": value, "said": str(value)}
+        for k, value in enumerate((0.5, 0.6, float("nan"), 0.9, 0.2))
+    ]
+    figure = Figure(
+        shape="lines", frame=pd.DataFrame(rows), by=Axis(column="k", title="k"),
+        value=Axis(column="value", title="P@k"), names={"a": "a"}, title="Curve",
+    )  # fmt: skip
+    drawn = vl_convert.vegalite_to_svg(vega.specification(figure, {"a": "#1f6aa5"}, EDITED))
+    lines = re.findall(r'd="(M[^"]*L[^"A]*)" stroke="#1f6aa5"', drawn)
+    assert [(line.count("M"), line.count("L")) for line in lines] == [(2, 2)]
+
+
 def test_a_notebook_shows_and_saves_a_chart(tmp_path: Any) -> None:
     chart = lama.figure("scores", runs=[RUN], by="source", width=300)
     assert isinstance(chart, altair.LayerChart) and chart.to_dict()["width"] == 300
