@@ -34,10 +34,9 @@ def chart(
         log: Whether that is logarithmic.
         more: Other attributes of the figure.
     """
-    made: list[dict[str, Any]] = []
-    for row in rows:
-        text = f"{row['series']}\n{row[by.column]}: {row['value']:.4g}"
-        made.append({"said": text} | dict(row))
+    made = [
+        {"said": f"{row['series']}\n{row[by.column]}: {row['value']:.4g}", **row} for row in rows
+    ]
     return Figure(
         shape=shape,
         frame=pd.DataFrame(made),
