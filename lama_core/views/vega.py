@@ -246,6 +246,8 @@ class _Drawing:
             if name in style:
                 style[name] *= (self.look.size / 12) ** power
         known = rows[list(place.values())].notna().all(axis=1).to_numpy(copy=True)
+        if kind == "line" and known.any():  # it breaks where a value is unknown
+            known[:] = True
         if self.look.rows is not None:
             known &= rows["at"].round().isin(self.look.rows).to_numpy()
         rows = rows[known] if not known.all() else rows
@@ -258,7 +260,8 @@ class _Drawing:
             encoding[channel] = {"field": column} | ({} if channel[1:] else axis)
         for name in [name for name in style if name.startswith("by_")]:
             kind_of = "quantitative" if name == "by_size" else "nominal"
-            encoding[name[3:]] = {"field": style.pop(name), "scale": None, "type": kind_of}
+            raw = {"scale": None} if name not in ("by_text", "by_detail") else {}
+            encoding[name[3:]] = {"field": style.pop(name), "type": kind_of} | raw
         live = kind not in ("line", "area")  # which have the values of their first points
         if live:
             encoding["tooltip"] = {"field": "said", "type": "nominal"}
@@ -424,7 +427,7 @@ class _Drawing:
         bars = figure.shape == "bars" and len(ours) <= MOST_BARS
         twice = bool(figure.hollow) and table.duplicated(["at", "name"]).any()
         thick = 0.74 / max(1, len(ours)) if bars or twice else 0.0
-        step = 0.75 + 1.1 * max(1, len(ours)) if bars else 1.9
+        step = 0.75 + 1.1 * max(1, len(ours)) if bars else max(1.9, 0.8 * twice * len(ours))
         self._names([str(place) for place in self.places], step * size, figure.by.title)
         table = self._series(table, thick, ours)
         ends = [self._baseline(one)["line"] for one in figure.baselines]
@@ -448,12 +451,15 @@ class _Drawing:
             self.lined("rule", own, whiskers)
             self.keys += [_Key(name=name, fill=self.colours[name]) for name in ours]
         else:
-            hollow = figure.frame.loc[own.index, figure.hollow] if figure.hollow else False
-            page = look.page or look.edge
-            own = own.assign(face=np.where(hollow, page, own["ink"]))
+            hollow = own["mark"] < 0
+            if figure.hollow:
+                hollow = figure.frame.loc[own.index, figure.hollow].astype(bool)
+            own = own.assign(face=own["ink"].where(~hollow, look.page or look.edge))
             thin = {"color": GREY} if figure.hollow else {"by_color": "ink"}
             self.mark("rule", own, whiskers, strokeWidth=1.4, **thin)
-            self.mark("point", own, place, by_fill="face", by_stroke="ink", size=64, strokeWidth=2)
+            for rows, area in ((own[hollow], 180), (own[~hollow], 64)):  # a point in an equal ring
+                style = {"by_fill": "face", "by_stroke": "ink", "strokeWidth": 2}
+                self.mark("point", rows, place, size=area, **style)
             self.keys += [
                 _Key(name=name, shape="circle", fill=self.colours[name], size=70) for name in ours
             ]
