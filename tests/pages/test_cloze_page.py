@@ -354,9 +354,7 @@ def test_models_answer_with_their_own_words_unless_the_url_says_common(tmp_path:
     own = open_page("ask", **params, gold="Oslo")
     assert "MiniLM-MLM twin: <b>bergen</b> (wrong)" in html(own)
     assert 'rank <b>2</b><span class="lx-detail"> of 22,426 words of this model' in html(own)
-    assert not own.toggle(key="same words").value
-    own.toggle(key="same words").set_value(True).run()
-    assert own.query_params["candidates"] == "common"
+    own.selectbox(key="candidates").set_value("common").run()
     first = html(own).split("bergen (not ranked), then ")[1].split("</b>")[0]
     app = open_page("ask", **params, gold=first, candidates="common")
     assert f"MiniLM-MLM twin: <b>bergen (not ranked), then {first}</b> ·" in html(app), "no verdict"

@@ -41,7 +41,7 @@ KIND = RelationKind(load=cache.dataset_of)
 FIRST_RELATION, FIRST_SUBJECT = "P36", "France"
 MAX_SUGGESTED = 2000
 SUGGESTED = "suggested subject"
-MAX_CHIPS = 6
+MAX_LISTED = 6  # other answers
 PROB_HELP = (
     "Probability of the first answer, over the model's whole vocabulary; over the candidates if "
     "chosen under Options. Of a causal model that sees both sides: share of the rescored words."
@@ -193,20 +193,9 @@ def _draw_fact(asked: AskedRelation) -> None:
         text += f" Asked: the first {n_queried} of {n_queried + question.n_left_out} wordings."
     if request.mined and not question.n_mined:
         text += " No mined prompts are installed for this relation."
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(text, width="content")
-        if question.n_mined:
-            mined = f"{question.n_mined} mined" if request.mined else f"{question.n_mined}"
-            wordings = f"{mined} wording{'s' * (question.n_mined > 1)}"
-            st.button(
-                f"Without the {wordings}"
-                if request.mined
-                else f"Ask {wordings} found in texts (mined), too",
-                icon=":material/remove:" if request.mined else ":material/add:",
-                type="tertiary",
-                on_click=st.session_state.update,
-                args=({"mined": not request.mined},),
-            )
+    if question.n_mined and not request.mined:
+        text += f" Options has {counted(question.n_mined, 'wording')} found in texts (mined), too."
+    st.markdown(text)
 
 
 def _describe(model: RelationModelAnswers) -> str:
@@ -240,17 +229,12 @@ def _draw_agreement(asked: AskedRelation, column: ModelColumn[RelationModelAnswe
     else:
         text = f"<b>{n} of {total}</b> wordings give <b>{shown[word_key(word)]}</b> first."
         others = counts[1:]
-    chips = [
-        f'<span class="lx-chip">{shown[word_key(other)]}{f" × {times}" * (times > 1)}</span>'
-        for other, times in others[:MAX_CHIPS]
-    ]
-    if len(others) > len(chips):
-        chips.append(f"and {len(others) - len(chips)} more")
-    label = "" if others is counts else "Others: "
-    line = f"<div>{label}{' '.join(chips)}</div>" if chips else ""
+    listed = [f"{shown[word_key(other)]}{f' × {times}' * (times > 1)}" for other, times in others]
+    more = f", and {len(listed) - MAX_LISTED} more" * (len(listed) > MAX_LISTED)
+    line = f"<div>{'Others: ' * (others is not counts)}{', '.join(listed[:MAX_LISTED])}{more}</div>"
     predictions.draw_conclusion(text)
     notes = escape("; ".join(_notes(question, model, word, n)))
-    st.html(f'{line}<div class="lx-muted">{notes}</div>')
+    st.html(f'{line * bool(listed)}<div class="lx-muted">{notes}</div>')
 
 
 def _notes(question: RelationQuestion, model: RelationModelAnswers, word: str, n: int) -> list[str]:

@@ -502,19 +502,6 @@ def choose_precision() -> Precision:
 def choose_candidates() -> str:
     """Draw the choice of the ranked words and return their name."""
     typed = visitors.may("paths")
-    same = "same words"
-
-    def change() -> None:
-        st.session_state["candidates"] = COMMON if st.session_state[same] else OWN
-
-    st.session_state[same] = st.session_state.get("candidates", OWN) == COMMON
-    st.toggle(
-        "Same words for all models",
-        key=same,
-        on_change=change,
-        help="On: each model ranks only the words that are one token in all chosen models. Off: "
-        f"each model ranks its own words. Sets **Candidates** to {COMMON} or {OWN}.",
-    )
     names = list_names(of_relations=False)
     return choose_or_type(
         "Candidates",
@@ -522,7 +509,9 @@ def choose_candidates() -> str:
         key="candidates",
         types=typed,
         names=FILE,
-        help=f"The words that are ranked. {explain_lists(of_relations=False)}"
-        + " Or type `file:PATH` for your own list, one word per line." * typed,
+        help=f"The words that are ranked; {COMMON} has the same words for all models. "
+        f"{explain_lists(of_relations=False)}"
+        + " Or type `file:PATH` for your own list, one word per line."
+        * typed,
         refused="URLs can't reference a file of this machine: type the candidates under Options.",
     )
