@@ -241,6 +241,14 @@ def test_the_sentence_stays_when_only_some_answers_are_ranked() -> None:
     assert app.query_params["answers"] == "pancreas\nliver\nadrenal glands\nthyroid gland"
 
 
+def test_typed_answers_are_there_again_after_another_view() -> None:
+    app = ranked(statement="It is in ___.", answers="Oslo\nRome")
+    for view in ("Whole sentences", "Only these answers"):
+        app.query_params["score"] = app.session_state["score"] = view
+        app.run()
+    assert app.text_area(key="answers").value == "Oslo\nRome" and not app.error
+
+
 def test_what_is_ranked_is_shown_as_text_and_mistakes_are_a_sentence() -> None:
     assert "<b>Ada*" not in html(ranked(answers="<b>Ada*\nOslo"))
     assert "&lt;b&gt;Ada*" in html(ranked(answers="<b>Ada*\nOslo"))

@@ -63,12 +63,18 @@ EXAMPLES = (
     ),
 )
 MOST_SHOWN = 20
+TYPED = (
+    "answers of sentences"  # in the session: sentence -> its answers, for when it is shown again
+)
 
 
 def _layout(draw: DrawField) -> None:
     url_state.SENTENCE.start()
     (text,) = widgets.draw_with_ask(draw, "text", label="Rank")
-    known = "\n".join(next((answers for one, answers, _ in EXAMPLES if one == text), ()))
+    kept: dict[str, str] = st.session_state.setdefault(
+        TYPED, {one: "\n".join(answers) for one, answers, _ in EXAMPLES}
+    )
+    known = kept.get(text, "")
     url_state.follow_query(text, {"answers": known or st.session_state.get("answers", "")})
     if "answers" not in st.query_params:
         links.set_param("answers", [st.session_state.setdefault("answers", known)])
@@ -77,6 +83,7 @@ def _layout(draw: DrawField) -> None:
         for text, answers, right in EXAMPLES
     )
     widgets.draw_in(draw, ("answers", "gold"), st.columns([3, 2], gap="medium"))
+    kept[text] = st.session_state["answers"]
     widgets.draw_models_and_options(draw, "part", "aggregate", "hiding", "start_token", "precision")
 
 

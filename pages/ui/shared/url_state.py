@@ -72,23 +72,29 @@ def pick(
     return default if chosen is None else chosen
 
 
-def draw_choice_table(
+def choose_row(
+    label: str,
     table: pd.DataFrame,
     names: Sequence[str],
     *,
     key: str,
-    chosen: str = "",
+    drops: Sequence[str] = (),
+    show: Callable[[str], str] = str,
     height: int | None = 460,
     **more: Any,
-) -> None:
-    """Draw a table; a click on a row sets the value, or the widget, of this key to its name.
+) -> str:
+    """Draw a table; return the name of the row that was clicked last, which the URL holds.
 
-    chosen: the name whose row is marked.
+    drops: URL parameters that belong to the row that was chosen before. show: makes the URL's
+    text of a name.
     """
-    if chosen in names:
-        table = table.copy()
-        at = table.index[names.index(chosen)], table.columns[0]
-        table.loc[at] = f"{MARK} {table.loc[at]}"
+    if st.session_state.pop(CLICKED, None) == key:
+        params = links.params_without([key, *drops])
+        links.go(st.session_state[links.PAGE], params | {key: show(st.session_state[key])})
+    chosen = _chosen(label, names, key=key, show=show)
+    table = table.copy()
+    at = table.index[names.index(chosen)], table.columns[0]
+    table.loc[at] = f"{MARK} {table.loc[at]}"
 
     def take(rows: Sequence[int]) -> None:
         if rows and names[rows[0]] != st.session_state.get(key):
@@ -104,28 +110,6 @@ def draw_choice_table(
         height=height if height and len(table) > 12 else "content",
         **{"placeholder": ""} | more,
     )
-
-
-def choose_row(
-    label: str,
-    table: pd.DataFrame,
-    names: Sequence[str],
-    *,
-    key: str,
-    drops: Sequence[str] = (),
-    show: Callable[[str], str] = str,
-    **more: Any,
-) -> str:
-    """Draw a table; return the name of the row that was clicked last, which the URL holds.
-
-    drops: URL parameters that belong to the row that was chosen before. show: makes the URL's
-    text of a name.
-    """
-    if st.session_state.pop(CLICKED, None) == key:
-        params = links.params_without([key, *drops])
-        links.go(st.session_state[links.PAGE], params | {key: show(st.session_state[key])})
-    chosen = _chosen(label, names, key=key, show=show)
-    draw_choice_table(table, names, key=key, chosen=chosen, **more)
     return chosen
 
 
