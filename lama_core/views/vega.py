@@ -187,8 +187,11 @@ class _Drawing:
         rule: Spec = {"type": "rule", "color": GREY, "strokeWidth": 1}
         for place, dash in ((figure.zero, {}), (figure.guide, {"strokeDash": [2, 2]})):
             if place is not None:
-                axis = self.along if upright or dash else self.across
-                at = {"x": axis | {"datum": place * (1 if dash else self.scale)}}
+                axis = self.along if dash else self.across
+                at = {
+                    "x" if bool(dash) == upright else "y": axis
+                    | {"datum": place * (1 if dash else self.scale)}
+                }
                 self.layers.append({"mark": rule | dash, "encoding": at})
         legend, above = self._legend()
         shown = [*legend, *self.layers]
@@ -252,7 +255,7 @@ class _Drawing:
             encoding["tooltip"] = encoding["description"] = {"field": "said", "type": "nominal"}
         else:
             style["aria"] = False
-        if self.look.clicks and len(self.colours) > 1:
+        if self.look.clicks and len(self.colours) > 1 and self.figure.shape != "heat map":
             lit = {"param": HOVERED, "value": style.pop("opacity", 1.0)}
             encoding["opacity"] = {"condition": lit, "value": 0.15}
         fields = {one["field"] for one in encoding.values() if "field" in one}
@@ -361,19 +364,26 @@ class _Drawing:
         ends = {"domain": [rows.stop - 0.5, rows.start - 0.5], "nice": False, "zero": False}
         self.along = {"type": "quantitative", "scale": ends, "axis": axis}
 
-    def _words(self, labels: Sequence[str], title: str) -> Spec:
-        """Return a horizontal axis of names, which are tilted where they have no room."""
-        size = self.look.size
+    def _words(self, title: str) -> Spec:
+        """Return the horizontal axis of the places, whose names are tilted without room."""
+        size, by = self.look.size, self.figure.by
+        labels = [str(by.ticks.get(place, place)) for place in self.places]
         lines = [_lines_of(label, 11 * size, size) for label in labels]
+        known = [at for at, label in enumerate(labels) if label]
+        gap = min((later - at for at, later in itertools.pairwise(known)), default=1)
         longest = max((_wide(line, size) for one in lines for line in one), default=0) + 0.4 * size
 
         def fits(width: float) -> bool:
-            return longest <= (width - max(self.left, 4 * size)) / max(1, len(labels))
+            return longest <= gap * (width - max(self.left, 4 * size)) / max(1, len(labels))
 
         axis: Spec = {"grid": False, "title": title or None, "labelOverlap": False}
         axis["labelAngle"] = self.look.by_width(lambda width: 0 if fits(width) else -40)
-        axis["labelAlign"] = self.look.by_width(lambda width: "center" if fits(width) else "right")
-        axis["labelBaseline"] = self.look.by_width(lambda width: "top" if fits(width) else "middle")
+        tilted, upright = ("left", "bottom") if by.on_top else ("right", "top")
+        axis["orient"] = "top" if by.on_top else "bottom"
+        axis["labelAlign"] = self.look.by_width(lambda width: "center" if fits(width) else tilted)
+        axis["labelBaseline"] = self.look.by_width(
+            lambda width: upright if fits(width) else "middle"
+        )
         self._labels(axis, "words", range(len(labels)), lines)
         ends = {"domain": [-0.5, max(1, len(labels)) - 0.5], "nice": False, "zero": False}
         return {"type": "quantitative", "scale": ends, "axis": axis}
@@ -439,8 +449,7 @@ class _Drawing:
         self.height = look.height or min((look.width or 0) * 0.5 or 27 * look.size, look.most)
         self.left = 4 * look.size
         if self.places:
-            labels = [str(figure.by.ticks.get(place, place)) for place in self.places]
-            self.along = self._words(labels, figure.by.title)
+            self.along = self._words(figure.by.title)
         else:
             self.along = self._values(figure.by, table["at"], grid=False)
         ends = [self._baseline(one)["line"] for one in figure.baselines]
@@ -466,14 +475,15 @@ class _Drawing:
         table = table[table["name"].isin(bright)]
         shapes = dict(zip(bright, cycle(SHAPES), strict=False))
         dense = len(table) > MOST_MARKS * len(bright) and not figure.size
-        if dense:
+        if dense or figure.bands:
             known = table[table["high"].notna()]
             style = {"by_detail": "name", "by_fill": "ink", "opacity": 0.18}
             self.mark("area", known, {"x": "at", "y": "low", "y2": "high"}, **style)
         elif table.loc[table["high"].notna(), "name"].nunique() <= MOST_WHISKERS:
             span = {"x": "at", "y": "low", "y2": "high"}
             self.mark("rule", table, span, by_color="ink", strokeWidth=1)
-        self.mark("line", table, place, by_stroke="ink", strokeWidth=2)
+        thick = table.assign(thick=np.where(table["name"].isin(figure.bold), 3.5, 2.0))
+        self.mark("line", thick, place, by_stroke="ink", by_strokeWidth="thick")
         sizes = figure.frame.loc[table.index, figure.size] if figure.size else None
         areas = 49.0 if sizes is None else self._areas(sizes)
         seen = table.assign(shape=table["name"].map(shapes), area=areas)
@@ -517,8 +527,10 @@ class _Drawing:
         figure, look = self.figure, self.look
         self.height = look.height or min((look.width or 0) * 0.5 or 27 * look.size, look.most)
         self.left = 4 * look.size
-        self.along = self._words([str(place) for place in self.places], figure.by.title)
-        names = list(self.colours)
+        self.along = self._words(figure.by.title)
+        # A series that is alone at all its places, such as the embeddings of a model, is centred.
+        crowded = self.table.groupby("at")["name"].transform("nunique") > 1
+        names = [name for name in self.colours if name in set(self.table["name"][crowded])]
         table = self._series(self.table, 0.84 / max(1, len(names)), names).assign(zero=0.0)
         ends = [self._baseline(one)["line"] for one in figure.baselines]
         self.across = self._values(
@@ -541,7 +553,15 @@ class _Drawing:
         style = {"by_fill": "ink", "stroke": GREY, "strokeWidth": 0.7, "size": 40}
         self.mark("point", table[dots], {"x": "at", "y": "value"}, **style)
         self.lined("rule", table[~dots], {"x": "at", "y": "low", "y2": "high"})
-        self.keys += [_Key(name=name, fill=self.colours[name]) for name in names]
+        if figure.text:
+            texted = table.assign(end=table["high"].fillna(table["value"]))
+            texted["text"] = figure.frame[figure.text].astype(str).to_numpy()
+            room = 1 / max(1, len(self.places) * len(names))
+            each = look.by_width(lambda width: _fitted(
+                texted["text"], room * (width - self.left), 0.95 * look.size))  # fmt: skip
+            above = {"baseline": "bottom", "dy": -3, "color": look.ink, "fontSize": each}
+            self.mark("text", texted, {"x": "at", "y": "end"}, by_text="text", **above)
+        self.keys += [_Key(name=name, fill=ink) for name, ink in self.colours.items()]
         if figure.hollow_name:
             self.keys.append(_Key(name=figure.hollow_name, stroke=GREY))
         self.baselines(lambda column: {"x": "at", "y": column})
@@ -581,11 +601,8 @@ class _Drawing:
         names = list(figure.names.values())
         # Numbers in cells say more than titles, and need the width on a phone.
         self._names(names, 2.8 * size, "" if figure.text and look.clicks else figure.rows)
-        self.across = self._words(
-            [str(place) for place in self.places],
-            "" if figure.text and look.clicks else figure.by.title,
-        )
-        row = self.table["name"].map({name: at for at, name in enumerate(names)})
+        self.across = self._words("" if figure.text and look.clicks else figure.by.title)
+        row = figure.frame[figure.series].map({key: at for at, key in enumerate(figure.names)})
         x = self.table["at"]
         table = self.table.assign(at=row, column=x, ahead=row - 0.48, behind=row + 0.48,
                                   left=x - 0.49, right=x + 0.49)  # fmt: skip
@@ -593,16 +610,22 @@ class _Drawing:
         page = look.page or look.edge
         share = ((table["value"] - low) / ((high - low) or 1)).clip(0, 1)
         table["ink"] = [between((LOW, page, HIGH), one) for one in share.fillna(0.5)]
+        if figure.cell:
+            table["ink"] = figure.frame[figure.cell].replace("", "transparent").to_numpy()
         table = table[table["value"].notna()]
         cells = {"x": "left", "x2": "right", "y": "ahead", "y2": "behind"}
         self.mark("rect", table, cells, by_fill="ink")
         if figure.text:
             texts = figure.frame.loc[table.index, figure.text].astype(str)
-            table = table.assign(text=texts, face=[_on(ink) for ink in table["ink"]])
+            face = [look.ink if ink == "transparent" else _on(ink) for ink in table["ink"]]
+            strong = figure.frame[figure.strong].astype(bool) if figure.strong else False
+            table = table.assign(text=texts, face=face, strong=strong)
             place = {"x": "column", "y": "at"}
             each = look.by_width(lambda width: _fitted(
                 texts, (width - self.left) / max(1, len(self.places)), 0.95 * size))  # fmt: skip
-            self.mark("text", table, place, by_text="text", by_color="face", fontSize=each)
+            for weight, rows in table.groupby("strong"):
+                style = {"fontSize": each, "fontWeight": "bold" if weight else "normal"}
+                self.mark("text", rows, place, by_text="text", by_color="face", **style)
         for axis in (self.along, self.across):
             axis["axis"] |= {"domain": False, "ticks": False}
         ticks = figure.value.ticks or {low: f"{low:g}", high: f"{high:g}"}
@@ -779,12 +802,14 @@ def _fitted(texts: Iterable[str], room: float, size: float) -> float:
 
 
 def between(inks: Sequence[str], share: float) -> str:
-    """Return a colour from a scale of three, at a share of its length."""
-    first, last = (inks[0], inks[1]) if share < 0.5 else (inks[1], inks[2])
-    part = 2 * share - (share >= 0.5)
+    """Return a colour from a scale of two or more, at a share of its length."""
+    at = min(int(share * (len(inks) - 1)), len(inks) - 2)
+    part = share * (len(inks) - 1) - at
     mixed = (
-        round((1 - part) * int(first[at : at + 2], 16) + part * int(last[at : at + 2], 16))
-        for at in (1, 3, 5)
+        round(
+            (1 - part) * int(inks[at][of : of + 2], 16) + part * int(inks[at + 1][of : of + 2], 16)
+        )
+        for of in (1, 3, 5)
     )
     return "#" + "".join(f"{one:02x}" for one in mixed)
 
