@@ -49,7 +49,7 @@ class Axis:
     share: bool = False
     log: bool = False
     reversed: bool = False
-    ticks: Mapping[float, str] = field(default_factory=dict)
+    ticks: Mapping[Any, str] = field(default_factory=dict)
     ends: tuple[float, float] | None = None
     from_zero: bool = False
     order: tuple[str | int, ...] = ()

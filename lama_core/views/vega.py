@@ -188,10 +188,8 @@ class _Drawing:
         for place, dash in ((figure.zero, {}), (figure.guide, {"strokeDash": [2, 2]})):
             if place is not None:
                 axis = self.along if dash else self.across
-                at = {
-                    "x" if bool(dash) == upright else "y": axis
-                    | {"datum": place * (1 if dash else self.scale)}
-                }
+                datum = {"datum": place * (1 if dash else self.scale)}
+                at = {"x" if bool(dash) == upright else "y": axis | datum}
                 self.layers.append({"mark": rule | dash, "encoding": at})
         legend, above = self._legend()
         shown = [*legend, *self.layers]
