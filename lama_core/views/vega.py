@@ -26,6 +26,7 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 CLICKED, HOVERED = "clicked", "hovered"  # the selections of a page's chart
 WIDTHS = (1200, 900, 680, 500, 400, 330, 0)  # for which texts of a page are broken, in pixels
+HERE = "containerSize()[0] + 0 * width"  # a page's room; `width` is that of the plot
 GREY = "#808080"  # visible on dark and on white pages
 DARK, WHITE, NIGHT = "#1b2430", "#ffffff", "#0f151d"
 MUTED = {False: "#535e6b", True: "#a9b4c1"}  # of axes and captions, by `Look.dark`
@@ -88,11 +89,10 @@ class Look:
         """Return what `make` returns for the width, on a page for the width that it has by then."""
         if self.width is not None:
             return make(self.width)
-        made = [(least, json.dumps(make(max(least, 280)))) for least in WIDTHS]
-        choices = "".join(f"at >= {least} ? {value} : " for least, value in made[:-1])
-        return {
-            "expr": (choices + made[-1][1]).replace("at >=", "containerSize()[0] + 0 * width >=")
-        }
+        *made, narrow = [(least, json.dumps(make(max(least, 280)))) for least in WIDTHS]
+        wider = {value: least for least, value in made if value != narrow[1]}
+        choices = "".join(f"{HERE} >= {least} ? {value} : " for value, least in wider.items())
+        return {"expr": choices + narrow[1]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,7 +235,10 @@ class _Drawing:
             place: Channel -> column, for the channels of the place.
             style: Properties of the mark; channels with the name of a column begin with `by_`.
         """
-        known = rows[list(place.values())].notna().all(axis=1).to_numpy()
+        for name, power in (("size", 2), ("strokeWidth", 1)):  # given for letters of 12
+            if name in style:
+                style[name] *= (self.look.size / 12) ** power
+        known = rows[list(place.values())].notna().all(axis=1).to_numpy(copy=True)
         if self.look.rows is not None:
             known &= rows["at"].round().isin(self.look.rows).to_numpy()
         rows = rows[known] if not known.all() else rows
@@ -299,7 +302,10 @@ class _Drawing:
     ) -> Spec:
         """Return an axis of numbers; room: a factor for its end."""
         scale = 100 if axis.share else 1
-        title = _lines_of(axis.title, (self.look.width or 340) - self.left, self.look.size)
+        room_of_title = (self.look.width or 340) - 1.2 * self.left
+        if self.figure.shape in UPRIGHT and axis is self.figure.value:
+            room_of_title = self.height
+        title = _lines_of(axis.title, room_of_title, self.look.size)
         shown: Spec = {"title": title, "grid": grid, "format": ",~f", "labelOverlap": "greedy"}
         shown["minExtent"] = 2.4 * self.look.size  # of a vertical axis, so that legends begin there
         made: Spec = {"nice": not axis.ends}
@@ -364,25 +370,33 @@ class _Drawing:
 
     def _words(self, title: str) -> Spec:
         """Return the horizontal axis of the places, whose names are tilted without room."""
-        size, by = self.look.size, self.figure.by
+        size, by_width, by = self.look.size, self.look.by_width, self.figure.by
         labels = [str(by.ticks.get(place, place)) for place in self.places]
-        lines = [_lines_of(label, 11 * size, size) for label in labels]
-        known = [at for at, label in enumerate(labels) if label]
-        gap = min((later - at for at, later in itertools.pairwise(known)), default=1)
-        longest = max((_wide(line, size) for one in lines for line in one), default=0) + 0.4 * size
+        side, end, start = ("top", "left", "bottom") if by.on_top else ("bottom", "right", "top")
+
+        def room(width: float) -> float:
+            return (width - self.left - 2 * size) / max(1, len(labels)) - 0.4 * size
+
+        def broken(width: float) -> list[list[str]]:
+            return [_lines_of(label, max(room(width), 4 * size), size) for label in labels]
 
         def fits(width: float) -> bool:
-            return longest <= gap * (width - max(self.left, 4 * size)) / max(1, len(labels))
+            every = [line for label in broken(width) for line in label]
+            return max((_wide(line, size) for line in every), default=0) <= room(width)
 
-        axis: Spec = {"grid": False, "title": title or None, "labelOverlap": False}
-        axis["labelAngle"] = self.look.by_width(lambda width: 0 if fits(width) else -40)
-        tilted, upright = ("left", "bottom") if by.on_top else ("right", "top")
-        axis["orient"] = "top" if by.on_top else "bottom"
-        axis["labelAlign"] = self.look.by_width(lambda width: "center" if fits(width) else tilted)
-        axis["labelBaseline"] = self.look.by_width(
-            lambda width: upright if fits(width) else "middle"
-        )
-        self._labels(axis, "words", range(len(labels)), lines)
+        def shown(width: float) -> list[list[str]]:
+            if fits(width):
+                return broken(width)
+            every = math.ceil(1.8 * size / (room(width) + 0.4 * size))  # tilted ones need this
+            return [[label] if at % every == 0 else [""] for at, label in enumerate(labels)]
+
+        room_of_title = (self.look.width or 340) - 1.2 * self.left
+        axis: Spec = {"grid": False, "labelOverlap": False, "orient": side}
+        axis["title"] = _lines_of(title, room_of_title, size) if title else None
+        axis["labelAngle"] = by_width(lambda width: 0 if fits(width) else -40)
+        axis["labelAlign"] = by_width(lambda width: "center" if fits(width) else end)
+        axis["labelBaseline"] = by_width(lambda width: start if fits(width) else "middle")
+        self._labels(axis, "words", range(len(labels)), _valued(by_width(shown)))
         ends = {"domain": [-0.5, max(1, len(labels)) - 0.5], "nice": False, "zero": False}
         return {"type": "quantitative", "scale": ends, "axis": axis}
 
@@ -404,6 +418,7 @@ class _Drawing:
         longest = max((_wide(text, size) for text in texts), default=0) + size
         inner = max((look.width or 330) - self.left, longest + 3 * size)
         room = 1.02 * inner / (inner - longest) if len(texts) else 1.0
+        ends += [pd.Series([0.0])] if bars else []
         self.across = self._values(
             figure.value, table["value"], table["low"], table["high"], *ends, room=room
         )
@@ -441,17 +456,23 @@ class _Drawing:
             self.keys.append(_Key(name=name, **inked))
         self.baselines(lambda column: {"x": column, "y": "at"})
 
-    def _lines(self) -> None:
-        """Draw a line for each series; those of series without a colour are thin."""
+    def _upright(self, *more: "pd.Series[float]") -> None:
+        """Make the axes of lines and columns, with places from left to right."""
         figure, look, table = self.figure, self.look, self.table
         self.height = look.height or min((look.width or 0) * 0.5 or 27 * look.size, look.most)
-        self.left = 4 * look.size
+        ends = [self._baseline(one)["line"] for one in figure.baselines]
+        values = [table["value"], table["low"], table["high"], *ends, *more]
+        self.across = self._values(figure.value, *values)
+        self.left = (2.8 + 1.2 * len(self.across["axis"]["title"])) * look.size
         if self.places:
             self.along = self._words(figure.by.title)
         else:
             self.along = self._values(figure.by, table["at"], grid=False)
-        ends = [self._baseline(one)["line"] for one in figure.baselines]
-        self.across = self._values(figure.value, table["value"], table["low"], table["high"], *ends)
+
+    def _lines(self) -> None:
+        """Draw a line for each series; those of series without a colour are thin."""
+        figure, look, table = self.figure, self.look, self.table
+        self._upright()
         place = {"x": "at", "y": "value"}
         if figure.diagonal:
             ends_of = pd.DataFrame(
@@ -483,7 +504,7 @@ class _Drawing:
         thick = table.assign(thick=np.where(table["name"].isin(figure.bold), 3.5, 2.0))
         self.mark("line", thick, place, by_stroke="ink", by_strokeWidth="thick")
         sizes = figure.frame.loc[table.index, figure.size] if figure.size else None
-        areas = 49.0 if sizes is None else self._areas(sizes)
+        areas = 49 * (look.size / 12) ** 2 if sizes is None else self._areas(sizes)
         seen = table.assign(shape=table["name"].map(shapes), area=areas)
         symbols = {"by_fill": "ink", "by_shape": "shape", "by_size": "area"}
         if dense:
@@ -510,7 +531,7 @@ class _Drawing:
                     _Key(name=baseline.name, shape="stroke", size=200, stroke=GREY, dash=(2, 3))
                 )
         for n in figure.sizes:
-            area = float(self._areas(pd.Series([n])).iloc[0])
+            area = float(self._areas(pd.Series([n])).iloc[0]) * (12 / look.size) ** 2
             self.keys.append(
                 _Key(name=figure.size_label(n), shape="circle", stroke=GREY, size=area)
             )
@@ -518,22 +539,16 @@ class _Drawing:
     def _areas(self, n: "pd.Series[Any]") -> "pd.Series[Any]":
         """Return the areas of points in square pixels, which grow with n."""
         most = max(1.0, float(self.figure.frame[self.figure.size].max()))
-        return (4 + 12 * np.sqrt(n / most)) ** 2
+        return ((4 + 12 * np.sqrt(n / most)) * self.look.size / 12) ** 2
 
     def _columns(self) -> None:
         """Draw vertical bars at each place, side by side; dots lie on them."""
         figure, look = self.figure, self.look
-        self.height = look.height or min((look.width or 0) * 0.5 or 27 * look.size, look.most)
-        self.left = 4 * look.size
-        self.along = self._words(figure.by.title)
+        self._upright(pd.Series([0.0]))
         # A series that is alone at all its places, such as the embeddings of a model, is centred.
         crowded = self.table.groupby("at")["name"].transform("nunique") > 1
         names = [name for name in self.colours if name in set(self.table["name"][crowded])]
         table = self._series(self.table, 0.84 / max(1, len(names)), names).assign(zero=0.0)
-        ends = [self._baseline(one)["line"] for one in figure.baselines]
-        self.across = self._values(
-            figure.value, table["value"], table["low"], table["high"], table["zero"], *ends
-        )
         self.across["axis"]["domain"] = False
 
         def having(column: str) -> "pd.Series[bool]":
@@ -647,33 +662,41 @@ class _Drawing:
         if not (len(keys) > 1 if look.legend is None else look.legend and keys):
             return [], 0.0
 
+        areas = [key.size * (size / 12) ** 2 for key in keys]
+        symbol = max(map(math.sqrt, areas))
+
         def texts(width: float) -> list[list[str]]:
-            return [_lines_of(key.name, width - 4 * size, size) for key in keys]
+            return [_lines_of(key.name, width - symbol - 3 * size, size) for key in keys]
 
         def columns(width: float) -> int:
-            wide = [max(_wide(line, size) for line in one) + 3 * size for one in texts(width)]
-            fitting = [n for n in range(len(keys), 0, -1)
-                       if sum(max(wide[at::n]) for at in range(n)) <= width - size]  # fmt: skip
-            return fitting[0] if fitting else 1
+            wide = [
+                max(_wide(line, size) for line in one) + symbol + 2 * size for one in texts(width)
+            ]
+            for n in range(len(keys), 1, -1):
+                if sum(max(wide[at::n]) for at in range(n)) <= width - size:
+                    return n
+            return 1
 
         def height(width: float) -> float:
             lines, n = [len(one) for one in texts(width)], columns(width)
             rows = [max(lines[at : at + n]) for at in range(0, len(keys), n)]
-            return sum(1.2 * size * n_lines + 0.35 * size for n_lines in rows) + 0.6 * size
+            high = [max(1.2 * size * n_lines, symbol) + 0.35 * size for n_lines in rows]
+            return sum(high) + 0.6 * size
 
         self.params.append({"name": "keys", **_valued(look.by_width(texts))})
-        scale = {"domain": list(range(len(keys)))}
+        scale = {"type": "ordinal", "domain": list(range(len(keys)))}
         legend = {
             "title": None, "orient": "none", "labelExpr": "keys[datum.value]", "labelLimit": 0,
             "columns": look.by_width(columns), "legendX": -self.left, "direction": "horizontal",
             "legendY": look.by_width(lambda width: -height(width)), "symbolOpacity": 1,
-            "columnPadding": size, "rowPadding": 0.3 * size, "padding": 0, "symbolStrokeWidth": 1.8,
+            "columnPadding": size, "rowPadding": 0.3 * size, "padding": 0,
+            "symbolStrokeWidth": 0.15 * size,
         }  # fmt: skip
         ranges: dict[str, list[Any]] = {
             "fill": [key.fill for key in keys],
             "stroke": [key.stroke for key in keys],
             "shape": [key.shape for key in keys],
-            "size": [key.size for key in keys],
+            "size": areas,
             "strokeDash": [list(key.dash) or [1, 0] for key in keys],
         }
         encoding = {

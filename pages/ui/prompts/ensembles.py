@@ -293,9 +293,8 @@ def _draw_curve(choice: PromptsChoice) -> None:
         key="headline curve",
     )
     n = len(choice.study.test)
-    ends = share_intervals(
-        np.round(np.array(log_linear or linear) * n).astype(np.int64), np.array(n)
-    )
+    hits = np.round(np.array(log_linear or linear) * n).astype(np.int64)
+    ends = share_intervals(hits, np.full_like(hits, n))
     rows = [
         {
             "k": k,

@@ -68,7 +68,6 @@ def _token_titles(found: ModelTrace) -> list[str]:
 def trace_map(found: ModelTrace) -> Figure:
     """Heat map of effects: a row per token, the first at the top, and a column per layer."""
     n_layers = len(found.restored)
-    step = 1 if n_layers <= MAX_TEXTS else 1 + n_layers // 10
     cells = [
         {
             "token": str(at),
@@ -89,11 +88,7 @@ def trace_map(found: ModelTrace) -> Figure:
     return Figure(
         shape="heat map",
         frame=frame,
-        by=Axis(
-            column="layer",
-            title="layer",
-            ticks={n: "" for n in range(1, n_layers + 1) if (n - 1) % step},
-        ),
+        by=Axis(column="layer", title="layer"),
         value=Axis(
             column="effect",
             title="effect",
@@ -169,19 +164,10 @@ def part_bars(found: ModelLogit, title: str) -> Figure:
         }
         for one in found.parts
     ]
-    places = dict.fromkeys(str(row["at"]) for row in rows)
-    step = 1 + len(places) // 14
     return Figure(
         shape="columns",
         frame=pd.DataFrame(rows),
-        by=Axis(
-            column="at",
-            title="layer",
-            ticks={
-                name: "" if name.isdigit() and (int(name) - 1) % step else SHORT.get(name, name)
-                for name in places
-            },
-        ),
+        by=Axis(column="at", title="layer", ticks=SHORT),
         value=Axis(column="value", title="adds to the logit"),
         series="part",
         names=PART_TITLES | {OTHER: OTHER},
