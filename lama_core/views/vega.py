@@ -250,7 +250,8 @@ class _Drawing:
             axis = self.along if (channel[0] == "x") == upright else self.across
             encoding[channel] = {"field": column} | ({} if channel[1:] else axis)
         for name in [name for name in style if name.startswith("by_")]:
-            encoding[name[3:]] = {"field": style.pop(name), "scale": None, "type": "nominal"}
+            kind_of = "quantitative" if rows[style[name]].dtype.kind == "f" else "nominal"
+            encoding[name[3:]] = {"field": style.pop(name), "scale": None, "type": kind_of}
         live = kind not in ("line", "area", "rule")
         if live and "text" not in encoding:
             encoding["tooltip"] = encoding["description"] = {"field": "said", "type": "nominal"}
