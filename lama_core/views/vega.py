@@ -24,6 +24,8 @@ from lama_core.views.figure import MOST_BARS, Axis, Baseline, Figure
 Spec = dict[str, Any]  # Vega-Lite's JSON
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+# A line or area has the values of its first point.
+CLICK = "click[event.item && event.item.mark && !test(/line|area/, event.item.mark.marktype)]"
 CLICKED, HOVERED = "clicked", "hovered"  # the selections of a page's chart
 WIDTHS = (1200, 900, 680, 500, 400, 330, 0)  # for which texts of a page are broken, in pixels
 HERE = "containerSize()[0] + 0 * width"  # a page's room; `width` is that of the plot
@@ -164,7 +166,9 @@ class _Drawing:
                 "said": frame["said"].to_numpy(),
                 "name": name.to_numpy(),
                 "ink": name.map(self.colours).to_numpy(),
-                "at": (by.map(number) if self.places else by * (100 if figure.by.share else 1)),
+                "at": (
+                    by.map(number) if self.places else by * (100 if figure.by.share else 1)
+                ).astype(float),
                 "value": self.scale * frame[figure.value.column].to_numpy(dtype=float),
                 "low": self.scale * frame[figure.low] if figure.low else np.nan,
                 "high": self.scale * frame[figure.high] if figure.high else np.nan,
@@ -194,8 +198,11 @@ class _Drawing:
         legend, above = self._legend()
         shown = [*legend, *self.layers]
         if look.clicks:
-            live = next(one for one in self.layers if "tooltip" in one["encoding"])
-            live["params"] = [
+            first = next((one for one in self.layers if "tooltip" in one["encoding"]), None)
+            if first is None:  # without marks
+                first = {"data": {"values": []}, "mark": "point", "encoding": {}}
+                shown.append(first)
+            first["params"] = [
                 {"name": CLICKED, "select": {"type": "point", "fields": ["mark"], "on": CLICK}},
                 {"name": HOVERED, "select": {"type": "point", "fields": ["name"],
                                              "on": "pointerover", "clear": "pointerout"}},
@@ -250,16 +257,19 @@ class _Drawing:
             axis = self.along if (channel[0] == "x") == upright else self.across
             encoding[channel] = {"field": column} | ({} if channel[1:] else axis)
         for name in [name for name in style if name.startswith("by_")]:
-            kind_of = "quantitative" if rows[style[name]].dtype.kind == "f" else "nominal"
+            kind_of = "quantitative" if name in ("by_size", "by_strokeWidth") else "nominal"
             encoding[name[3:]] = {"field": style.pop(name), "scale": None, "type": kind_of}
-        live = kind not in ("line", "area", "rule")
-        if live and "text" not in encoding:
-            encoding["tooltip"] = encoding["description"] = {"field": "said", "type": "nominal"}
+        live = kind not in ("line", "area")  # which have the values of their first points
+        if live:
+            encoding["tooltip"] = {"field": "said", "type": "nominal"}
+        if kind in ("rect", "point") and style.pop("aria", True):
+            encoding["description"] = encoding["tooltip"]
         else:
             style["aria"] = False
         if self.look.clicks and len(self.colours) > 1 and self.figure.shape != "heat map":
-            lit = {"param": HOVERED, "value": style.pop("opacity", 1.0)}
-            encoding["opacity"] = {"condition": lit, "value": 0.15}
+            opacity = style.pop("opacity", 1.0)
+            lit = {"param": HOVERED, "value": opacity}
+            encoding["opacity"] = {"condition": lit, "value": min(0.15, opacity)}
         fields = {one["field"] for one in encoding.values() if "field" in one}
         if kind == "line":
             encoding["detail"] = {"field": "name", "type": "nominal"}
@@ -271,7 +281,8 @@ class _Drawing:
         """Add lines or symbols that are visible on bars: with an edge."""
         for ink, width in ((self.look.edge, 4.0), (self.look.ink, 1.5)):
             inked = {"color": ink} if kind == "rule" else {"stroke": ink, "fill": "transparent"}
-            self.mark(kind, rows, place, strokeWidth=width, **inked, **style)
+            said = {"aria": ink == self.look.ink}
+            self.mark(kind, rows, place, strokeWidth=width, **inked, **said, **style)
 
     def baselines(self, place: Callable[[str], Spec]) -> None:
         """Add the marks of baselines to rows or columns, and their keys."""
@@ -295,7 +306,7 @@ class _Drawing:
     def _series(self, rows: pd.DataFrame, thick: float, names: Sequence[str]) -> pd.DataFrame:
         """Return rows with the places of bars of several series side by side."""
         shift = {name: (at - (len(names) - 1) / 2) * thick for at, name in enumerate(names)}
-        at = rows["at"] + rows["name"].map(shift).fillna(0.0)
+        at = rows["at"] + rows["name"].map(shift).astype(float).fillna(0.0)
         return rows.assign(at=at, ahead=at - 0.46 * thick, behind=at + 0.46 * thick)
 
     def _values(
@@ -319,6 +330,8 @@ class _Drawing:
             if (axis.share or axis.from_zero) and not axis.log:
                 low, high = min(0.0, low), max(0.0, room * high)
             made["domain"] = [low, high if high > low else low + 1]
+        else:
+            made["domain"] = [1.0, 10.0]
         made |= {"type": "log"} if axis.log else {"zero": False}
         if axis.reversed:
             made["reverse"] = True
@@ -620,7 +633,8 @@ class _Drawing:
         x = self.table["at"]
         table = self.table.assign(at=row, column=x, ahead=row - 0.48, behind=row + 0.48,
                                   left=x - 0.49, right=x + 0.49)  # fmt: skip
-        low, high = figure.value.ends or (table["value"].min(), table["value"].max())
+        values = table["value"].dropna().tolist() or [0.0]
+        low, high = figure.value.ends or (min(values), max(values))
         page = look.page or look.edge
         share = ((table["value"] - low) / ((high - low) or 1)).clip(0, 1)
         table["ink"] = [between((LOW, page, HIGH), one) for one in share.fillna(0.5)]
@@ -703,7 +717,7 @@ class _Drawing:
         encoding = {
             channel: {
                 "field": "key",
-                "type": "nominal",
+                "type": "ordinal" if channel == "size" else "nominal",
                 "scale": scale | {"range": values},
                 "legend": legend,
             }
@@ -736,8 +750,6 @@ class _Drawing:
         }
 
 
-# A line has the mark of its first point.
-CLICK = "click[event.item && event.item.mark && !test(/line|area/, event.item.mark.marktype)]"
 CHANNELS = ("fill", "stroke", "shape", "size", "strokeDash")
 
 

@@ -1,5 +1,7 @@
 """Draw a chart given as data (`lama_core.views.figure`) on a page, with Vega-Lite."""
 
+import hashlib
+import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -36,11 +38,13 @@ def draw_figure(
         legend: Whether there is a legend; by default if it has several entries.
         enlarged: A factor for the sizes of letters and marks.
     """
-    specification = _specification(figure, dict(inks), theme(), height, most, legend, enlarged)
+    specification, name = _specification(
+        figure, dict(inks), theme(), height, most, legend, enlarged
+    )
     event = st.vega_lite_chart(
         None,
         specification,
-        key=key,
+        key=f"{key} {name}",  # else what was clicked in another chart would be clicked in this one
         on_select="rerun",
         selection_mode=vega.CLICKED,
         theme=None,
@@ -58,8 +62,8 @@ def _specification(
     most: float,
     legend: bool | None,
     enlarged: float,
-) -> vega.Spec:
-    """Return a figure's specification; theme: that of the page, which its inks depend on."""
+) -> tuple[vega.Spec, str]:
+    """Return a figure's specification and its digest; theme: that of the page."""
     page = str(st.get_option(f"theme.{theme}.backgroundColor"))
     look = vega.Look(
         size=12 * enlarged,
@@ -71,7 +75,8 @@ def _specification(
         most=most,
         clicks=True,
     )
-    return vega.specification(figure, inks, look)
+    made = vega.specification(figure, inks, look)
+    return made, hashlib.sha256(json.dumps(made).encode()).hexdigest()[:12]
 
 
 def mark_of(figure: Figure, picked: Any) -> Line | None:
