@@ -287,7 +287,7 @@ class _Drawing:
     def baselines(self, place: Callable[[str], Spec]) -> None:
         """Add the marks of baselines to rows or columns, and their keys."""
         for baseline in self.figure.baselines:
-            rows = self._baseline(baseline)
+            rows = self._baseline(baseline).drop_duplicates(["at", "line"])
             if len(rows):
                 shape, size = (TICK, 60.0) if baseline.mark == "tick" else (DIAMOND, 40.0)
                 if self.figure.shape in UPRIGHT and shape == TICK:
