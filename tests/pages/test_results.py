@@ -188,7 +188,7 @@ def test_a_chart_of_many_relations_shows_sources_and_opens_one(
     chart = charts(app)[0]
     gpt2 = [mark for mark in chart.marks("rect", "point") if mark["name"] == "GPT-2 small"][:5]
     said = [mark["said"].splitlines()[0] for mark in gpt2]
-    assert [text.split(", ")[1] for text in said[1:]] == list(SOURCES), said
+    assert [text.split(", ")[0] for text in said[1:]] == list(SOURCES), said
     assert [rounded(mark["value"], 1) for mark in gpt2[1:]] == means.tolist()
     opened = rows_of_chart(open_page("results", data="made-up", open=["Google_RE"]))
     assert [name.split()[0] for name in opened[2:5]] == ["P100", "P101", "P102"]

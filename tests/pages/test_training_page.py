@@ -40,7 +40,7 @@ def test_the_chart_says_what_is_learned_and_forgotten(runs: tuple[Run, ...]) -> 
 def test_every_measure_and_line_can_be_drawn(runs: tuple[Run, ...]) -> None:
     for line, label in (("source", "mean rank"), ("relation", "log-probability")):
         app = open_training(lines=line, training_measure=label)
-        assert any(label.capitalize() in chart.axis_title("y") for chart in charts(app))
+        assert any(label.capitalize() in chart.title for chart in charts(app))
 
 
 def test_a_point_leads_to_the_facts_at_its_step(
