@@ -71,8 +71,7 @@ def draw_analyses(choice: PromptsChoice, place: DeltaGenerator) -> None:
     figure = divergence_boxes(
         found,
         pairs,
-        f"edit distance of two prompts, {SCALES[distance]}",
-        title=f"Divergence by edit distance, {n_relations}",
+        title=f"Divergence by edit distance of two prompts ({SCALES[distance]}), {n_relations}",
         caption=f"{title_of(choice.info.model)} on {choice.info.dataset}, "
         f"{counted(found.n_pairs, 'pair')} of prompts of {n_relations}, test facts, "
         f"{choice.study.ranking} ranking",
@@ -97,7 +96,7 @@ def draw_analyses(choice: PromptsChoice, place: DeltaGenerator) -> None:
 
 
 def divergence_boxes(
-    found: Divergence, pairs: Sequence[PromptPair], by: str, *, title: str, caption: str
+    found: Divergence, pairs: Sequence[PromptPair], *, title: str, caption: str
 ) -> Figure:
     """Return a box of the pairs' divergence in percent for each bin of edit distances."""
     rows = []
@@ -119,7 +118,7 @@ def divergence_boxes(
     return Figure(
         shape="boxes",
         frame=pd.DataFrame(rows, columns=columns),
-        by=Axis(column="bin", title=by),
+        by=Axis(column="bin", title="edit distance"),
         value=Axis(column="mean", title=what, from_zero=True),
         names={"": ""},
         low="low",
