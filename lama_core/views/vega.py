@@ -337,7 +337,7 @@ class _Drawing:
             made["reverse"] = True
         if axis.ticks:
             places = [scale * place for place in axis.ticks]
-            self._labels(shown, f"ticks_{axis.column}", places, list(axis.ticks.values()))
+            self._labels(shown, f"ticks_{len(self.params)}", places, list(axis.ticks.values()))
         return {"type": "quantitative", "scale": made, "axis": shown}
 
     def _labels(self, axis: Spec, name: str, places: Sequence[float], labels: Any) -> None:
@@ -354,7 +354,8 @@ class _Drawing:
         bold = [at for at, label in enumerate(labels) if label in self.figure.bold]
         lines = [_lines_of(label, room, size, bold=at in bold) for at, label in enumerate(labels)]
         if width is None:  # of an endless name, the beginning; its tooltip has all
-            lines = [[*one[:2], one[2] + " …"] if len(one) > 3 else one for one in lines]
+            n = max(1, int(min(3, self.look.most / max(1, len(labels)) / (1.2 * size))))
+            lines = [_cut(one, n) for one in lines]
         most = max(map(len, lines), default=1)
         step = max(step, 1.2 * size * most + 0.3 * size)
         rows = self.look.rows or range(len(labels))
@@ -392,7 +393,11 @@ class _Drawing:
             return (width - self.left - 2 * size) / max(1, len(labels)) - 0.4 * size
 
         def broken(width: float) -> list[list[str]]:
-            return [_lines_of(label, max(room(width), 4 * size), size) for label in labels]
+            lines = [_lines_of(label, max(room(width), 4 * size), size) for label in labels]
+            if self.look.width is None:
+                lines = [_cut(one, 3) for one in lines]
+            most = max(map(len, lines), default=1) if by.on_top else 0
+            return [["\N{NO-BREAK SPACE}"] * (most - len(one)) + one for one in lines]
 
         def fits(width: float) -> bool:
             every = [line for label in broken(width) for line in label]
@@ -402,7 +407,13 @@ class _Drawing:
             if fits(width):
                 return broken(width)
             every = math.ceil(1.8 * size / (room(width) + 0.4 * size))  # tilted ones need this
-            return [[label] if at % every == 0 else [""] for at, label in enumerate(labels)]
+            room_of_one = 9 * size if self.look.width is None else math.inf
+            tilted = [_cut(_lines_of(label, room_of_one, size), 1) for label in labels]
+            return [one if at % every == 0 else [""] for at, one in enumerate(tilted)]
+
+        def above(width: float) -> float:
+            lines = max(map(len, broken(width)), default=1) if fits(width) and by.on_top else 1
+            return 0.4 * size + (lines - 1) * (size + 2)
 
         room_of_title = (self.look.width or 340) - 1.2 * self.left
         axis: Spec = {"grid": False, "labelOverlap": False, "orient": side}
@@ -410,6 +421,7 @@ class _Drawing:
         axis["labelAngle"] = by_width(lambda width: 0 if fits(width) else -40)
         axis["labelAlign"] = by_width(lambda width: "center" if fits(width) else end)
         axis["labelBaseline"] = by_width(lambda width: start if fits(width) else "middle")
+        axis["labelPadding"] = by_width(above)
         self._labels(axis, "words", range(len(labels)), _valued(by_width(shown)))
         ends = {"domain": [-0.5, max(1, len(labels)) - 0.5], "nice": False, "zero": False}
         return {"type": "quantitative", "scale": ends, "axis": axis}
@@ -827,6 +839,11 @@ def _lines_of(text: str, room: float, size: float, *, bold: bool = False) -> lis
                 lines.append("")
             lines[-1] += sign
     return lines or [""]
+
+
+def _cut(lines: list[str], n: int) -> list[str]:
+    """Return at most n lines; an ellipsis stands for the others."""
+    return [*lines[: n - 1], f"{lines[n - 1]} …"] if len(lines) > n else lines
 
 
 def _fitted(texts: Iterable[str], room: float, size: float) -> float:

@@ -315,6 +315,7 @@ def _draw_curve(choice: PromptsChoice) -> None:
             column="k",
             title="K: number of prompts, the best on training facts first",
             ticks={k: str(k) for k in range(1, most + 1) if most < 16 or k % 5 == 0},
+            ends=(1, most),
         ),
         value=Axis(column="value", title="P@1, % of test facts", share=True),
         names={kind: f"{kind}: mean of {MEANS[kind]}" for kind in MEANS},

@@ -117,7 +117,12 @@ def layer_lines(found: ModelLayers, title: str) -> Figure:
     return Figure(
         shape="lines",
         frame=pd.DataFrame(rows),
-        by=Axis(column="layer", title="layer", ticks={at: titles[at] for at in shown[::-1]}),
+        by=Axis(
+            column="layer",
+            title="layer",
+            ticks={at: titles[at] for at in shown[::-1]},
+            ends=(0, len(titles) - 1),
+        ),
         value=Axis(column="value", title="log-probability"),
         series="word",
         names={name: name for name in names},

@@ -84,7 +84,7 @@ def trace_map(found: ModelTrace) -> Figure:
         for prob in (probs[at],)
     ]
     frame = pd.DataFrame(cells)
-    most = max(float(frame["effect"].abs().max()), 1e-6)
+    most = max(float(frame["effect"].abs().fillna(0.0).max()), 1e-6)
     return Figure(
         shape="heat map",
         frame=frame,
@@ -93,7 +93,7 @@ def trace_map(found: ModelTrace) -> Figure:
             column="effect",
             title="effect",
             ends=(-most, most),
-            ticks={end: fixed(end, 2, signed=True) for end in (-most, 0.0, most)},
+            ticks={-most: fixed(-most, 2), 0.0: "0", most: fixed(most, 2, signed=True)},
         ),
         series="token",
         names={str(at): title for at, title in enumerate(_token_titles(found))},

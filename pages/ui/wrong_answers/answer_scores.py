@@ -59,11 +59,13 @@ def score_points(table: pd.DataFrame, title: str) -> Figure:
         for rank, line in enumerate(table.to_dict("records"), start=1)
     ]
     kind = table["mark"].map(MARKS)
+    low, high = float(table["score"].min()), float(table["score"].max())
+    pad = 0.04 * (high - low or 1.0)
     return Figure(
         shape="points",
         frame=table.assign(said=lines, kind=kind, hollow=table["mark"] != "gold"),
         by=Axis(column="word", title="answer"),
-        value=Axis(column="score", title="score, in nats"),
+        value=Axis(column="score", title="score, in nats", ends=(low - pad, high + pad)),
         series="kind",
         names={one: one for one in MARKS.values()},
         hollow="hollow",
