@@ -190,6 +190,34 @@ def test_words_of_a_grid_whose_rank_is_unknown_have_no_colour_but_can_be_clicked
         assert chart.parameter("words") == ["same", "same"], "one column each"
 
 
+def test_names_above_columns_end_at_the_cells_and_are_cut_without_room() -> None:
+    def words(names: list[str]) -> tuple[list[Any], Any, Any]:
+        rows = [tuple(GridCell(at, "t", "w", 1, 1.0, None, 1, None) for at in range(len(names)))]
+        look = HeatMapLook(("#eaf3fb", "#5ba4e3"), 1e-4, 10, False, None)
+        spec = drawn(grid_figure(rows, names, look, "m"), {}, replace(LIGHT, width=500)).spec
+        (shown,) = (one["value"] for one in spec["params"] if one["name"] == "words")
+        axis = next(iter(Drawn(spec).layers()))["encoding"]["x"]["axis"]
+        return shown, axis["labelAngle"], axis["labelPadding"]
+
+    shown, angle, padding = words(["one", "a name of several lines, " * 4])
+    n = len(shown[1])
+    assert angle == 0 and n > 1 and shown[0] == ["\N{NO-BREAK SPACE}"] * (n - 1) + ["one"]
+    assert padding == pytest.approx(0.4 * 12 + (n - 1) * 14)
+    long = "Donaudampfschifffahrtsgesellschaftskapitän"
+    assert words([long] * 40)[:2] == (
+        [[long if at % 2 == 0 else ""] for at in range(40)], -40
+    ), "a file has all of a name"  # fmt: skip
+    page = drawn(
+        grid_figure(
+            [tuple(GridCell(at, "t", long, 1, 1.0, None, 1, None) for at in range(40))],
+            [long] * 40, HeatMapLook(("#eaf3fb", "#5ba4e3"), 1e-4, 10, False, None), "m",
+        ), {}, replace(LIGHT, most=26),
+    )  # fmt: skip
+    (tilted, *_), (name,) = page.parameter("words"), page.parameter("names")
+    for shown_name in (tilted, name):
+        assert shown_name.endswith(" …") and long.startswith(shown_name[:-2])
+
+
 def test_rows_whose_first_name_is_a_number_are_all_drawn() -> None:
     table = pd.DataFrame(
         {
