@@ -218,7 +218,7 @@ class _Drawing:
             "height": self.height,
             "autosize": {"type": "fit-x", "contains": "padding"},
             "padding": {
-                "left": 2,
+                "left": 3,
                 "right": edge,
                 "bottom": edge,
                 "top": edge if texts else above + edge,
