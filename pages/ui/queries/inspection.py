@@ -24,6 +24,8 @@ from lama_core.queries.lenses.table import LENSES, InspectRequest
 from lama_core.queries.lenses.tokens import AS_NEEDED, ATTRIBUTION_METHODS, ModelAttribution
 from lama_core.rounding import fixed
 from pages.ui.queries.grid import open_alternatives
+from pages.ui.queries.layers import draw_layers
+from pages.ui.queries.lens_charts import draw_logit, draw_trace
 from pages.ui.queries.tab import describe_kind
 from pages.ui.shared import cache, links, predictions, url_state
 from pages.ui.shared.export import draw_answer_export
@@ -115,10 +117,7 @@ def _draw_rows(found: LensResult, _: str) -> None:
 
 
 def _draw_layers(text: str, asked: ClozeRequest) -> None:
-    request = _request(text, asked, lens="layers")
-    from pages.ui.queries.layers import draw_layers
-
-    _draw_lens(request, draw_layers)
+    _draw_lens(_request(text, asked, lens="layers"), draw_layers)
 
 
 def _draw_words(text: str, asked: ClozeRequest) -> None:
@@ -228,8 +227,6 @@ def _draw_trace(text: str, asked: ClozeRequest) -> None:
             "the time limit of a query."
         )
         return
-    from pages.ui.queries.lens_charts import draw_trace
-
     _draw_lens(request, draw_trace)
 
 
@@ -251,8 +248,6 @@ def _draw_logit(text: str, asked: ClozeRequest) -> None:
         answer=tracked or None,
         against=" ".join((against or "").split()) or None,
     )
-    from pages.ui.queries.lens_charts import draw_logit
-
     _draw_lens(request, draw_logit)
 
 
