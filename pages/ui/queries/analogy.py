@@ -227,14 +227,11 @@ def _word(word: str, right: bool) -> str:
 
 def _verdict(models: Sequence[Solution], gold: str) -> str:
     """HTML: in how many models the right answer is first, by template and by arithmetic."""
-    rights = [one.answer.blanks[0].is_right for one in models]
-    ranks: dict[str, list[int | None]] = {"the template": [1 if one else None for one in rights]}
-    ranks |= grouped(
-        (vectors.method, vectors.gold_rank) for one in models for vectors in one.baselines
-    )
-    counts = {how: f"<b>{each.count(1)} of {len(each)}</b>" for how, each in ranks.items()}
-    by_template = f"{counts.pop('the template')} with the template"
+    first = sum(one.answer.blanks[0].is_right is True for one in models)
+    by_template = f"<b>{first} of {len(models)}</b> with the template"
     text = f"Models with <b>{escape(gold)}</b> first: {by_template}"
+    ranks = grouped((each.method, each.gold_rank) for one in models for each in one.baselines)
+    counts = {how: f"<b>{each.count(1)} of {len(each)}</b>" for how, each in ranks.items()}
     if not counts:
         return f"{text}."
     arithmetic = " and ".join(f"{count} ({method})" for method, count in counts.items())

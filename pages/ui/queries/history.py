@@ -54,14 +54,15 @@ class HistoryEntry:
     def params(self) -> dict[str, str | list[str]]:
         """The parameters of the query's URL."""
         found = {**self.tab.opens, **self.tab.form.params(self.request)}
-        return {name: _url_value(value) for name, value in found.items() if value is not None}
-
-
-def _url_value(value: object) -> str | list[str]:
-    """A value as widgets write it into the URL."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return list(map(str, value)) if isinstance(value, tuple) else str(value)
+        return {
+            name: list(map(str, value))
+            if isinstance(value, tuple)
+            else str(value).lower()
+            if isinstance(value, bool)
+            else str(value)
+            for name, value in found.items()
+            if value is not None
+        }
 
 
 def add_entry(request: Request, text: str = "") -> None:

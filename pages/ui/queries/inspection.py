@@ -116,10 +116,6 @@ def _draw_rows(found: LensResult, _: str) -> None:
         st.caption(plain(note))
 
 
-def _draw_layers(text: str, asked: ClozeRequest) -> None:
-    _draw_lens(_request(text, asked, lens="layers"), draw_layers)
-
-
 def _draw_words(text: str, asked: ClozeRequest) -> None:
     left, middle, right = st.columns([2, 2, 2], vertical_alignment="bottom")
     method = url_state.pick(
@@ -292,7 +288,7 @@ QUESTIONS = {
 }
 # The lenses with drawings; other lenses are drawn as tables.
 VIEWS = {
-    "layers": _draw_layers,
+    "layers": lambda text, asked: _draw_lens(_request(text, asked, lens="layers"), draw_layers),
     "tokens": _draw_words,
     "trace": _draw_trace,
     "logit": _draw_logit,

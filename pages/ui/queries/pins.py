@@ -52,9 +52,6 @@ ABOVE = "query above the pins"  # in the session: the query whose answers the pa
 # In the session: the queries that were run, as (pin, model), and how many may run.
 ASKED, ALLOWED = "pins asked", "pins allowed"
 
-HEAD = '<thead><tr><th>#</th><th>answer</th>{}<th class="num {}">{}</th></tr></thead>'
-PROB_HEAD = '<th class="num" colspan="2">{}</th>'
-
 FORMER_KINDS = {"sentence": "cloze"}  # as pins of earlier versions name them
 
 
@@ -239,15 +236,11 @@ def _draw_upload() -> None:
     if file is None:
         return
 
-    def replace_pins(requests: Sequence[Request]) -> None:
-        st.session_state[PINS] = ()
-        _add(*requests)
-        st.session_state["pin files"] = number + 1
-
     with errors_shown():
         requests = read_file(file.getvalue(), file.name)
         label = f"Replace current pins with these {len(requests)}"
-        st.button(label, on_click=replace_pins, args=(requests,))
+        values = {PINS: tuple(dict.fromkeys(requests)), "pin files": number + 1}
+        st.button(label, on_click=st.session_state.update, args=(values,))
 
 
 def draw_pinned() -> None:
@@ -350,15 +343,12 @@ def _draw_unasked(n: int) -> None:
     """Draw the button that runs the pins' next queries. n: the number of queries not run yet."""
     if not n:
         return
-
-    def allow_more() -> None:
-        st.session_state[ALLOWED] = st.session_state.get(ALLOWED, N_ASKED) + N_ASKED
-
     st.button(
         f"Run the next {N_ASKED} of {n}" if n > N_ASKED else f"Run the other {n}",
         key="pins ask",
         icon=":material/play_arrow:",
-        on_click=allow_more,
+        on_click=st.session_state.update,
+        args=({ALLOWED: st.session_state.get(ALLOWED, N_ASKED) + N_ASKED},),
         help=f"A query is one pin with one model. Only the first {N_ASKED} run without a click.",
     )
 
@@ -378,33 +368,30 @@ def _ask(request: Request, name: str, here: tuple[str, ...]) -> PinnedAnswers:
     return PinnedAnswers(name, answers, gold, right, settings, one.precision, one.device)
 
 
-def _prob_cells(log_prob: float | None, colour: str) -> str:
-    if log_prob is None or not colour:
-        value = "" if log_prob is None else fixed(log_prob, 2)
-        return "<td></td><td></td>" * bool(colour) + f'<td class="num muted">{value}</td>'
-    prob = math.exp(log_prob)
-    return (
-        f'<td class="bar"><div style="width:{100 * prob:.2f}%;background:{colour}"></div></td>'
-        + predictions.value_cells(prob, fixed(log_prob, 2), "log-prob.")
-    )
-
-
 def _table(listed: PinnedAnswers, colour: str) -> str:
     """HTML of the answers and of the right answer's rank.
 
     colour: that of the bars of probabilities or shares; empty for answers that only have
     log-probabilities.
     """
-    right = word_key(listed.right)
-    rows = "".join(
-        f'<tr class="{"gold" if word_key(word) == right else ""}">'
-        f'<td class="rank">{rank or ""}</td><td class="word">{escape(word)}</td>'
-        f"{_prob_cells(value, colour)}</tr>"
-        for rank, word, value in listed.words
-    )
+    right, rows = word_key(listed.right), ""
     name = predictions.name_of_values(listed.settings) if colour else "probability"
-    prob_head, hidden = (PROB_HEAD.format(name), predictions.DETAIL) if colour else ("", "")
-    head = HEAD.format(prob_head, hidden, predictions.LOG_OF[name])
+    log_name = predictions.LOG_OF[name]
+    for rank, word, value in listed.words:
+        log = "" if value is None else fixed(value, 2)
+        cells = "<td></td><td></td>" * bool(colour) + f'<td class="num muted">{log}</td>'
+        if colour and value is not None:
+            prob = math.exp(value)
+            look = f"width:{100 * prob:.2f}%;background:{colour}"
+            cells = f'<td class="bar"><div style="{look}"></div></td>'
+            cells += predictions.value_cells(prob, log, log_name)
+        rows += (
+            f'<tr class="{"gold" if word_key(word) == right else ""}">'
+            f'<td class="rank">{rank or ""}</td><td class="word">{escape(word)}</td>{cells}</tr>'
+        )
+    head = "<thead><tr><th>#</th><th>answer</th>"
+    head += f'<th class="num" colspan="2">{name}</th>' * bool(colour)
+    head += f'<th class="num {predictions.DETAIL * bool(colour)}">{log_name}</th></tr></thead>'
     gold = f'<div class="lx-muted">{escape(listed.gold)}</div>' if listed.gold else ""
     return f'<table class="lx">{head}<tbody>{rows}</tbody></table>{gold}'
 
@@ -469,9 +456,10 @@ def _draw_export(
         made_with({}, answers),
         tuple(requests),
         record=lambda: {"pinned": pins, "rows": rows},
-        more=lambda: st.button("Unpin all", icon=":material/keep_off:", on_click=_remove_all),
+        more=lambda: st.button(
+            "Unpin all",
+            icon=":material/keep_off:",
+            on_click=st.session_state.update,
+            args=({PINS: ()},),
+        ),
     )
-
-
-def _remove_all() -> None:
-    st.session_state[PINS] = ()
