@@ -243,6 +243,15 @@ def test_the_sentence_stays_when_only_some_answers_are_ranked() -> None:
     assert app.query_params["answers"] == "pancreas\nliver\nadrenal glands\nthyroid gland"
 
 
+def test_the_models_first_answers_and_the_right_one_are_proposed() -> None:
+    app = open_page("cloze", models=MODEL, text="The river Po is in ___.", gold="Italy")
+    first = html(app).split('<td class="word">')[1].split("<")[0]
+    app.query_params["score"] = app.session_state["score"] = "Only these answers"
+    app.run()
+    proposed = app.text_area(key="answers").value.splitlines()
+    assert proposed == (["Italy"] if first == "italy" else [first, "Italy"]) and not app.error
+
+
 def test_typed_answers_are_there_again_after_another_view() -> None:
     app = ranked(statement="It is in ___.", answers="Oslo\nRome")
     for view in ("Whole sentences", "Only these answers"):

@@ -63,17 +63,20 @@ EXAMPLES = (
     ),
 )
 MOST_SHOWN = 20
-TYPED = (
-    "answers of sentences"  # in the session: sentence -> its answers, for when it is shown again
-)
+KEPT = "answers of sentences"  # in the session
+
+
+def kept_answers() -> dict[str, str]:
+    """Sentence -> its answers, one per line: those of the examples, and proposed or typed ones."""
+    first = {text: "\n".join(answers) for text, answers, _ in EXAMPLES}
+    found: dict[str, str] = st.session_state.setdefault(KEPT, first)
+    return found
 
 
 def _layout(draw: DrawField) -> None:
-    url_state.SENTENCE.start()
+    url_state.SENTENCE.start(with_gold=False)
     (text,) = widgets.draw_with_ask(draw, "text", label="Rank")
-    kept: dict[str, str] = st.session_state.setdefault(
-        TYPED, {one: "\n".join(answers) for one, answers, _ in EXAMPLES}
-    )
+    kept = kept_answers()
     known = kept.get(text, "")
     url_state.follow_query(text, {"answers": known or st.session_state.get("answers", "")})
     if "answers" not in st.query_params:

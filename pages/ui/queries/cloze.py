@@ -17,7 +17,9 @@ from lama_core.queries.kind import Answer
 from lama_core.rounding import fixed
 from lama_core.scoring.blanks import BLANK, parse_query
 from lama_core.scoring.retrieval import with_passage
+from lama_core.texts import word_key
 from pages.ui.queries import widgets
+from pages.ui.queries.answers import kept_answers
 from pages.ui.queries.form import DrawField, Form, Widget
 from pages.ui.queries.grid import open_alternatives
 from pages.ui.queries.inspection import draw_inspection
@@ -194,6 +196,10 @@ def _draw_below(
     for example in (each for each in published_examples() if each.query == text):
         caption.append(plain(f"BERT-large's published log-probabilities: {_published(example)}."))
     st.caption(" ".join(caption))
+    words = [one.blanks[0].predictions[0].token for one in models]
+    words += filter(None, [answer.asked.request.gold])
+    proposed = {word_key(word): word for word in words}
+    kept_answers().setdefault(text, "\n".join(proposed.values()))
 
 
 def _stored(asked: ClozeAsked) -> dict[str, Stored]:

@@ -419,10 +419,12 @@ class ExampleField:
         """Example text -> its right answer."""
         return dict(self.examples())
 
-    def start(self) -> None:
+    def start(self, *, with_gold: bool = True) -> None:
         """Fill in the first example if the URL has no text and no gold answer; put both in the URL.
 
         With the text in the URL, a reload doesn't fill in a gold answer that the visitor cleared.
+
+        with_gold: Whether the view has the field for the gold answer.
         """
         asked = self.texts in st.query_params or self.golds in st.query_params
         first = (
@@ -432,7 +434,7 @@ class ExampleField:
             st.session_state.setdefault(self.texts, self.examples()[0][0])
             gold = self.gold_of.get(st.session_state[self.texts], "")
             st.session_state.setdefault(self.golds, gold)
-        for name in (self.texts, self.golds):
+        for name in (self.texts, self.golds)[: 1 + with_gold]:
             if name not in st.query_params and st.session_state.get(name):
                 links.set_param(name, [st.session_state[name]])
 
