@@ -1,7 +1,7 @@
 """Look inside, under the answers of the Cloze page: layers, words that mattered, what if."""
 
 import pytest
-from drawn import charts
+from chart_marks import charts
 from opening import html, open_page
 from streamlit.testing.v1 import AppTest
 
