@@ -28,7 +28,6 @@ FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 CLICK = "click[event.item && event.item.mark && !test(/line|area/, event.item.mark.marktype)]"
 CLICKED, HOVERED = "clicked", "hovered"  # the selections of a page's chart
 WIDTHS = (1200, 900, 680, 500, 400, 330, 0)  # for which texts of a page are broken, in pixels
-HERE = "containerSize()[0] + 0 * width"  # a page's room; `width` is that of the plot
 GREY = "#808080"  # visible on dark and on white pages
 DARK, WHITE, NIGHT = "#1b2430", "#ffffff", "#0f151d"
 MUTED = {False: "#535e6b", True: "#a9b4c1"}  # of axes and captions, by `Look.dark`
@@ -87,15 +86,6 @@ class Look:
     def edge(self) -> str:
         """The colour around lines on bars."""
         return DARK if self.dark else WHITE
-
-    def by_width(self, make: Callable[[float], Any]) -> Any:
-        """Return what `make` returns for the width, on a page for the width that it has by then."""
-        if self.width is not None:
-            return make(self.width)
-        *made, narrow = [(least, json.dumps(make(max(least, 280)))) for least in WIDTHS]
-        wider = {value: least for least, value in made if value != narrow[1]}
-        choices = "".join(f"{HERE} >= {least} ? {value} : " for value, least in wider.items())
-        return {"expr": choices + narrow[1]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,6 +223,16 @@ class _Drawing:
         }
 
     # Parts of all shapes
+
+    def by_width(self, make: Callable[[float], Any]) -> Any:
+        """Return what `make` returns for the width, on a page for the width that it has by then."""
+        if self.look.width is not None:
+            return make(self.look.width)
+        *made, narrow = [(least, json.dumps(make(max(least, 280)))) for least in WIDTHS]
+        wider = {value: least for least, value in made if value != narrow[1]}
+        here = f"width + {round(self.left)}"  # `width` is that of the plot
+        choices = "".join(f"{here} >= {least} ? {value} : " for value, least in wider.items())
+        return {"expr": choices + narrow[1]}
 
     def mark(self, kind: str, rows: pd.DataFrame, place: Spec, **style: Any) -> None:
         """Add marks of one kind: a layer with a mark for each of some rows.
@@ -394,7 +394,7 @@ class _Drawing:
 
     def _words(self, title: str) -> Spec:
         """Return the horizontal axis of the places, whose names are tilted without room."""
-        size, by_width, by = self.look.size, self.look.by_width, self.figure.by
+        size, by_width, by = self.look.size, self.by_width, self.figure.by
         labels = self.place_names
         side, end, start = ("top", "left", "bottom") if by.on_top else ("bottom", "right", "top")
 
@@ -617,7 +617,7 @@ class _Drawing:
             texted = table.assign(end=table["high"].fillna(table["value"]))
             texted["text"] = figure.frame[figure.text].astype(str).to_numpy()
             room = 1 / max(1, len(self.places) * len(names))
-            each = look.by_width(lambda width: _fitted(
+            each = self.by_width(lambda width: _fitted(
                 texted["text"], room * (width - self.left), 0.95 * look.size))  # fmt: skip
             above = {"baseline": "bottom", "dy": -3, "color": look.ink, "fontSize": each}
             self.mark("text", texted, {"x": "at", "y": "end"}, by_text="text", **above)
@@ -681,7 +681,7 @@ class _Drawing:
             strong = figure.frame[figure.strong].astype(bool) if figure.strong else False
             table = table.assign(text=texts, face=face, strong=strong)
             place = {"x": "column", "y": "at"}
-            each = look.by_width(lambda width: _fitted(
+            each = self.by_width(lambda width: _fitted(
                 texts, (width - self.left) / max(1, len(self.places)), 0.95 * size))  # fmt: skip
             for weight, rows in table.groupby("strong"):
                 style = {"fontSize": each, "fontWeight": "bold" if weight else "normal"}
@@ -730,12 +730,12 @@ class _Drawing:
             high = [max((size + 2) * n_lines, symbol) + 0.35 * size for n_lines in rows]
             return sum(high) + 0.6 * size
 
-        self.params.append({"name": "keys", **_valued(look.by_width(texts))})
+        self.params.append({"name": "keys", **_valued(self.by_width(texts))})
         scale = {"type": "ordinal", "domain": list(range(len(keys)))}
         legend = {
             "title": None, "orient": "none", "labelExpr": "keys[datum.value]", "labelLimit": 0,
-            "columns": look.by_width(columns), "legendX": -self.left, "direction": "horizontal",
-            "legendY": look.by_width(lambda width: -height(width)), "symbolOpacity": 1,
+            "columns": self.by_width(columns), "legendX": -self.left, "direction": "horizontal",
+            "legendY": self.by_width(lambda width: -height(width)), "symbolOpacity": 1,
             "columnPadding": size, "rowPadding": 0.3 * size, "padding": 0,
             "symbolStrokeWidth": 0.15 * size,
         }  # fmt: skip
@@ -756,7 +756,7 @@ class _Drawing:
             for channel, values in ranges.items()
         }
         empty = {"data": {"values": []}, "mark": "point", "encoding": encoding}
-        return [empty], look.by_width(height)
+        return [empty], self.by_width(height)
 
     def _texts(self, above: Any) -> Spec:
         """Return the title and the caption, above the legend."""
@@ -768,10 +768,10 @@ class _Drawing:
         room = 3.5 * size if look.clicks else size  # for the chart's menu
         return {
             "title": {
-                "text": look.by_width(
+                "text": self.by_width(
                     lambda width: _lines_of(title, width - room, 1.15 * size, bold=True)
                 ),
-                "subtitle": look.by_width(
+                "subtitle": self.by_width(
                     lambda width: _lines_of(figure.caption, width - size, 0.9 * size)
                 ),
                 "anchor": "start",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from drawn import DARK, LIGHT, Drawn, charts, drawn
+from chart_marks import DARK, LIGHT, Drawn, charts, drawn
 from opening import open_page
 
 from lama_core.metrics.confusion import Confusion
@@ -308,7 +308,7 @@ def vega_scene(chart: Drawn) -> Any:
     """What is drawn, on a page of 600 pixels."""
     import vl_convert
 
-    spec = json.loads(json.dumps(chart.spec).replace(vega.HERE, "600"))
+    spec = chart.spec
     return vl_convert.vegalite_to_scenegraph(json.dumps({**spec, "width": 600}))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import streamlit as st
-from drawn import charts
+from chart_marks import charts
 from opening import html, open_page
 from streamlit.testing.v1 import AppTest
 from tiny_models import save_model_folder

@@ -1,7 +1,7 @@
 """A damaged run is named on the pages, and the others are shown."""
 
 import pytest
-from drawn import charts
+from chart_marks import charts
 from opening import open_page
 
 from lama_core.runs.find import runs_dir

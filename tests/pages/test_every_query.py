@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import streamlit as st
-from drawn import charts
+from chart_marks import charts
 from opening import open_page
 from streamlit.testing.v1 import AppTest
 

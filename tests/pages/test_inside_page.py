@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from drawn import charts
+from chart_marks import charts
 from opening import html, open_page
 from streamlit.testing.v1 import AppTest
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drawn import charts
+from chart_marks import charts
 from opening import open_page
 from streamlit.testing.v1 import AppTest
 

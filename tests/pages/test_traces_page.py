@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from drawn import drawn as drawn_figure
+from chart_marks import drawn as drawn_figure
 from opening import open_page, said
 from statement_fakes import make_ways
 from streamlit.testing.v1 import AppTest

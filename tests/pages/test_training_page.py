@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drawn import charts
+from chart_marks import charts
 from opening import open_page, said
 from series_fakes import STEPS, make_series
 from streamlit.testing.v1 import AppTest

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drawn import charts
+from chart_marks import charts
 from opening import html, open_page, said
 from statement_fakes import make_ways
 from streamlit.testing.v1 import AppTest

@@ -21,7 +21,7 @@ def _widest(value: Any) -> Any:
     if "expr" not in value:
         return value.get("value")
     text = str(value["expr"])
-    choice = text.split("? ", 1)[1] if text.startswith(vega.HERE) else text
+    choice = text.split("? ", 1)[1] if text.startswith("width + ") else text
     return json.JSONDecoder().raw_decode(choice)[0]
 
 
