@@ -17,9 +17,9 @@ from lama_core.queries.pairs import (
 )
 from lama_core.rounding import counted, fixed
 from pages.ui.queries import widgets
-from pages.ui.queries.form import DrawField, Form
+from pages.ui.queries.form import DrawField, Form, Widget
 from pages.ui.queries.tab import Tab
-from pages.ui.shared import predictions, screens
+from pages.ui.shared import predictions, screens, url_state
 from pages.ui.shared.model_columns import ModelColumn
 from pages.ui.shared.token_strips import heat_scale, heat_strip
 
@@ -68,11 +68,15 @@ def _layout(draw: DrawField) -> None:
 FORM = Form(
     ScoreRequest,
     {
-        "query": widgets.text_field(
-            "query",
-            "Query pair",
-            first=EXAMPLES[0][0],
-            help="Two words with a colon between them: A:B.",
+        "query": Widget(
+            lambda _: st.text_input(
+                "Query pair",
+                EXAMPLES[0][0],
+                key="query",
+                bind=url_state.BOUND,
+                help="Two words with a colon between them: A:B.",
+            ),
+            widgets.kept("query"),
         ),
         "pairs": widgets.list_field(
             "pairs",

@@ -40,6 +40,7 @@ EXAMPLES = (
     ("In which year did the First World War begin?", "1914"),
     ("Is a whale a fish or a mammal?", "mammal"),
 )
+AGAIN = "asked servers"  # in the session: request to one model -> when it was asked again
 FIELD = url_state.ExampleField("question", "right_texts", lambda: EXAMPLES)
 PROMPTS = {
     "chat": "asked with its chat template",
@@ -93,15 +94,10 @@ FORM = Form(
 )
 
 
-def _asked_again() -> dict[AskRequest, float]:
-    """When this visitor last had a server asked again, by request to one model."""
-    times: dict[AskRequest, float] = st.session_state.setdefault("asked servers", {})
-    return times
-
-
 def _since(request: AskRequest, name: str) -> float:
     """When this visitor last had a model's server asked again; 0 for never."""
-    return _asked_again().get(replace(request, models=(name,)), 0.0)
+    times: dict[AskRequest, float] = st.session_state.get(AGAIN, {})
+    return times.get(replace(request, models=(name,)), 0.0)
 
 
 def _draw_below(answer: Answer[AskRequest, None, ModelText], _: Any) -> None:
@@ -110,8 +106,8 @@ def _draw_below(answer: Answer[AskRequest, None, ModelText], _: Any) -> None:
     servers = [one.name for one in answer.models if one.generated.made]
 
     def ask_again() -> None:
-        now = time.time()
-        _asked_again().update({replace(request, models=(name,)): now for name in servers})
+        times = {replace(request, models=(name,)): time.time() for name in servers}
+        st.session_state[AGAIN] = st.session_state.get(AGAIN, {}) | times
 
     if servers:
         st.button(
