@@ -78,7 +78,7 @@ def test_a_model_under_the_mouse_stands_out_and_the_browser_loads_no_plotly(
 ) -> None:
     loaded: list[str] = []
     page.on("request", lambda request: loaded.append(request.url))
-    open_page(page, f"{app_url}/results?data=made-up&models=gpt2&models=minilm-mlm")
+    open_page(page, f"{app_url}/results?data=made-up&models=minilm-mlm&models=smollm2-135m")
     assert not [url for url in loaded if "plotly" in url.lower()]
     lit = "marks => marks.filter(mark => mark.getAttribute('opacity') === '1').length"
     bars = page.locator(CHART).first.locator(".mark-rect path")
@@ -143,7 +143,7 @@ def test_a_bin_leads_to_its_facts_and_one_step_back_to_its_chart(page: Page, app
     )
     page.wait_for_url(re.compile("among="))
     before, entries = page.url, page.evaluate("history.length")
-    click_mark(page, re.compile("rank 3 to 5"))
+    click_mark(page, re.compile("rank 3–5"))
     page.wait_for_url(re.compile(FACTS.pattern + ".*among="))
     wait_until_drawn(page)
     expect(page).to_have_url(re.compile("rank_min=3.*rank_max=5"))
