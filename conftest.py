@@ -26,17 +26,11 @@ from hypothesis import settings
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported, here or in a command
 os.environ.setdefault("LAMA_DEVICE", "cpu")  # a graphics card has other last digits
 
-# Families in the default run, one of each way to spell, mark, attend and be refused.
-USUAL_FAMILIES = (
-    "bert", "bert-cased", "bert-uncased", "roberta", "deberta-v3", "modernbert", "reformer",
-    "gpt2", "llama", "smollm2", "gemma3_text", "mixtral", "mamba", "openai-gpt", "xlnet",
-    "musicgen", "t5", "t5gemma2",
-)  # fmt: skip
 TESTS = Path(__file__).parent / "tests"
 OTHER_CPU = TESTS / "other_cpu" / "sitecustomize.py"
 WITHOUT_POSIX = TESTS / "without_posix" / "sitecustomize.py"
 # The browser tests lock their gates with `fcntl`.
-collect_ignore = ["tests/browser"] if sys.platform == "win32" else []
+collect_ignore_glob = ["tests/*/browser"] if sys.platform == "win32" else []
 CPUINFO = Path("/proc/cpuinfo")
 HIDDEN = re.compile(r" (avx512|avx_vnni|amx_|bf16|svebf16)\w*")
 USERS_HOME = "LAMA_TESTS_USERS_HOME"  # LAMA_HOME before the tests; xdist's processes inherit it
@@ -130,16 +124,12 @@ pytest_runtest_call = pytest.hookimpl(wrapper=True)(_skip_without_posix)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of other families slow, and sort the tests.
+    """Sort the tests.
 
     Those that fork come first: a fork takes 10 ms in a new process, and 100 ms once it has loaded
     many models. Then files whose fixture takes long, so that no process takes
     half of such a file from the other.
     """
-    for item in items:
-        family = item.callspec.params.get("family", "bert") if hasattr(item, "callspec") else "bert"
-        if family not in USUAL_FAMILIES:
-            item.add_marker(pytest.mark.slow)
     items.sort(key=_place)
 
 

@@ -1,0 +1,8 @@
+"""What tests of pages share."""
+
+from visiting import (  # noqa: F401
+    at_the_machine,
+    charts_are_checked,
+    components_are_sought_once,
+    gone,
+)
