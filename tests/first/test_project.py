@@ -12,7 +12,6 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-from cyclopts import App
 from project_files import PACKAGES, PLUGINS, ROOT, SOURCES
 
 from lama_core.cli import make_app
@@ -228,14 +227,16 @@ def test_every_extra_is_locked() -> None:
             assert extra == "twin" or package in installed | more, requirement
 
 
-@pytest.mark.parametrize(
-    ("words", "command"),
-    [(words, one) for words, one in commands_of(make_app()) if one.help_epilogue or len(words) > 1],
-    ids=lambda one: " ".join(one) if isinstance(one, tuple) else "",
-)
-def test_every_command_shows_an_example(words: tuple[str, ...], command: App) -> None:
-    assert command.help
-    assert f"Example: lama-explorer {' '.join(words)}" in (command.help_epilogue or "")
+def test_every_command_shows_an_example() -> None:
+    without = [
+        " ".join(words)
+        for words, one in commands_of(make_app())
+        if (one.help_epilogue or len(words) > 1)
+        and not (
+            one.help and f"Example: lama-explorer {' '.join(words)}" in (one.help_epilogue or "")
+        )
+    ]
+    assert without == []
 
 
 def test_no_further_file_is_large() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from completions_server import NAME, Server, serve
-from first.models.test_server_numbers import QUICK, Models
+from first.models.test_server_numbers import QUICK, Models, single
 from probe_fakes import write_dataset
 
 from lama_core.candidates.columns import Candidates
