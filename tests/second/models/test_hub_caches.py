@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from first.models.test_hub import sharded
 from hub_server import COMMIT, Hub, Repository, fresh_cache, point_to, serve
+from test_hub import sharded
 from tiny_models import save_model_folder
 
 from lama_core.errors import UserError
