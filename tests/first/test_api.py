@@ -34,7 +34,7 @@ MODEL = "minilm-mlm"
 TEXT = "The capital of Norway is ___."
 RUN = next(bundled_dir().glob("starter-minilm_mlm-manual-*")).name
 FACTS: dict[str, Any] = {"dataset": "starter", "models": (MODEL,), "relations": ("P36",)}
-# Of the other queries, tests/pages/test_every_query.py compares all that they give.
+# Of the other queries, tests/first/pages/test_every_query.py compares all that they give.
 REQUESTS: tuple[Request, ...] = (
     InspectRequest(TEXT, lens="tokens", method="gradients", answer="Rome", steps=16),
     ProbeRequest(**FACTS, limit=3),

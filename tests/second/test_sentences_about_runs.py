@@ -385,14 +385,14 @@ OTHERS: dict[str, list[tuple[str, str]]] = {
         (DEPARTURES, "**Effect.** bf16 can swap words of nearly equal probability:"),
         (DEPARTURES, "**Effect.** Sums of floating-point numbers depend on their order"),
     ],
-    "measured by tests/models/test_start_tokens.py": [
+    "measured by tests/second/models/test_start_tokens.py": [
         (DEPARTURES, "SmolLM2's start token, `<|im_start|>`, begins a message of a chat"),
     ],
-    "counted by tests/tools/corpus/test_forms.py": [
+    "counted by tests/second/tools/corpus/test_forms.py": [
         (STARTER, "Of the 235 templates and paraphrases, 38 have such a form"),
         (PROTOCOL, "Of the 235 templates and paraphrases, 38 have the form"),
     ],
-    "measured by a slow test, tests/probes/prompts/test_fitted_on_all.py": [
+    "measured by a slow test, tests/third/probes/prompts/test_fitted_on_all.py": [
         (DEPARTURES, "**Effect.** On P36 of the starter facts (MiniLM-MLM, 19 prompts"),
     ],
     "measured with the command or the library that the document names": [

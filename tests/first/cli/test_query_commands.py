@@ -1,7 +1,7 @@
 """What the commands of queries print of a masked and of a causal model, beside their JSON.
 
-That a command, its function and its page give the same: tests/pages/test_every_query.py. What
-stands in the JSON: tests/queries.
+That a command, its function and its page give the same: tests/first/pages/test_every_query.py. What
+stands in the JSON: tests/first/queries.
 """
 
 from pathlib import Path

@@ -13,13 +13,9 @@ from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 from lama_core.errors import ControlTokenError, UserError, WindowError
 from lama_core.models import generators
-from lama_core.models.cache import load_model
 from lama_core.models.hf.continuation import shared_prefixes
 from lama_core.models.hf.generation import _Reader, _special_ids, generate, prompt_ids
 from lama_core.models.protocols import Chat, GeneratedText, Message
-from lama_core.models.sources.catalog import find_model
-from lama_core.models.sources.locations import locate
-from tools.bench.generation import chats
 
 PROMPTS = [
     "Paris",
@@ -111,19 +107,6 @@ def test_texts_are_those_of_transformers(family: str, prompts: list[str], tmp_pa
     found = generate(model, prompts, N)
     for prompt, text in zip(prompts, found, strict=True):
         check_text(text, *alone(model, prompt, tmp_path / "model"), atol=1e-4)
-
-
-@pytest.mark.usefixtures("users_models")
-@pytest.mark.parametrize("shots", (0, 3))
-def test_smollm2s_tokens_are_those_of_transformers(shots: int) -> None:
-    located = locate(find_model("smollm2-135m"))
-    if located is None:
-        pytest.skip("smollm2-135m is not here")
-    folder = located.folder
-    model = load_model("smollm2-135m", precision="fp32")
-    prompts = chats(24, shots)[::4]  # of two relations
-    for prompt, text in zip(prompts, generate(model, prompts, N), strict=True):
-        check_text(text, *alone(model, prompt, folder), atol=1e-3)
 
 
 def test_beginnings_are_shared_where_that_saves_tokens() -> None:

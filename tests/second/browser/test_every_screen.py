@@ -57,7 +57,7 @@ SHOWS = """([main, title, text]) =>
     document.title === title && document.querySelector(main)?.innerText === text"""
 
 # An address of each old page that has moved. Which screen each one means is tested in
-# tests/pages/test_screens.py; here, that an app leads there and the screen is drawn.
+# tests/second/pages/test_screens.py; here, that an app leads there and the screen is drawn.
 OF_EACH_PAGE = tuple(
     {row[0]: row for row in MOVED if row[0] == "ask" or row[0] != Path(row[2]).stem}.values()
 )

@@ -1,7 +1,7 @@
 """What pages give away: its command or its lines of Python give the screen's own numbers.
 
 Of queries and of views one each, from the file to the command: all others have the same bar, whose
-request tests/pages/test_every_query.py and test_views_on_pages.py compare.
+request tests/first/pages/test_every_query.py and test_views_on_pages.py compare.
 """
 
 import ast
@@ -91,7 +91,7 @@ def answers(taken: Taken, *more: str) -> list[Any]:
     """What the commands print, in their order. more: further words to each."""
     assert isinstance(taken.how, tuple)
     printed = [ask(*shlex.split(command_line(how, "--json", *more))[1:]) for how in taken.how]
-    for how in () if more else taken.how:  # its numbers: tests/test_api.py
+    for how in () if more else taken.how:  # its numbers: tests/first/test_api.py
         (found,) = values(replace(taken, how=python_call(how)), lama=lama)
         assert len(found if isinstance(found, pd.DataFrame) else found.frame)
     return printed

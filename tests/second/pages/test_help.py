@@ -83,7 +83,7 @@ def test_the_pictures_show_a_finished_run() -> None:
 
 
 def test_a_screen_with_numbers_links_to_the_departures_from_its_paper() -> None:
-    """Which paper is each screen's: tests/pages/test_screens.py."""
+    """Which paper is each screen's: tests/second/pages/test_screens.py."""
     for name, paper in (("prompts", "LPAQA"), ("data", None)):
         links = [one.proto for one in open_page(name).get("page_link")]
         found = [(one.page, parse_qs(one.query_string)) for one in links if "measured" in one.label]

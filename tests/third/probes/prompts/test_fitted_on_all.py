@@ -14,7 +14,7 @@ from lama_core.probes.prompts.shortlist import make_shortlist
 from lama_core.runs.spec import load_by_name
 
 # Studies keep log-probabilities in half precision, where other last digits of fp32 move the
-# objective by about 4e-4 (`tests/golden/test_golden.py`).
+# objective by about 4e-4 (`tests/first/golden/test_golden.py`).
 BOUND = 1e-3
 
 
