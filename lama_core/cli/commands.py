@@ -56,6 +56,13 @@ FIGURE_OPTIONS: dict[str, tuple[Any, Any]] = {
         Annotated[float, Parameter(help="Size of the figure's labels in points.")],
         FONT_SIZE,
     ),
+    "figure_title": (
+        Annotated[
+            bool,
+            Parameter(help="Title and caption in the picture; without, the caption is printed."),
+        ],
+        True,
+    ),
 }
 
 
@@ -154,7 +161,7 @@ def make_command(
         drawn = {name: options.pop(name, one[1]) for name, one in FIGURE_OPTIONS.items()}
         target = None
         if drawn["figure"] is not None:
-            target = FigureFile(drawn["figure"], drawn["figure_width"], drawn["font_size"])
+            target = FigureFile(*drawn.values())
             target.check()  # before the work
         if device is not None:
             from lama_core.models.devices import use_device  # slow to import

@@ -8,6 +8,7 @@ from lama_core.cli import commands, output
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import atomic_file, user_path
 from lama_core.probes.making_runs import Runs
+from lama_core.views import figure_files
 from lama_core.views.compare import compare as comparison
 from lama_core.views.figure_files import FigureFile
 from lama_core.views.scores import ScoresRequest, scores
@@ -43,20 +44,24 @@ def print_view(shown: Shown[Any, Any]) -> None:
 
 def write_figure(shown: Shown[Any, Any], file: FigureFile) -> None:
     """Write the figure of a view to a file, with the colours of the app."""
-    from lama_core.views import drawing  # slow to import (0.4 s)
     from lama_core.views.colours import run_colours
 
-    made = drawing.draw(
-        shown.figure,
+    figure = shown.figure
+    made = figure_files.draw(
+        figure,
         file.format,
         shown.view.inks(shown, run_colours(shown.infos)),
         width=file.width,
         font_size=file.font_size,
+        titled=file.titled,
         on_note=output.print_note,
     )
-    with atomic_file(user_path(file.path)) as part:
-        part.write_bytes(made)
-    output.print_note(f"Wrote {file.path}.")
+    for path, content in file.named(made).items():
+        with atomic_file(user_path(path)) as part:
+            part.write_bytes(content)
+        output.print_note(f"Wrote {path}.")
+    if not file.titled:
+        output.print_note(f"Caption: {figure.title}. {figure.caption}")
 
 
 results = commands.make(results_of, print_view, "results --by source")

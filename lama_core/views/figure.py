@@ -1,7 +1,7 @@
 """A chart as data: what is drawn, independent of what draws it.
 
-The app draws it with Plotly (`pages.ui.shared.figures`), files for papers with matplotlib
-(`lama_core.views.drawing`). A mark is a row of the frame; `View.facts` finds the facts behind it.
+Pages, files for papers and notebooks draw it with Vega-Lite (`lama_core.views.vega`).
+A mark is a row of the frame; `View.facts` finds the facts behind it.
 """
 
 from collections.abc import Mapping
@@ -106,9 +106,9 @@ class Figure:
         dots: The column that tells whether a mark is a point on the bar of its place instead of a
             bar; empty if none is.
         size_unit: What `size` counts, in the singular, for the legend.
-        hollow: The column that tells whether a point is hollow, or a column is striped; empty if
+        hollow: The column that tells whether a point or column is hollow; empty if
             none is.
-        hollow_name: What hollow points or striped columns mean, for the legend.
+        hollow_name: What hollow points or columns mean, for the legend.
         text: The column with the texts in the cells of a heat map or behind the bars of a single
             series; empty without texts.
         rows: The title of the vertical axis of a heat map.

@@ -1,24 +1,47 @@
-"""Formats and sizes of figures for papers; `lama_core.views.drawing` draws them."""
+"""Draw a figure for a paper, as SVG, PDF or PNG on white; `lama_core.views.vega` lays it out."""
 
+import io
+import json
+import re
+import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from html import unescape
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from lama_core.errors import UserError, choose
+from lama_core.progress import OnNote, log_note
+from lama_core.views import vega
+from lama_core.views.figure import Figure
 
 FigureFormat = Literal["svg", "pdf", "png"]
 FORMATS: tuple[FigureFormat, ...] = get_args(FigureFormat)
 WIDTH, WIDTHS = 16.0, (6.0, 60.0)  # cm
 FONT_SIZE, FONT_SIZES = 9.0, (5.0, 24.0)  # points
+HEIGHT = 21.0  # cm that rows take; figures with more rows are divided into files
+DOTS = 300  # of PNG files, per inch
+POINTS = 72 / 2.54  # in a cm
 
 
 @dataclass(frozen=True)
 class FigureFile:
-    """A file for a figure. width: in cm. font_size: of labels, in points."""
+    """A file for a figure.
+
+    Attributes:
+        path: The file; its ending is its format. A figure with more rows than a page has files
+            that end with -1, -2 and so on.
+        width: In cm.
+        font_size: Of labels, in points.
+        titled: Whether title and caption are part of the picture.
+    """
 
     path: Path
     width: float = WIDTH
     font_size: float = FONT_SIZE
+    titled: bool = True
 
     @property
     def format(self) -> FigureFormat:
@@ -33,6 +56,13 @@ class FigureFile:
         """Raise UserError if the file can't be drawn."""
         check_figure(self.format, self.width, self.font_size)
 
+    def named(self, files: list[bytes]) -> dict[Path, bytes]:
+        """Return the paths of a figure's files, as `draw` returns them."""
+        if len(files) == 1:
+            return {self.path: files[0]}
+        names = [self.path.with_stem(f"{self.path.stem}-{n}") for n in range(1, len(files) + 1)]
+        return dict(zip(names, files, strict=True))
+
 
 def check_figure(file_format: str, width: float, font_size: float) -> None:
     """Raise UserError if the format is unknown, or width or font size are out of bounds."""
@@ -43,3 +73,100 @@ def check_figure(file_format: str, width: float, font_size: float) -> None:
     ):
         if not least <= value <= most:
             raise UserError(f"The {what} of a figure is from {least:g} to {most:g} {unit}.")
+
+
+def draw(
+    figure: Figure,
+    file_format: FigureFormat,
+    inks: Mapping[str, str],
+    *,
+    width: float = WIDTH,
+    font_size: float = FONT_SIZE,
+    titled: bool = True,
+    on_note: OnNote = log_note,
+) -> list[bytes]:
+    """Return a figure as files: one, or several if its rows are higher than a page.
+
+    Args:
+        figure: The figure.
+        file_format: `svg` or `pdf`, with texts as texts, or `png`, with 300 dots per inch.
+        inks: Series -> colour as `#rrggbb`; others are grey.
+        width: The width in cm, from 6 to 60.
+        font_size: The size of labels in points, from 5 to 24.
+        titled: Whether title and caption are part of the picture.
+        on_note: Called with the scripts whose letters no installed font has.
+
+    Raises:
+        UserError: If the format is unknown, or width or font size are out of bounds.
+    """
+    check_figure(file_format, width, font_size)
+    import vl_convert  # takes longer to load than a first answer
+
+    pages = _pages(figure, inks, width=width, font_size=font_size, titled=titled)
+    pictures = [_in_points(vl_convert.vegalite_to_svg(json.dumps(page)), width) for page in pages]
+    if file_format == "svg":  # a viewer brings its fonts
+        return [picture.encode() for picture in pictures]
+    missing = {sign for picture in pictures for sign in _drawn(picture) if not _has_font(sign)}
+    if missing:
+        scripts = sorted({unicodedata.name(sign, "unknown").split()[0].title() for sign in missing})
+        on_note(
+            f"No installed font has these letters: {', '.join(scripts)}. The file has ? in their "
+            "place. Install a font with them, such as Noto Sans, or save as SVG."
+        )
+    pictures = [picture.translate({ord(sign): "?" for sign in missing}) for picture in pictures]
+    if file_format == "pdf":
+        return [vl_convert.svg_to_pdf(picture) for picture in pictures]
+    return [vl_convert.svg_to_png(one, scale=DOTS / 72, ppi=DOTS) for one in pictures]
+
+
+def n_files(figure: Figure, inks: Mapping[str, str], **options: Any) -> int:
+    """Return the number of files that `draw` returns; options: as for `draw`."""
+    return len(_pages(figure, inks, **options))
+
+
+def zipped(files: Mapping[Path, bytes]) -> bytes:
+    """Return files as a ZIP archive, the same bytes each time."""
+    archive = io.BytesIO()
+    with ZipFile(archive, "w", ZIP_DEFLATED) as made:
+        for path, content in files.items():
+            made.writestr(ZipInfo(path.name), content)
+    return archive.getvalue()
+
+
+def _pages(
+    figure: Figure, inks: Mapping[str, str], *, width: float, font_size: float, titled: bool
+) -> list[vega.Spec]:
+    look = vega.Look(width=width * POINTS, size=font_size, titled=titled, legend=True)
+    return vega.pages(figure, inks, look, HEIGHT * POINTS)
+
+
+def _in_points(picture: str, width: float) -> str:
+    """Return an SVG of this width in cm, with lengths in points; Vega's are in pixels."""
+    found = re.search(r'width="([\d.]+)" height="([\d.]+)"', picture)
+    if found is None:
+        raise ValueError("Vega's picture has no size")
+    high = width * POINTS * float(found[2]) / float(found[1])
+    size = f'width="{width * POINTS:.2f}pt" height="{high:.2f}pt"'
+    return picture.replace(found[0], size, 1)
+
+
+def _drawn(picture: str) -> set[str]:
+    """Return the letters of an SVG's texts."""
+    texts = re.findall(r"<text[^>]*>(.*?)</text>", picture, re.DOTALL)
+    return {sign for text in texts for sign in unescape(re.sub("<[^>]*>", "", text))}
+
+
+@cache
+def _has_font(sign: str) -> bool:
+    """Return whether an installed font has a letter: whether it is drawn like one that none has."""
+    return not sign.isprintable() or sign.isspace() or _picture(sign) != _picture("\ue123")
+
+
+@cache
+def _picture(sign: str) -> bytes:
+    import vl_convert
+
+    text = f'<text x="2" y="18" font-size="16" font-family="{vega.FONT}">&#{ord(sign)};</text>'
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" width="24" height="24">{text}</svg>'
+    made: bytes = vl_convert.svg_to_png(svg)
+    return made

@@ -160,7 +160,6 @@ class KnownByView(View[KnownByRequest, pd.DataFrame]):
                 column="share",
                 title=f"% of the {counts}",
                 share=True,
-                ends=(0, 1.25 * float(table["high"].max())),  # with room for the numbers
             ),
             series="series",
             names={"": counts},

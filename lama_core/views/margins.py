@@ -76,7 +76,7 @@ class MarginsView(View[MarginsRequest, pd.DataFrame]):
         return f"The right answer beats every wrong one for {each} of the {shown.counts}"
 
     def figure(self, shown: Shown[MarginsRequest, pd.DataFrame]) -> Figure:
-        """Return the histogram, with striped bars for wrong first answers."""
+        """Return the histogram, with open bars for wrong first answers."""
         frame = shown.frame.assign(
             margin=[_bin(line).replace("-", "−") for line in shown.frame.to_dict("records")],
             wrong=~shown.frame["right"].astype(bool),
@@ -106,7 +106,7 @@ class MarginsView(View[MarginsRequest, pd.DataFrame]):
             ),
             names=shown.names,
             hollow="wrong",
-            hollow_name="striped: the first answer is wrong",
+            hollow_name="open: the first answer is wrong",
             title=shown.title_of(f"{shown.counts.capitalize()} by margin of the right answer"),
             caption=shown.caption,
         )

@@ -45,7 +45,7 @@ from lama_core.views.figure import Figure
 from lama_core.views.view import Shown
 from pages.ui.analogy.frequency import draw_frequency
 from pages.ui.analogy.new_probe import draw_form
-from pages.ui.shared import cache, charts, figures, links, screens, url_state
+from pages.ui.shared import cache, figures, links, screens, url_state
 from pages.ui.shared.export import draw_export, request_of
 from pages.ui.shared.messages import draw_headline, plain, show_error, show_note
 from pages.ui.shared.tables import draw_table
@@ -173,7 +173,7 @@ def _colours(runs: Sequence[ProbeRun]) -> dict[str, str]:
 
 def _draw(figure: Figure, key: str, colours: dict[str, str], legend: bool | None = None) -> None:
     alone = replace(figure, caption="")  # the page says below the charts what they count
-    charts.draw_ready(figures.ready(alone, colours, "png", legend=legend), key)
+    figures.draw_figure(alone, colours, key, legend=legend)
 
 
 def _legend(figure: Figure, colours: Mapping[str, str]) -> list[str]:

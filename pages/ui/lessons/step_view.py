@@ -45,7 +45,7 @@ from lama_core.views.colours import model_colours
 from pages.ui.lessons.lesson_models import available_models, find_or_note
 from pages.ui.lessons.teacher import HEIGHT, enlarged, is_teaching
 from pages.ui.poll.entry import draw_entry
-from pages.ui.shared import cache, charts, figures, predictions, screens
+from pages.ui.shared import cache, figures, predictions, screens
 from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.model_columns import ModelColumn, query_models, reserve_line
 from pages.ui.shared.run_choice import pick_runs
@@ -314,14 +314,11 @@ def draw_run(step: ShowRun, key: str) -> StepResult:
     figure = chart_figure(
         step, drawn, titles or {name: name or kind.counts for name in set(drawn["model"])}
     )
-    chart = figures.plot(figure, model_colours(step.models))
-    if is_teaching():  # so that text and chart fit on the screen together
-        chart.update(height=min(chart.layout["height"], HEIGHT / enlarged()))
-    charts.draw_chart(
-        chart,
+    figures.draw_figure(
+        figure,
+        model_colours(step.models),
         f"lesson chart {key}",
-        title=figure.title,
-        footnote=figure.caption,
+        most=HEIGHT - 130 if is_teaching() else math.inf,  # text and chart fit on the screen
         enlarged=enlarged(),
     )
     ids = list(dict.fromkeys(info.id for info in infos))

@@ -96,14 +96,15 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
             rows[rows["difference"] > 0].tail(MOST_LEADS),
         )
         rows, most = pd.concat(ahead), f", the {MOST_LEADS} largest leads of each"
-    draw_shown(pair, shown, "difference chart", inks, frame=rows, title=figure.title + most)
+    seen = draw_shown(pair, shown, "difference chart", inks, frame=rows, title=figure.title + most)
     st.caption(
         "Whiskers: 95 % intervals. Filled point: the interval excludes 0. "
         f"Click a relation to see {ONE_AHEAD}",
         help=f"Interval: {METHOD_OF_DIFFERENCES}.",
     )
     draw_comparison_basis(replace(pair, runs=aligned))
-    draw_view_export(pair, shown, name="comparison", made={"a": a, "b": b} | _tests(found))
+    made = {"a": a, "b": b} | _tests(found)
+    draw_view_export(pair, shown, name="comparison", made=made, figure=seen)
     _draw_slices(pair, inks)
     return pair.runs
 
@@ -178,7 +179,7 @@ def _draw_slices(pair: RunChoice, inks: Mapping[str, str]) -> None:
     shown = replace(every, found=found)
     figure = shown.figure
     rows = figure.frame[figure.frame["by"] == by]
-    draw_shown(
+    seen = draw_shown(
         pair,
         shown,
         "slice difference chart",
@@ -193,7 +194,7 @@ def _draw_slices(pair: RunChoice, inks: Mapping[str, str]) -> None:
         f"a slice to see {ONE_AHEAD}",
         help=f"Interval: {METHOD_OF_DIFFERENCES}.",
     )
-    draw_view_export(pair, every, name="slice differences")
+    draw_view_export(pair, every, name="slice differences", figure=seen)
 
 
 def _tests(found: Comparison) -> dict[str, object]:

@@ -48,7 +48,7 @@ def draw_curves(choice: RunChoice) -> None:
     """Draw mean P@k for k from 1 to 100 (Petroni et al. 2019, Figure 2)."""
     shown = choice.view(curves)
     guide = choice.k if choice.k > 1 else None
-    draw_shown(choice, shown, "curve chart", guide=guide)
+    seen = draw_shown(choice, shown, "curve chart", guide=guide)
     st.caption(
         "P@k: share of facts whose right answer is among the first k, averaged over relations, as "
         "in Figure 2 of Petroni et al. 2019. Bands: 95 % intervals. "
@@ -56,7 +56,8 @@ def draw_curves(choice: RunChoice) -> None:
         + "Click a point to see its facts.",
         help=f"Interval: {METHOD_OF_MEANS}.",
     )
-    draw_view_export(choice, shown, made={"intervals": f"95 %, {METHOD_OF_MEANS}"})
+    made = {"intervals": f"95 %, {METHOD_OF_MEANS}"}
+    draw_view_export(choice, shown, made=made, figure=seen)
 
 
 def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
@@ -102,9 +103,9 @@ def _draw_boxes(
     choice: RunChoice, shown: Shown[Any, Any], caption: str, *, name: str = "quartiles"
 ) -> None:
     """Draw one box per run; a click on its mean opens the run's facts."""
-    draw_shown(choice, shown, f"{name} chart", caption=what_is_counted(shown))
+    seen = draw_shown(choice, shown, f"{name} chart", caption=what_is_counted(shown))
     st.caption(caption)
-    draw_view_export(choice, shown, name=name)
+    draw_view_export(choice, shown, name=name, figure=seen)
 
 
 def draw_calibration(choice: RunChoice) -> None:

@@ -46,15 +46,13 @@ def draw_dashboard(choice: RunChoice, bars: Figure) -> Line | None:
             places = list(st.columns([5, 4, 4], gap="medium"))
         with places[0]:
             height = 0 if is_wide else LEAST_HEIGHT
-            mark = draw_figure(
-                choice, _short(bars), "precision chart", zooms=True, least_height=height
-            )
+            mark = draw_figure(choice, _short(bars), "precision chart", height=height)
         others: list[tuple[Shown[Any, Any], Line]] = []
         for function, place in zip(VIEWS, places[1:], strict=False):
             shown = ranked.view(function)
             with place:
                 key = f"overview {function.view.name} chart"
-                line = draw_figure(ranked, _short(shown.figure), key, zooms=True)
+                line = draw_figure(ranked, _short(shown.figure), key)
             if line is not None:
                 others.append((shown, line))
     if mark is not None:

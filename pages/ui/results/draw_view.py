@@ -4,9 +4,11 @@ Every number links to its facts: a click on a mark or a chosen cell opens Wrong 
 filter that `View.facts` gives.
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -15,10 +17,21 @@ import streamlit as st
 from lama_core.errors import UserError
 from lama_core.rounding import percent, percentage, rounded
 from lama_core.tables import Column, Line
+from lama_core.views import vega
 from lama_core.views.figure import Figure
-from lama_core.views.figure_files import FONT_SIZE, FONT_SIZES, FORMATS, WIDTH, WIDTHS
+from lama_core.views.figure_files import (
+    FONT_SIZE,
+    FONT_SIZES,
+    FORMATS,
+    WIDTH,
+    WIDTHS,
+    FigureFile,
+    draw,
+    n_files,
+    zipped,
+)
 from lama_core.views.view import Facts, Shown, ViewFunction
-from pages.ui.shared import links, screens
+from pages.ui.shared import figures, links, screens
 from pages.ui.shared.export import draw_download, draw_export
 from pages.ui.shared.messages import draw_headline, plain, show_note
 from pages.ui.shared.run_choice import RunChoice
@@ -26,6 +39,7 @@ from pages.ui.shared.tables import Picked, draw_table
 from pages.ui.wrong_answers.filters import params_of
 
 MOST_ROWS = 15  # of a table without a scroll bar
+EDITED = vega.Look(width=640, legend=True)  # for Vega's editor and Altair
 MOST_INTERVALS = 3  # with more runs, interval columns are hidden; the table's menu shows them
 
 
@@ -80,29 +94,14 @@ def draw_figure(
     figure: Figure,
     key: str,
     inks: Mapping[str, str] | None = None,
-    *,
-    zooms: bool = False,
-    least_height: int = 0,
-    legend: bool | None = None,
-) -> dict[Any, Any] | None:
+    **options: Any,
+) -> Line | None:
     """Draw a figure; return the row of its frame of the clicked mark, if any.
 
-    inks: series -> colour; by default the colours of the chosen runs. zooms: whether dragging
-    zooms, and a double click resets it. least_height: in pixels. legend: whether there is a legend;
-    by default if there are several series.
+    inks: series -> colour; by default the colours of the chosen runs. options: as for
+    `figures.draw_figure`.
     """
-    from pages.ui.shared import charts, figures  # Plotly takes longer than the first answer
-
-    chart = figures.ready(
-        figure,
-        choice.colours if inks is None else inks,
-        choice.picture,
-        zooms=zooms,
-        least_height=least_height,
-        legend=legend,
-    )
-    points = charts.draw_ready(chart, key)
-    return figures.mark_of(figure, points)
+    return figures.draw_figure(figure, choice.colours if inks is None else inks, key, **options)
 
 
 def draw_shown(
@@ -112,14 +111,16 @@ def draw_shown(
     inks: Mapping[str, str] | None = None,
     alone: bool = False,
     **changed: Any,
-) -> None:
-    """Draw a view's conclusion and below it its figure; a click on a mark opens its facts.
+) -> Figure:
+    """Draw a view's conclusion and its figure; a click on a mark opens its facts.
 
-    alone: as of `open_line`. changed: fields of the figure that the page changes.
+    alone: as of `open_line`. changed: fields of the figure that the page changes. Returns the
+    figure as it is drawn, for `draw_view_export`.
     """
     draw_headline(shown.conclusion, key=f"headline {key}")
-    mark = draw_figure(choice, replace(shown.figure, **changed), key, inks)
-    open_line(choice, shown, mark, alone=alone)
+    figure = replace(shown.figure, **changed)
+    open_line(choice, shown, draw_figure(choice, figure, key, inks), alone=alone)
+    return figure
 
 
 @dataclass(frozen=True)
@@ -416,6 +417,7 @@ def draw_view_export(
     *,
     name: str = "",
     made: Mapping[str, Any] | None = None,
+    figure: Figure | None = None,
 ) -> None:
     """Draw the Export button of a view, with its figure if it has one.
 
@@ -424,6 +426,7 @@ def draw_view_export(
         shown: The view.
         name: The files' name; by default the view's.
         made: Further provenance.
+        figure: The figure as the page shows it; by default the view's.
     """
     name = name or shown.view.name
     draw_export(
@@ -431,12 +434,16 @@ def draw_view_export(
         lambda: shown.frame,
         choice.made() | dict(made or {}),
         (shown.request,),
-        inside=partial(_draw_figure_export, choice, shown, name) if shown.view.has_figure else None,
+        inside=partial(_draw_figure_export, choice, shown, name, figure)
+        if shown.view.has_figure
+        else None,
     )
 
 
-def _draw_figure_export(choice: RunChoice, shown: Shown[Any, Any], name: str) -> None:
-    """Draw the downloads of a view's figure: for papers, and as a specification of Plotly."""
+def _draw_figure_export(
+    choice: RunChoice, shown: Shown[Any, Any], name: str, seen: Figure | None
+) -> None:
+    """Draw the downloads of a view's figure: for papers, and as a specification of Vega-Lite."""
     st.caption("The figure for a paper, on white:")
     boxes = st.columns([2, 3, 3], vertical_alignment="bottom")
     file_format = boxes[0].selectbox("Format", FORMATS, key=f"{name} figure format")
@@ -446,34 +453,34 @@ def _draw_figure_export(choice: RunChoice, shown: Shown[Any, Any], name: str) ->
     font_size = boxes[2].number_input(
         "Font size, pt", *FONT_SIZES, FONT_SIZE, 0.5, format="%g", key=f"{name} figure font"
     )
+    figure = seen or shown.figure
+    if len(shown.figure.frame) > len(figure.frame) and st.toggle(
+        f"All {len(shown.figure.places)} rows", key=f"{name} figure rows"
+    ):
+        figure = shown.figure
+    titled = st.toggle("Title and caption in the picture", value=True, key=f"{name} figure title")
+    if not titled:
+        st.code(f"{figure.title}. {figure.caption}.", language=None, wrap_lines=True)
+    inks = shown.view.inks(shown, choice.colours)
+    options: dict[str, Any] = {"width": width, "font_size": font_size, "titled": titled}
+    n = n_files(figure, inks, **options)
 
-    def draw() -> bytes:
-        from lama_core.views import drawing  # matplotlib takes longer than the first answer
-
-        return drawing.draw(
-            shown.figure,
-            file_format,
-            shown.view.inks(shown, choice.colours),
-            width=width,
-            font_size=font_size,
-        )
-
-    def specify() -> str:
-        from pages.ui.shared import figures
-
-        return figures.specification(shown.figure, shown.view.inks(shown, choice.colours))
+    def drawn() -> bytes:
+        path = Path(f"{name}.{file_format}")
+        files = FigureFile(path).named(draw(figure, file_format, inks, **options))
+        return files[path] if path in files else zipped(files)
 
     draw_download(
-        f"Figure, {file_format.upper()}",
-        draw,
-        f"{name}.{file_format}",
+        f"Figure, {file_format.upper()}" + f" ({n} files)" * (n > 1),
+        drawn,
+        f"{name}.{'zip' if n > 1 else file_format}",
         key=f"{name} figure",
         icon=":material/insert_chart:",
     )
     draw_download(
-        "Figure for Plotly, JSON",
-        specify,
-        f"{name}-plotly.json",
-        key=f"{name} plotly",
+        "Figure as Vega-Lite, JSON",
+        lambda: json.dumps(vega.specification(figure, inks, EDITED), allow_nan=False),
+        f"{name}.vl.json",
+        key=f"{name} vega",
         icon=":material/data_object:",
     )

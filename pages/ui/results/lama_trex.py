@@ -22,7 +22,7 @@ from lama_core.views.colours import model_colours
 from lama_core.views.conclusions import listed
 from lama_core.views.curves import lines_figure
 from pages.ui.results.overview import published_cells
-from pages.ui.shared import charts, figures, links, screens, url_state
+from pages.ui.shared import figures, links, screens, url_state
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import draw_headline, plain
 from pages.ui.shared.tables import draw_table
@@ -80,12 +80,7 @@ def draw_measured() -> None:
         title="Mean P@k from 1 to 100, LAMA T-REx",
         caption=f"{ranking} ranking",
     )
-    charts.draw_chart(
-        figures.plot(figure, model_colours(list(titles))),
-        "measured curve chart",
-        title=figure.title,
-        footnote=figure.caption,
-    )
+    figures.draw_figure(figure, model_colours(list(titles)), "measured curve chart")
     st.caption(
         "Mean over the 41 relations. Whiskers: 95 % intervals. The paper reports P@10 of around "
         "60 % and P@100 of around 80 % for BERT (section 5, Figure 2).",

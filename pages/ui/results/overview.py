@@ -131,8 +131,7 @@ def draw_overview(choice: RunChoice) -> None:
             help=f"{counted} **Bold**: means over relations; "
             + "whiskers: 95 % intervals; " * measure.is_p_at_k
             + diamonds * (measure.is_p_at_k and shown.guessable)
-            + "drag to zoom, double-click an empty place to reset. Interval for a relation, over "
-            f"its facts: {METHOD}. For a mean: {METHOD_OF_MEANS}.",
+            + f"interval for a relation, over its facts: {METHOD}; for a mean: {METHOD_OF_MEANS}.",
         )
         if mark is not None:
             _open(choice, shown, mark, measure)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import streamlit as st
 
 from lama_core.errors import UserError
@@ -11,6 +12,7 @@ from lama_core.rounding import percent
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
 from lama_core.runs.series import CheckpointSeries, find_series
+from lama_core.views import vega
 from lama_core.views.training import (
     LEAST_FACTS,
     TrainedSeries,
@@ -28,7 +30,6 @@ from pages.ui.results.draw_view import (
     open_facts,
     open_line,
 )
-from pages.ui.shared import charts
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, draw_headline, plain, show_note
 from pages.ui.shared.run_choice import MAX_RUNS, RunChoice, evenly_spaced
@@ -36,6 +37,7 @@ from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import choose, pick, title_of
 
 ShownTraining = Shown[TrainingRequest, tuple[TrainedSeries, ...]]
+EARLY_TO_LATE = ("#b9a7d6", "#5a93cf", "#1aa179")  # training steps; visible on dark and white pages
 MOST_STEPS = 4  # maximum number of lines in the chart of readings
 LEAST_RIGHT = 5  # facts of a relation that says when it is learned
 MOST_FACTS = 500  # rows of the table on screen; the export has all
@@ -105,11 +107,11 @@ def draw_training(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
         f"facts that count at all of them. {trained.n_forgotten:,} are forgotten: right at some "
         "step, and wrong at the last." + dropped * (trained.n_dropped > 0)
     )
-    figure = shown.figure
-    title = figure.title.replace(series_title(found.series.name), _title(found.series.name))
+    title = shown.figure.title.replace(series_title(found.series.name), _title(found.series.name))
+    figure = replace(shown.figure, title=title)
     inks = shown.view.inks(shown, {})
     several = len(figure.names) > len(inks)
-    mark = draw_figure(chosen, replace(figure, title=title), "training chart", inks)
+    mark = draw_figure(chosen, figure, "training chart", inks)
     st.caption(
         ("A source's value is the mean over its relations. " if shown.request.by == SOURCE else "")
         + f"In colour: the {len(inks)} best at the last step; choose relations above to see "
@@ -117,13 +119,13 @@ def draw_training(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
         * several
         + (
             "Whiskers: 95 % intervals of the last step. "
-            if len(inks) <= charts.MOST_WHISKERS
+            if len(inks) <= vega.MOST_WHISKERS
             else "Hover for the 95 % interval. "
         )
         + "Click a point to see the facts at this step."
     )
     open_line(chosen, shown, mark, alone=True)
-    draw_view_export(chosen, shown, made=_made(found))
+    draw_view_export(chosen, shown, made=_made(found), figure=figure)
     _draw_readings(chosen, shown)
     _draw_relations(chosen, shown)
     _draw_facts(chosen, shown)
@@ -145,7 +147,13 @@ def _draw_readings(choice: RunChoice, shown: ShownTraining) -> None:
     draw_headline(readings_conclusion(shown), key="headline readings")
     figure = readings_figure(shown, steps)
     title = figure.title.replace(series_title(found.series.name), _title(found.series.name))
-    inks = dict(zip(figure.names, charts.step_colours(len(steps)), strict=True))
+    inks = dict(
+        zip(
+            figure.names,
+            [vega.between(EARLY_TO_LATE, share) for share in np.linspace(0, 1, len(steps))],
+            strict=True,
+        )
+    )
     draw_figure(choice, replace(figure, title=title), "readings chart", inks)
     n = int(every.loc[every["step"] == every["step"].max(), "n"].sum())
     st.caption(

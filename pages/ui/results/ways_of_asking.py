@@ -165,7 +165,7 @@ def _draw_by_relation(choice: RunChoice, shown: ShownWays, title: str) -> None:
     with st.expander("Differences by relation", icon=":material/table:"):
         named = differences.assign(relation=differences["relation"].map(choice.labels))
         draw_rows(named, [*shown.chosen("relation n"), *_differences(shown)])
-    draw_view_export(choice, shown)
+    draw_view_export(choice, shown, figure=figure)
 
 
 def _draw_known_in_one(choice: RunChoice, shown: ShownWays) -> None:

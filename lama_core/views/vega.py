@@ -1,0 +1,837 @@
+"""Draw a figure with Vega-Lite: one specification for page, files and notebooks.
+
+A mark's field `mark` is its row in the figure's frame, so that a click can open the facts behind
+it; its tooltip and its text for screen readers are the frame's column `said`. Places with names are
+numbers on an axis with labels, so that bars, whiskers and baselines of a series share a place.
+Texts are broken into lines by the widths of Liberation Sans, which are those of Arial and
+Helvetica; the fonts of pages are narrower.
+"""
+
+import itertools
+import json
+import math
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lama_core.views.figure import MOST_BARS, Axis, Baseline, Figure
+
+Spec = dict[str, Any]  # Vega-Lite's JSON
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+# A line or area has the values of its first point.
+CLICK = "click[event.item && event.item.mark && !test(/line|area/, event.item.mark.marktype)]"
+CLICKED, HOVERED = "clicked", "hovered"  # the selections of a page's chart
+WIDTHS = (1200, 900, 680, 500, 400, 330, 0)  # for which texts of a page are broken, in pixels
+HERE = "containerSize()[0] + 0 * width"  # a page's room; `width` is that of the plot
+GREY = "#808080"  # visible on dark and on white pages
+DARK, WHITE, NIGHT = "#1b2430", "#ffffff", "#0f151d"
+MUTED = {False: "#535e6b", True: "#a9b4c1"}  # of axes and captions, by `Look.dark`
+LOW, HIGH = "#a8431f", "#1f6aa5"  # the ends of the colours of heat maps
+TICK, DIAMOND = "M0,-1L0,1", "diamond"  # of baselines
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")  # of lines
+SYMBOLS = ("diamond", "square", "triangle-up", "circle")  # of published series
+MOST_MARKS = 30  # of a line with a mark at each value; longer ones have them at the ticks
+MOST_WHISKERS = 4  # lines with whiskers; those of more would overlap
+MOST_NAMES = 0.4  # of the width, for the names of rows
+UPRIGHT = ("lines", "columns")
+# The widths of letters in thousandths of their size; those of capitals and others are 700.
+NARROW = {278: " ,./:;!|[]\\fIt", 222: "ijl'", 333: "-()r", 500: "ckJsvxyz", 556: "abdeghnopqu_?$L"}
+ADVANCE = {sign: width for width, signs in NARROW.items() for sign in signs}
+ADVANCE |= dict.fromkeys("0123456789", 556) | dict.fromkeys("mMW%@—…", 1000) | {"w": 722}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """How a figure is drawn.
+
+    Attributes:
+        width: In the unit of `size`; None is as wide as its place on a page.
+        size: Of letters: pixels on pages, points in files.
+        dark: Whether the page is dark.
+        page: The colour of the page, for the middle of heat maps.
+        titled: Whether title and caption are part of it.
+        legend: Whether there is a legend; None if there are several entries.
+        height: The least height of rows, and the height of lines and columns; 0 is automatic.
+        most: The greatest height.
+        rows: The numbers of the rows that are drawn; None for all.
+        page_number: Number of the picture and of all, for the title.
+        clicks: Whether marks can be clicked, and the others fade while one is under the mouse.
+    """
+
+    width: float | None = None
+    size: float = 12.0
+    dark: bool = False
+    page: str = ""
+    font: str = FONT
+    titled: bool = True
+    legend: bool | None = None
+    height: float = 0.0
+    most: float = math.inf
+    rows: range | None = None
+    page_number: tuple[int, int] = (1, 1)
+    clicks: bool = False
+
+    @property
+    def ink(self) -> str:
+        """The colour of texts and of lines on bars."""
+        return WHITE if self.dark else DARK
+
+    @property
+    def edge(self) -> str:
+        """The colour around lines on bars."""
+        return DARK if self.dark else WHITE
+
+    def by_width(self, make: Callable[[float], Any]) -> Any:
+        """Return what `make` returns for the width, on a page for the width that it has by then."""
+        if self.width is not None:
+            return make(self.width)
+        *made, narrow = [(least, json.dumps(make(max(least, 280)))) for least in WIDTHS]
+        wider = {value: least for least, value in made if value != narrow[1]}
+        choices = "".join(f"{HERE} >= {least} ? {value} : " for value, least in wider.items())
+        return {"expr": choices + narrow[1]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Key:
+    """An entry of the legend: a symbol of Vega with its colours; `stroke` is a line."""
+
+    name: str
+    shape: str = "square"
+    fill: str = "transparent"
+    stroke: str = "transparent"
+    size: float = 90.0
+    dash: tuple[int, ...] = ()
+
+
+def specification(figure: Figure, inks: Mapping[str, str], look: Look = Look()) -> Spec:
+    """Return a figure as a Vega-Lite specification.
+
+    Args:
+        figure: The figure.
+        inks: Series -> colour as `#rrggbb`; others are grey.
+        look: How it is drawn.
+    """
+    return _Drawing(figure, inks, look).specification()
+
+
+def pages(figure: Figure, inks: Mapping[str, str], look: Look, most: float) -> list[Spec]:
+    """Return a figure as specifications whose rows aren't higher than `most`, with equal axes."""
+    whole = specification(figure, inks, look)
+    n = math.ceil(whole["height"] / most) if figure.shape in ("bars", "points", "boxes") else 1
+    if n == 1:
+        return [whole]
+    ends = np.linspace(0, len(figure.places), n + 1).round().astype(int).tolist()
+    return [
+        specification(figure, inks, replace(look, rows=range(first, end), page_number=(at, n)))
+        for at, (first, end) in enumerate(itertools.pairwise(ends), start=1)
+    ]
+
+
+class _Drawing:
+    """A figure while it is drawn.
+
+    Attributes:
+        table: Columns mark, said, name, ink, at (the place, a number), value, low, high; ahead and
+            behind are the edges of bars.
+        colours: Name of a series -> its colour, in the order of the legend.
+        layers: The marks, from back to front.
+        keys: The legend.
+        along: The axis of the places; across: that of the values.
+        left: The room of the vertical axis, at least.
+    """
+
+    def __init__(self, figure: Figure, inks: Mapping[str, str], look: Look) -> None:
+        self.figure, self.look = figure, look
+        self.scale = 100.0 if figure.value.share else 1.0
+        frame = figure.frame
+        named = not pd.api.types.is_numeric_dtype(frame[figure.by.column])
+        self.places = figure.places if named or figure.shape != "lines" else []
+        number = {place: at for at, place in enumerate(self.places)}
+        by = frame[figure.by.column]
+        self.colours = {
+            name: inks.get(key, GREY)
+            for key, name in figure.names.items()
+            if key in set(frame[figure.series])
+        }
+        name = frame[figure.series].map(figure.names)
+        self.table = pd.DataFrame(
+            {
+                "mark": range(len(frame)),
+                "said": frame["said"].to_numpy(),
+                "name": name.to_numpy(),
+                "ink": name.map(self.colours).to_numpy(),
+                "at": (
+                    by.map(number) if self.places else by * (100 if figure.by.share else 1)
+                ).astype(float),
+                "value": self.scale * frame[figure.value.column].to_numpy(dtype=float),
+                "low": self.scale * frame[figure.low] if figure.low else np.nan,
+                "high": self.scale * frame[figure.high] if figure.high else np.nan,
+            }
+        )
+        self.layers: list[Spec] = []
+        self.keys: list[_Key] = []
+        self.along: Spec = {}
+        self.across: Spec = {}
+        self.params: list[Spec] = []
+        self.height = self.left = 0.0
+
+    def specification(self) -> Spec:
+        """Draw the figure; see the function `specification`."""
+        figure, look = self.figure, self.look
+        draw = {"lines": self._lines, "columns": self._columns, "boxes": self._boxes,
+                "heat map": self._heat_map}  # fmt: skip
+        draw.get(figure.shape, self._rows)()
+        upright = figure.shape in UPRIGHT
+        rule: Spec = {"type": "rule", "color": GREY, "strokeWidth": 1}
+        for place, dash in ((figure.zero, {}), (figure.guide, {"strokeDash": [2, 2]})):
+            if place is not None:
+                axis = self.along if upright or dash else self.across
+                at = {"x": axis | {"datum": place * (1 if dash else self.scale)}}
+                self.layers.append({"mark": rule | dash, "encoding": at})
+        legend, above = self._legend()
+        shown = [*legend, *self.layers]
+        if look.clicks:
+            first = next((one for one in self.layers if "tooltip" in one["encoding"]), None)
+            if first is None:  # without marks
+                first = {"data": {"values": []}, "mark": "point", "encoding": {}}
+                shown.append(first)
+            first["params"] = [
+                {"name": CLICKED, "select": {"type": "point", "fields": ["mark"], "on": CLICK}},
+                {"name": HOVERED, "select": {"type": "point", "fields": ["name"],
+                                             "on": "pointerover", "clear": "pointerout"}},
+            ]  # fmt: skip
+        texts = self._texts(above)
+        width = {} if look.width is None else {"width": look.width}
+        edge = 0.4 * look.size
+        return {
+            "$schema": SCHEMA,
+            **({} if look.clicks else {"description": figure.title}),
+            **width,
+            "height": self.height,
+            "autosize": {"type": "fit-x", "contains": "padding"},
+            "padding": {
+                "left": 2,
+                "right": edge,
+                "bottom": edge,
+                "top": edge if texts else above + edge,
+            },
+            "background": "transparent" if look.clicks else look.page or WHITE,
+            "params": self.params,
+            **texts,
+            "layer": shown,
+            "resolve": {"scale": dict.fromkeys(CHANNELS, "independent")},
+            "config": _config(look),
+            "usermeta": {"caption": figure.caption},
+        }
+
+    # Parts of all shapes
+
+    def mark(self, kind: str, rows: pd.DataFrame, place: Spec, **style: Any) -> None:
+        """Add marks of one kind: a layer with a mark for each of some rows.
+
+        Args:
+            kind: Vega-Lite's name, such as `point`.
+            rows: The rows, which have the columns of the channels.
+            place: Channel -> column, for the channels of the place.
+            style: Properties of the mark; channels with the name of a column begin with `by_`.
+        """
+        for name, power in (("size", 2), ("strokeWidth", 1)):  # given for letters of 12
+            if name in style:
+                style[name] *= (self.look.size / 12) ** power
+        known = rows[list(place.values())].notna().all(axis=1).to_numpy(copy=True)
+        if self.look.rows is not None:
+            known &= rows["at"].round().isin(self.look.rows).to_numpy()
+        rows = rows[known] if not known.all() else rows
+        if not len(rows):
+            return
+        encoding: Spec = {}
+        upright = self.figure.shape in UPRIGHT
+        for channel, column in place.items():
+            axis = self.along if (channel[0] == "x") == upright else self.across
+            encoding[channel] = {"field": column} | ({} if channel[1:] else axis)
+        for name in [name for name in style if name.startswith("by_")]:
+            kind_of = "quantitative" if name == "by_size" else "nominal"
+            encoding[name[3:]] = {"field": style.pop(name), "scale": None, "type": kind_of}
+        live = kind not in ("line", "area")  # which have the values of their first points
+        if live:
+            encoding["tooltip"] = {"field": "said", "type": "nominal"}
+        if kind in ("rect", "point") and style.pop("aria", True):
+            encoding["description"] = encoding["tooltip"]
+        else:
+            style["aria"] = False
+        if self.look.clicks and len(self.colours) > 1:
+            opacity = style.pop("opacity", 1.0)
+            lit = {"param": HOVERED, "value": opacity}
+            encoding["opacity"] = {"condition": lit, "value": min(0.15, opacity)}
+        fields = {one["field"] for one in encoding.values() if "field" in one}
+        if kind == "line":
+            encoding["detail"] = {"field": "name", "type": "nominal"}
+        columns = sorted(fields | {"name"} | ({"mark"} if self.look.clicks and live else set()))
+        layer = {"data": {"values": _records(rows[columns])}, "encoding": encoding}
+        self.layers.append(layer | {"mark": {"type": kind, **style}})
+
+    def lined(self, kind: str, rows: pd.DataFrame, place: Spec, **style: Any) -> None:
+        """Add lines or symbols that are visible on bars: with an edge."""
+        for ink, width in ((self.look.edge, 4.0), (self.look.ink, 1.5)):
+            inked = {"color": ink} if kind == "rule" else {"stroke": ink, "fill": "transparent"}
+            said = {"aria": ink == self.look.ink}
+            self.mark(kind, rows, place, strokeWidth=width, **inked, **said, **style)
+
+    def baselines(self, place: Callable[[str], Spec]) -> None:
+        """Add the marks of baselines to rows or columns, and their keys."""
+        for baseline in self.figure.baselines:
+            rows = self._baseline(baseline)
+            if len(rows):
+                shape, size = (TICK, 60.0) if baseline.mark == "tick" else (DIAMOND, 40.0)
+                if self.figure.shape in UPRIGHT and shape == TICK:
+                    shape = "M-1,0L1,0"
+                self.lined("point", rows, place("line"), shape=shape, size=size)
+                self.keys.append(
+                    _Key(name=baseline.name, shape=shape, stroke=self.look.ink, size=size)
+                )
+
+    def _baseline(self, baseline: Baseline) -> pd.DataFrame:
+        """Return the marks of a baseline; the column `line` has their values."""
+        values = self.figure.frame[baseline.column].to_numpy(dtype=float)
+        rows = self.table.assign(line=self.scale * values)[values >= baseline.least]
+        return rows if baseline.each else rows.drop_duplicates(["at", "line"])
+
+    def _series(self, rows: pd.DataFrame, thick: float, names: Sequence[str]) -> pd.DataFrame:
+        """Return rows with the places of bars of several series side by side."""
+        shift = {name: (at - (len(names) - 1) / 2) * thick for at, name in enumerate(names)}
+        at = rows["at"] + rows["name"].map(shift).astype(float).fillna(0.0)
+        return rows.assign(at=at, ahead=at - 0.46 * thick, behind=at + 0.46 * thick)
+
+    def _values(
+        self, axis: Axis, *columns: pd.Series, room: float = 1.0, grid: bool = True
+    ) -> Spec:
+        """Return an axis of numbers; room: a factor for its end."""
+        scale = 100 if axis.share else 1
+        room_of_title = (self.look.width or 340) - 1.2 * self.left
+        if self.figure.shape in UPRIGHT and axis is self.figure.value:
+            room_of_title = self.height
+        title = _lines_of(axis.title, room_of_title, self.look.size)
+        shown: Spec = {"title": title, "grid": grid, "format": ",~f", "labelOverlap": "greedy"}
+        shown["minExtent"] = 2.4 * self.look.size  # of a vertical axis, so that legends begin there
+        made: Spec = {"nice": not axis.ends}
+        every = pd.concat(columns) if columns else pd.Series(dtype=float)
+        every = every[np.isfinite(every) & ((every > 0) | (not axis.log))]
+        if axis.ends:
+            made["domain"] = [scale * end for end in axis.ends]
+        elif len(every):
+            low, high = float(every.min()), float(every.max())
+            if (axis.share or axis.from_zero) and not axis.log:
+                low, high = min(0.0, low), max(0.0, room * high)
+            made["domain"] = [low, high if high > low else low + 1]
+        else:
+            made["domain"] = [1.0, 10.0]
+        made |= {"type": "log"} if axis.log else {"zero": False}
+        if axis.reversed:
+            made["reverse"] = True
+        if axis.ticks:
+            places = [scale * place for place in axis.ticks]
+            self._labels(shown, f"ticks_{axis.column}", places, list(axis.ticks.values()))
+        return {"type": "quantitative", "scale": made, "axis": shown}
+
+    def _labels(self, axis: Spec, name: str, places: Sequence[float], labels: Any) -> None:
+        """Give an axis labels at some places; they are a parameter, so that any text is a text."""
+        self.params.append({"name": name, "value": labels} if isinstance(labels, list)
+                           else {"name": name, **labels})  # fmt: skip
+        at = f"indexof({json.dumps(list(places))}, datum.value)"
+        axis |= {"values": list(places), "labelExpr": f"{name}[{at}]", "tickCount": 10_000}
+
+    def _names(self, labels: Sequence[str], step: float, title: str) -> None:
+        """Make the axis of the rows: their names from top to bottom, broken into lines."""
+        size, width = self.look.size, self.look.width
+        room = MOST_NAMES * width if width else 14 * size
+        bold = [at for at, label in enumerate(labels) if label in self.figure.bold]
+        lines = [_lines_of(label, room, size, bold=at in bold) for at, label in enumerate(labels)]
+        if width is None:  # of an endless name, the beginning; its tooltip has all
+            lines = [[*one[:2], one[2] + " …"] if len(one) > 3 else one for one in lines]
+        most = max(map(len, lines), default=1)
+        step = max(step, 1.2 * size * most + 0.3 * size)
+        rows = self.look.rows or range(len(labels))
+        self.height = min(max(step * max(1, len(rows)), self.look.height), self.look.most)
+        longest = max((_wide(line, size, bold=True) for one in lines for line in one), default=0)
+        longest += 0.5 * size
+        axis: Spec = {"grid": False, "domain": False, "minExtent": longest, "maxExtent": longest}
+        axis["title"] = title if title and self.height > _wide(title, size) else None
+        self.left = longest + (1.6 * size if axis["title"] else 0)
+        self._labels(axis, "names", rows, [lines[at] for at in rows])
+        axis["labelFontWeight"] = {
+            "condition": {"test": f"indexof({bold}, datum.value) >= 0", "value": "bold"},
+            "value": "normal",
+        }
+        axis["labelOffset"] = {
+            "condition": [
+                {
+                    "test": f"length(names[datum.value - {rows.start}]) == {n}",
+                    "value": -0.6 * size * (n - 1),
+                }
+                for n in range(2, most + 1)
+            ],
+            "value": 0,
+        }
+        ends = {"domain": [rows.stop - 0.5, rows.start - 0.5], "nice": False, "zero": False}
+        self.along = {"type": "quantitative", "scale": ends, "axis": axis}
+
+    def _words(self, labels: Sequence[str], title: str) -> Spec:
+        """Return a horizontal axis of names, which are tilted where they have no room."""
+        size = self.look.size
+        by_width = self.look.by_width
+
+        def room(width: float) -> float:
+            return (width - self.left - 2 * size) / max(1, len(labels)) - 0.4 * size
+
+        def broken(width: float) -> list[list[str]]:
+            return [_lines_of(label, max(room(width), 4 * size), size) for label in labels]
+
+        def fits(width: float) -> bool:
+            every = [line for label in broken(width) for line in label]
+            return max((_wide(line, size) for line in every), default=0) <= room(width)
+
+        def shown(width: float) -> list[list[str]]:
+            if fits(width):
+                return broken(width)
+            every = math.ceil(1.8 * size / (room(width) + 0.4 * size))  # tilted ones need this
+            return [[label] if at % every == 0 else [""] for at, label in enumerate(labels)]
+
+        room_of_title = (self.look.width or 340) - 1.2 * self.left
+        axis: Spec = {"grid": False, "labelOverlap": False}
+        axis["title"] = _lines_of(title, room_of_title, size) if title else None
+        axis["labelAngle"] = by_width(lambda width: 0 if fits(width) else -40)
+        axis["labelAlign"] = by_width(lambda width: "center" if fits(width) else "right")
+        axis["labelBaseline"] = by_width(lambda width: "top" if fits(width) else "middle")
+        self._labels(axis, "words", range(len(labels)), _valued(by_width(shown)))
+        ends = {"domain": [-0.5, max(1, len(labels)) - 0.5], "nice": False, "zero": False}
+        return {"type": "quantitative", "scale": ends, "axis": axis}
+
+    # Shapes
+
+    def _rows(self) -> None:
+        """Draw a row for each place, with horizontal bars or points."""
+        figure, look, table, size = self.figure, self.look, self.table, self.look.size
+        published = [figure.names[key] for key in figure.names if key in figure.published]
+        ours = [name for name in self.colours if name not in published]
+        bars = figure.shape == "bars" and len(ours) <= MOST_BARS
+        twice = bool(figure.hollow) and table.duplicated(["at", "name"]).any()
+        thick = 0.74 / max(1, len(ours)) if bars or twice else 0.0
+        step = 0.75 + 1.1 * max(1, len(ours)) if bars else 1.9
+        self._names([str(place) for place in self.places], step * size, figure.by.title)
+        table = self._series(table, thick, ours)
+        ends = [self._baseline(one)["line"] for one in figure.baselines]
+        texts: list[str] = list(figure.frame[figure.text].astype(str)) if figure.text else []
+        longest = max((_wide(text, size) for text in texts), default=0) + size
+        inner = max((look.width or 330) - self.left, longest + 3 * size)
+        room = 1.02 * inner / (inner - longest) if len(texts) else 1.0
+        ends += [pd.Series([0.0])] if bars else []
+        self.across = self._values(
+            figure.value, table["value"], table["low"], table["high"], *ends, room=room
+        )
+        self.across["axis"] |= {"titleAnchor": "end", "titleAlign": "right"}
+        if bars:
+            table = table.assign(zero=0.0)
+        own = table[table["name"].isin(ours)]
+        place = {"x": "value", "y": "at"}
+        whiskers = {"x": "low", "x2": "high", "y": "at"}
+        if bars:
+            shape = {"x": "value", "x2": "zero", "y": "ahead", "y2": "behind"}
+            self.mark("rect", own, shape, by_fill="ink")
+            self.lined("rule", own, whiskers)
+            self.keys += [_Key(name=name, fill=self.colours[name]) for name in ours]
+        else:
+            hollow = figure.frame.loc[own.index, figure.hollow] if figure.hollow else False
+            page = look.page or look.edge
+            own = own.assign(face=np.where(hollow, page, own["ink"]))
+            thin = {"color": GREY} if figure.hollow else {"by_color": "ink"}
+            self.mark("rule", own, whiskers, strokeWidth=1.4, **thin)
+            self.mark("point", own, place, by_fill="face", by_stroke="ink", size=64, strokeWidth=2)
+            self.keys += [
+                _Key(name=name, shape="circle", fill=self.colours[name], size=70) for name in ours
+            ]
+        if figure.text:
+            end = table["high"].fillna(table["value"])
+            texted = table.assign(end=end, text=figure.frame[figure.text].astype(str))
+            style = {"align": "left", "dx": 0.4 * size, "color": look.ink, "fontSize": 0.95 * size}
+            self.mark("text", texted, {"x": "end", "y": "at"}, by_text="text", **style)
+        if figure.hollow_name:
+            self.keys.append(_Key(name=figure.hollow_name, shape="circle", stroke=GREY, size=70))
+        for name, symbol in zip(published, cycle(SYMBOLS), strict=False):
+            inked: Spec = {"fill": look.edge, "stroke": look.ink, "shape": symbol, "size": 60.0}
+            self.mark("point", table[table["name"] == name], place, strokeWidth=1.6, **inked)
+            self.keys.append(_Key(name=name, **inked))
+        self.baselines(lambda column: {"x": column, "y": "at"})
+
+    def _upright(self, *more: "pd.Series[float]") -> None:
+        """Make the axes of lines and columns, with places from left to right."""
+        figure, look, table = self.figure, self.look, self.table
+        self.height = look.height or min((look.width or 0) * 0.5 or 27 * look.size, look.most)
+        ends = [self._baseline(one)["line"] for one in figure.baselines]
+        values = [table["value"], table["low"], table["high"], *ends, *more]
+        self.across = self._values(figure.value, *values)
+        self.left = (2.8 + 1.2 * len(self.across["axis"]["title"])) * look.size
+        if self.places:
+            labels = [str(figure.by.ticks.get(place, place)) for place in self.places]
+            self.along = self._words(labels, figure.by.title)
+        else:
+            self.along = self._values(figure.by, table["at"], grid=False)
+
+    def _lines(self) -> None:
+        """Draw a line for each series; those of series without a colour are thin."""
+        figure, look, table = self.figure, self.look, self.table
+        self._upright()
+        place = {"x": "at", "y": "value"}
+        if figure.diagonal:
+            ends_of = pd.DataFrame(
+                {"at": [0.0, self.scale], "value": [0.0, self.scale], "name": ""}
+            )
+            self.mark("line", ends_of, place, color=GREY, strokeWidth=1, strokeDash=[5, 4])
+            self.keys.append(
+                _Key(name=figure.diagonal, shape="stroke", size=200, stroke=GREY, dash=(5, 4))
+            )
+        faint = [name for name, ink in self.colours.items() if ink == GREY]
+        bright = [name for name in self.colours if name not in faint]
+        if faint:
+            rows = table[table["name"].isin(faint)]
+            self.mark("line", rows, place, color=GREY, strokeWidth=1, opacity=0.35)
+            if look.clicks:
+                self.mark("point", rows, place, fill=GREY, size=9, opacity=0.35)
+            name = f"{len(faint)} others" if bright else ", ".join(faint)
+            self.keys.append(_Key(name=name, shape="stroke", size=200, stroke=GREY))
+        table = table[table["name"].isin(bright)]
+        shapes = dict(zip(bright, cycle(SHAPES), strict=False))
+        dense = len(table) > MOST_MARKS * len(bright) and not figure.size
+        if dense:
+            known = table[table["high"].notna()]
+            style = {"by_detail": "name", "by_fill": "ink", "opacity": 0.18}
+            self.mark("area", known, {"x": "at", "y": "low", "y2": "high"}, **style)
+        elif table.loc[table["high"].notna(), "name"].nunique() <= MOST_WHISKERS:
+            span = {"x": "at", "y": "low", "y2": "high"}
+            self.mark("rule", table, span, by_color="ink", strokeWidth=1)
+        self.mark("line", table, place, by_stroke="ink", strokeWidth=2)
+        sizes = figure.frame.loc[table.index, figure.size] if figure.size else None
+        areas = 49 * (look.size / 12) ** 2 if sizes is None else self._areas(sizes)
+        seen = table.assign(shape=table["name"].map(shapes), area=areas)
+        symbols = {"by_fill": "ink", "by_shape": "shape", "by_size": "area"}
+        if dense:
+            at = [100 * tick if figure.by.share else tick for tick in figure.by.ticks]
+            at = at or list(dict.fromkeys(table["at"]))[:: len(table) // (8 * len(bright)) or 1]
+            if look.clicks:
+                self.mark("point", seen[~seen["at"].isin(at)], place, opacity=0.0, **symbols)
+            seen = seen[seen["at"].isin(at)]
+        self.mark("point", seen, place, **symbols)
+        self.keys += [
+            _Key(name=name, shape=shapes[name], fill=self.colours[name], stroke=self.colours[name])
+            for name in bright
+        ]
+        for baseline in figure.baselines:
+            rows = self._baseline(baseline)
+            rows = rows[rows["name"].isin(bright)]
+            if len(rows):
+                same = rows.round({"line": 9}).groupby("at")["line"].nunique().max() == 1
+                if same:
+                    rows = rows[rows["name"] == bright[0]].assign(ink=GREY)
+                style = {"by_stroke": "ink", "strokeWidth": 1.5, "strokeDash": [2, 3]}
+                self.mark("line", rows, {"x": "at", "y": "line"}, **style)
+                self.keys.append(
+                    _Key(name=baseline.name, shape="stroke", size=200, stroke=GREY, dash=(2, 3))
+                )
+        for n in figure.sizes:
+            area = float(self._areas(pd.Series([n])).iloc[0]) * (12 / look.size) ** 2
+            self.keys.append(
+                _Key(name=figure.size_label(n), shape="circle", stroke=GREY, size=area)
+            )
+
+    def _areas(self, n: "pd.Series[Any]") -> "pd.Series[Any]":
+        """Return the areas of points in square pixels, which grow with n."""
+        most = max(1.0, float(self.figure.frame[self.figure.size].max()))
+        return ((4 + 12 * np.sqrt(n / most)) * self.look.size / 12) ** 2
+
+    def _columns(self) -> None:
+        """Draw vertical bars at each place, side by side; dots lie on them."""
+        figure, look = self.figure, self.look
+        self._upright(pd.Series([0.0]))
+        names = list(self.colours)
+        table = self._series(self.table, 0.84 / max(1, len(names)), names).assign(zero=0.0)
+        self.across["axis"]["domain"] = False
+
+        def having(column: str) -> "pd.Series[bool]":
+            if not column:
+                return pd.Series(data=False, index=table.index)
+            return figure.frame[column].astype(bool).set_axis(table.index)
+
+        dots, hollow = having(figure.dots), having(figure.hollow)
+        page = look.page or look.edge
+        table = table.assign(face=table["ink"].where(~hollow, page))
+        bars = {"x": "ahead", "x2": "behind", "y": "value", "y2": "zero"}
+        faded = 0.5 if figure.dots else 1.0
+        style = {"by_fill": "face", "by_stroke": "ink", "opacity": faded, "strokeWidth": 1}
+        self.mark("rect", table[~dots], bars, **style)
+        style = {"by_fill": "ink", "stroke": GREY, "strokeWidth": 0.7, "size": 40}
+        self.mark("point", table[dots], {"x": "at", "y": "value"}, **style)
+        self.lined("rule", table[~dots], {"x": "at", "y": "low", "y2": "high"})
+        self.keys += [_Key(name=name, fill=self.colours[name]) for name in names]
+        if figure.hollow_name:
+            self.keys.append(_Key(name=figure.hollow_name, stroke=GREY))
+        self.baselines(lambda column: {"x": "at", "y": column})
+
+    def _boxes(self) -> None:
+        """Draw a horizontal box for each row, with a diamond at the value."""
+        figure, look, size = self.figure, self.look, self.look.size
+        rows = [str(place) for place in figure.frame[figure.by.column]]
+        self._names(rows, 3.2 * size, figure.by.title)
+        quartiles = {name: figure.frame[name].to_numpy() for name in ("q1", "median", "q3")}
+        table = self.table.assign(at=np.arange(len(rows)), **quartiles)
+        table = table.assign(ahead=table["at"] - 0.28, behind=table["at"] + 0.28)
+        self.across = self._values(figure.value, table["low"], table["high"], table["value"])
+        if figure.value.log:
+            low, high = self.across["scale"]["domain"]
+            tens = [
+                10.0**n
+                for n in range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+            ]
+            self.across["axis"] |= {"values": tens, "tickCount": 10_000}
+        self.across["axis"] |= {"titleAnchor": "end", "titleAlign": "right"}
+        line = {"color": look.ink, "strokeWidth": 1.3}
+        for low, high in (("low", "q1"), ("q3", "high")):
+            self.mark("rule", table, {"x": low, "x2": high, "y": "at"}, **line)
+        box = {"x": "q1", "x2": "q3", "y": "ahead", "y2": "behind"}
+        style = {"stroke": look.ink, "strokeWidth": 1.3, "fillOpacity": 0.5}
+        self.mark("rect", table, box, by_fill="ink", **style)
+        for end in ("low", "high", "median"):
+            short = {"y": "ahead", "y2": "behind"}
+            self.mark("rule", table, {"x": end, **short}, **line)
+        style = {"shape": DIAMOND, "stroke": look.ink, "strokeWidth": 1.3, "size": 90}
+        self.mark("point", table, {"x": "value", "y": "at"}, by_fill="ink", **style)
+
+    def _heat_map(self) -> None:
+        """Draw cells with colours from low to high, whose middle is that of the page."""
+        figure, look, size = self.figure, self.look, self.look.size
+        names = list(figure.names.values())
+        # Numbers in cells say more than titles, and need the width on a phone.
+        self._names(names, 2.8 * size, "" if figure.text and look.clicks else figure.rows)
+        self.across = self._words(
+            [str(place) for place in self.places],
+            "" if figure.text and look.clicks else figure.by.title,
+        )
+        row = self.table["name"].map({name: at for at, name in enumerate(names)})
+        x = self.table["at"]
+        table = self.table.assign(at=row, column=x, ahead=row - 0.48, behind=row + 0.48,
+                                  left=x - 0.49, right=x + 0.49)  # fmt: skip
+        values = table["value"].dropna().tolist() or [0.0]
+        low, high = figure.value.ends or (min(values), max(values))
+        page = look.page or look.edge
+        share = ((table["value"] - low) / ((high - low) or 1)).clip(0, 1)
+        table["ink"] = [between((LOW, page, HIGH), one) for one in share.fillna(0.5)]
+        table = table[table["value"].notna()]
+        cells = {"x": "left", "x2": "right", "y": "ahead", "y2": "behind"}
+        self.mark("rect", table, cells, by_fill="ink")
+        if figure.text:
+            texts = figure.frame.loc[table.index, figure.text].astype(str)
+            table = table.assign(text=texts, face=[_on(ink) for ink in table["ink"]])
+            place = {"x": "column", "y": "at"}
+            each = look.by_width(lambda width: _fitted(
+                texts, (width - self.left) / max(1, len(self.places)), 0.95 * size))  # fmt: skip
+            self.mark("text", table, place, by_text="text", by_color="face", fontSize=each)
+        for axis in (self.along, self.across):
+            axis["axis"] |= {"domain": False, "ticks": False}
+        ticks = figure.value.ticks or {low: f"{low:g}", high: f"{high:g}"}
+        if not (figure.text and look.clicks):
+            self.keys += [
+                _Key(name=f"{label}{', ' + figure.value.title if not at else ''}", size=110,
+                     fill=between((LOW, page, HIGH), (place - low) / ((high - low) or 1)),
+                     stroke=GREY)
+                for at, (place, label) in enumerate(ticks.items())
+            ]  # fmt: skip
+
+    # Texts
+
+    def _legend(self) -> tuple[list[Spec], Any]:
+        """Return a layer without marks that has the legend, and the legend's height.
+
+        It is placed by hand below the title: Vega begins a legend where the plot begins, and
+        doesn't break its texts.
+        """
+        look, size, keys = self.look, self.look.size, self.keys
+        if not (len(keys) > 1 if look.legend is None else look.legend and keys):
+            return [], 0.0
+
+        areas = [key.size * (size / 12) ** 2 for key in keys]
+        symbol = max(map(math.sqrt, areas))
+
+        def texts(width: float) -> list[list[str]]:
+            return [_lines_of(key.name, width - symbol - 3 * size, size) for key in keys]
+
+        def columns(width: float) -> int:
+            wide = [
+                max(_wide(line, size) for line in one) + symbol + 2 * size for one in texts(width)
+            ]
+            for n in range(len(keys), 1, -1):
+                if sum(max(wide[at::n]) for at in range(n)) <= width - size:
+                    return n
+            return 1
+
+        def height(width: float) -> float:
+            lines, n = [len(one) for one in texts(width)], columns(width)
+            rows = [max(lines[at : at + n]) for at in range(0, len(keys), n)]
+            high = [max(1.2 * size * n_lines, symbol) + 0.35 * size for n_lines in rows]
+            return sum(high) + 0.6 * size
+
+        self.params.append({"name": "keys", **_valued(look.by_width(texts))})
+        scale = {"type": "ordinal", "domain": list(range(len(keys)))}
+        legend = {
+            "title": None, "orient": "none", "labelExpr": "keys[datum.value]", "labelLimit": 0,
+            "columns": look.by_width(columns), "legendX": -self.left, "direction": "horizontal",
+            "legendY": look.by_width(lambda width: -height(width)), "symbolOpacity": 1,
+            "columnPadding": size, "rowPadding": 0.3 * size, "padding": 0,
+            "symbolStrokeWidth": 0.15 * size,
+        }  # fmt: skip
+        ranges: dict[str, list[Any]] = {
+            "fill": [key.fill for key in keys],
+            "stroke": [key.stroke for key in keys],
+            "shape": [key.shape for key in keys],
+            "size": areas,
+            "strokeDash": [list(key.dash) or [1, 0] for key in keys],
+        }
+        encoding = {
+            channel: {
+                "field": "key",
+                "type": "ordinal" if channel == "size" else "nominal",
+                "scale": scale | {"range": values},
+                "legend": legend,
+            }
+            for channel, values in ranges.items()
+        }
+        empty = {"data": {"values": []}, "mark": "point", "encoding": encoding}
+        return [empty], look.by_width(height)
+
+    def _texts(self, above: Any) -> Spec:
+        """Return the title and the caption, above the legend."""
+        look, size, figure = self.look, self.look.size, self.figure
+        if not look.titled:
+            return {}
+        number, n = look.page_number
+        title = figure.title + f" ({number} of {n})" * (n > 1)
+        room = 3.5 * size if look.clicks else size  # for the chart's menu
+        return {
+            "title": {
+                "text": look.by_width(
+                    lambda width: _lines_of(title, width - room, 1.15 * size, bold=True)
+                ),
+                "subtitle": look.by_width(
+                    lambda width: _lines_of(figure.caption, width - size, 0.9 * size)
+                ),
+                "anchor": "start",
+                "frame": "bounds",
+                "offset": _plus(above, 0.5 * size),
+                "limit": 100_000,
+            }
+        }
+
+
+CHANNELS = ("fill", "stroke", "shape", "size", "strokeDash")
+
+
+def _valued(value: Any) -> Spec:
+    """Return a parameter's value or expression."""
+    return value if isinstance(value, dict) else {"value": value}
+
+
+def _plus(value: Any, more: float) -> Any:
+    """Return a number or an expression, plus a number."""
+    return {"expr": f"({value['expr']}) + {more}"} if isinstance(value, dict) else value + more
+
+
+def _records(rows: pd.DataFrame) -> list[Spec]:
+    """Return rows as JSON's values; what isn't a number is null."""
+    columns = {}
+    for name in rows:
+        values = rows[name]
+        if values.dtype.kind == "f":
+            values = values.astype(object).where(np.isfinite(values), None)
+        columns[str(name)] = values.tolist()
+    return [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
+
+
+def _config(look: Look) -> Spec:
+    """Return the fonts, the colours and the lines of axes."""
+    size, muted = look.size, MUTED[look.dark]
+    text = {"labelFontSize": size, "labelColor": muted, "titleFontSize": size, "titleColor": muted,
+            "titleFontWeight": "normal", "labelLimit": 0, "titleLimit": 0}  # fmt: skip
+    line = {"gridColor": "#808080", "gridOpacity": 0.25, "domainColor": GREY, "ticks": False}
+    return {
+        "font": look.font,
+        "axis": text
+        | line
+        | {"labelPadding": 0.4 * size, "titlePadding": 0.5 * size, "labelSeparation": 4},
+        "legend": text | {"labelColor": look.ink, "labelOffset": 3},
+        "title": {
+            "fontSize": 1.15 * size,
+            "color": look.ink,
+            "subtitleFontSize": 0.9 * size,
+            "subtitleColor": muted,
+            "subtitlePadding": 0.3 * size,
+            "align": "left",
+        },
+        "point": {"filled": True, "opacity": 1},
+        "view": {"stroke": None},
+    }
+
+
+def _wide(text: str, size: float, *, bold: bool = False) -> float:
+    """Return the width of a line of text, in the unit of `size`."""
+    return (1.08 if bold else 1.0) * size / 1000 * sum(map(_advance, text))
+
+
+def _advance(sign: str) -> int:
+    """Return the width of a letter in thousandths of its size."""
+    if sign in ADVANCE:
+        return ADVANCE[sign]
+    if unicodedata.combining(sign):
+        return 0
+    return 1000 if unicodedata.east_asian_width(sign) in "WF" else 700
+
+
+def _lines_of(text: str, room: float, size: float, *, bold: bool = False) -> list[str]:
+    """Return a text in lines that fit: broken at spaces, and inside words longer than a line."""
+    lines: list[str] = []
+    for word in text.split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and _wide(longer, size, bold=bold) <= room:
+            lines[-1] = longer
+            continue
+        lines.append("")
+        for sign in word:
+            if lines[-1] and _wide(lines[-1] + sign, size, bold=bold) > room:
+                lines.append("")
+            lines[-1] += sign
+    return lines or [""]
+
+
+def _fitted(texts: Iterable[str], room: float, size: float) -> float:
+    """Return the size at which the longest text fits, at most `size`."""
+    longest = max((_wide(text, size) for text in texts), default=0)
+    return size * min(1.0, 0.9 * room / (longest or 1))
+
+
+def between(inks: Sequence[str], share: float) -> str:
+    """Return a colour from a scale of three, at a share of its length."""
+    first, last = (inks[0], inks[1]) if share < 0.5 else (inks[1], inks[2])
+    part = 2 * share - (share >= 0.5)
+    mixed = (
+        round((1 - part) * int(first[at : at + 2], 16) + part * int(last[at : at + 2], 16))
+        for at in (1, 3, 5)
+    )
+    return "#" + "".join(f"{one:02x}" for one in mixed)
+
+
+def _on(ink: str) -> str:
+    """Return the colour of a text that can be read on a colour."""
+    red, green, blue = (int(ink[at : at + 2], 16) for at in (1, 3, 5))
+    return DARK if 0.299 * red + 0.587 * green + 0.114 * blue > 140 else WHITE
