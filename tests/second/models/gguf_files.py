@@ -1,7 +1,7 @@
 """Tiny GGUF files with only a tokenizer, and llama.cpp's tokens of texts in them.
 
-`python tests/second/models/gguf_files.py` writes `gguf_tokens.json` again. It needs llama-cpp-python and
-gguf, but not this project: see CONTRIBUTING.md.
+`python tests/second/models/gguf_files.py` writes `gguf_tokens.json` again. It needs
+llama-cpp-python and gguf, but not this project: see CONTRIBUTING.md.
 """
 
 import json
