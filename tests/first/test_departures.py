@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import pytest
 from calling import options
 from project_files import ROOT, SOURCES
 
@@ -138,19 +137,3 @@ def test_the_table_lists_every_departure_in_the_order_of_the_page() -> None:
         options = re.findall(r"`([^`]+)`", undone_by)
         assert options or undone_by == NOTHING, name
         assert set(options) <= set(section.options), f"{name}: the table names another option"
-
-
-@pytest.mark.parametrize(
-    "text",
-    ('"""A module.\n\nDeparture: One thing\n"""', '"""It.\n\nDeparture: One thing."""',
-     "x = 1  # Departure: One thing", "    # Departure: One thing\n"),
-)  # fmt: skip
-def test_a_marker_is_found_in_docstrings_and_comments(text: str) -> None:
-    assert markers(text) == ["One thing"]
-
-
-def test_a_section_ends_with_what_undoes_it() -> None:
-    page = "# All\n\n## A paper\n\n### One thing\n\nWhy.\n\n**To restore:** `a\n--flag`.\n"
-    assert sections(page) == {"One thing": Section("A paper", "`a --flag`.")}
-    assert sections(page)["One thing"].options == ["a --flag"]
-    assert sections(page.replace("**To restore:** ", ""))["One thing"].undone_by == ""

@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-import time
 from pathlib import Path
 
 import psutil
@@ -20,50 +19,6 @@ def alert(body: str, format: "Alert.Format.ValueType" = Alert.ERROR) -> ForwardM
     message.delta.new_element.alert.body = body
     message.delta.new_element.alert.format = format
     return message
-
-
-@pytest.mark.parametrize(
-    ("message", "faults"),
-    (
-        (alert(r"No room left\."), ["error: No room left."]),
-        (alert("LPAQA's prompts are not installed."), []),
-        (alert("Fewer than ten facts.", Alert.INFO), []),
-        (ForwardMsg(script_finished=ForwardMsg.FINISHED_SUCCESSFULLY), []),
-        (
-            ForwardMsg(script_finished=ForwardMsg.FINISHED_WITH_COMPILE_ERROR),
-            ["the script did not compile"],
-        ),
-    ),
-)
-def test_only_a_failure_is_a_fault(message: ForwardMsg, faults: list[str]) -> None:
-    drawn = clients.Drawn()
-    drawn.take(message)
-    assert drawn.faults == faults
-
-
-def test_a_run_that_gives_way_to_another_has_not_finished() -> None:
-    drawn = clients.Drawn()
-    finished = []
-    for ending in (
-        ForwardMsg.FINISHED_EARLY_FOR_RERUN,
-        ForwardMsg.FINISHED_SUCCESSFULLY,
-        ForwardMsg.FINISHED_WITH_COMPILE_ERROR,
-    ):
-        drawn.take(ForwardMsg(script_finished=ending))
-        finished.append(drawn.finished)
-    assert finished == [False, True, True]
-
-
-def test_an_answer_after_over_a_minute_is_a_hang() -> None:
-    record = clients.Record(began=time.monotonic() - 300)
-    record.note("data", "", 59.0, [])
-    record.note("data", "", 61.0, [])
-    record.note("data", "", 250.0, [])  # asked in the first minute
-    assert record.faults == ["data?: hang: 61 s", "data?: hang: 250 s"]
-    assert clients.describe_times(record.seconds["data"]) == (
-        "2 asked, p50 60.0 s, p95 60.9 s, slowest 61.0 s"
-    )
-    assert record.seconds["data, first minute"] == [250.0]
 
 
 def test_visitors_of_a_running_app_are_answered_until_it_ends(

@@ -9,18 +9,8 @@ import pytest
 from lama_core.models import devices as known
 from lama_core.models.devices import VARIABLE
 from tools.bench import devices
-from tools.bench.workload import trex_like_queries
 
 Models = Callable[..., Any]
-
-
-@pytest.mark.parametrize("family", ["bert-uncased", "smollm2"])
-def test_every_way_is_measured(family: str, tiny_model: Models) -> None:
-    model = tiny_model(family)
-    queries, *batches = devices.of_queries(model, trex_like_queries(9), "x", 1)
-    assert queries.ours > 0 and queries.limit is not None and queries.limit > 0
-    assert [row.what for row in batches] == [f"x: {n} rows per batch" for n in devices.ROWS]
-    assert {row.peer for row in batches} == {queries.ours}
 
 
 @pytest.mark.parametrize("family", ["bert-uncased", "smollm2"])
@@ -36,11 +26,6 @@ def test_the_tokens_that_are_counted_are_those_that_go_through(
     monkeypatch.setattr(devices, "rates", lambda n, ways, *_: [n / 0.5 for _ in ways])
     (row,) = devices.of_tokens(model, "x", 1)
     assert (row.ours, row.limit) == (expected / 0.5, expected / 0.5)
-
-
-def test_texts_of_the_bench_begin_otherwise() -> None:
-    texts = devices.long_texts()
-    assert len({text[:6] for text in texts}) == len(texts) == devices.N_TEXTS
 
 
 def test_what_is_measured_is_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

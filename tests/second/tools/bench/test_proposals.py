@@ -30,12 +30,3 @@ def test_the_best_words_are_those_of_all_words_scored(
     best = np.argsort(-totals, kind="stable")[:5]
     assert [word for word, _ in found] == [columns.words[column] for column in best]
     assert [total for _, total in found] == pytest.approx(totals[best].tolist(), abs=1e-3)
-
-
-def test_sentences_have_a_blank_inside_and_many_relations() -> None:
-    texts = proposals.sentences()
-    assert len(set(texts)) == proposals.N_SENTENCES
-    assert all(
-        text.split("[MASK]")[0].strip() and text.split("[MASK]")[1].strip(" .") for text in texts
-    )
-    assert texts == proposals.sentences()
