@@ -23,7 +23,7 @@ RANKS = np.array([1, 3, 2, 10, 101])
 
 
 def test_precision_at_k_counts_ranks_up_to_k() -> None:
-    assert metrics.precision_at(RANKS, 1) == 1 / 5
+    assert metrics.precision_at(RANKS) == metrics.precision_at(RANKS, 1) == 1 / 5
     assert metrics.precision_at(RANKS, 3) == 3 / 5
     assert metrics.precision_at(RANKS, 100) == 4 / 5
 

@@ -97,3 +97,11 @@ def test_aliases_are_part_of_a_runs_identity_where_there_are_any(tmp_path: Path)
     spec, plain = (spec_of(write_popqa(tmp_path, named=named)) for named in (True, False))
     assert set(spec.options()) - set(plain.options()) == {"aliases"}
     assert not plain.aliases_digest and len(spec.aliases_digest) == 64
+
+
+@pytest.mark.parametrize(("n", "is_noted"), ((9, False), (10, True)))
+def test_of_ten_answers_it_is_noted_if_most_are_the_same(n: int, is_noted: bool) -> None:
+    texts = ["Paris"] * (n // 2 + 1) + [f"City {number}" for number in range((n - 1) // 2)]
+    assert len(texts) == n
+    notes = [*generation._notes([{"text": text} for text in texts], "toy", 8)]
+    assert any("answers are 'Paris'" in note for note in notes) == is_noted

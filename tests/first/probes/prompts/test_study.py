@@ -303,3 +303,11 @@ def test_a_study_whose_rows_are_cut_off_is_refused(data: Path, tmp_path: Path) -
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(UserError, match="the file is damaged"):
         whole.relation("P19")
+
+
+def test_the_candidates_that_are_shown_are_the_likeliest_alone(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lama_core.probes.prompts.study.SHOWN_CANDIDATES", 3)
+    found = _study(data, tmp_path / "out", combinations=("manual",))
+    assert found.shortlist.columns.shape[1] == 3
