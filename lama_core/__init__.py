@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from lama_core.views.scores import results as results
     from lama_core.views.scores import scores as scores
     from lama_core.views.slices import slices as slices
+    from lama_core.views.table import figure as figure
     from lama_core.views.totals import totals as totals
     from lama_core.views.training import training as training
     from lama_core.views.ways import ways as ways
@@ -111,6 +112,7 @@ _MODULES = {
     "views.relation_types": "relation_types",
     "views.scores": "results scores",
     "views.slices": "slices",
+    "views.table": "figure",
     "views.totals": "totals",
     "views.training": "training",
     "views.ways": "ways",

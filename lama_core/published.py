@@ -12,13 +12,12 @@ in the paper, or unreadable according to the table's note.
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from lama_core.errors import UserError, choose
 from lama_core.paths import ASSETS
-from lama_core.reports.tables import TableHead, ValueUnit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +28,8 @@ PAPERS = tuple(sorted(x.stem for x in FOLDER.glob("*.json") if not x.stem.starts
 # Names of datasets with LAMA's facts, and the displayed names of Table 2's sources.
 LAMA = ("lama", "negated-lama")
 SOURCES = {"TREx": "T-REx", "Google_RE": "Google-RE", "ConceptNet": "ConceptNet", "Squad": "SQuAD"}
+
+ValueUnit = Literal["percent", "correlation", "rank", "log-probability", "text", "share", "number"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,37 @@ class PublishedTable:
 
         names = [*self.labels, *self.columns]
         return pd.DataFrame([(*row.labels, *row.values) for row in self.rows], columns=names)
+
+
+@dataclass(frozen=True)
+class TableHead:
+    """The description of a table or figure.
+
+    Attributes:
+        id: Its id (`table2`, `figure3`).
+        title: Its title.
+        unit: Unit of all its values.
+        counts: What n counts ("facts").
+        digits: Digits after the decimal point, as in the paper.
+    """
+
+    id: str
+    title: str = ""
+    unit: ValueUnit = "percent"
+    counts: str = "facts"
+    digits: int = 1
+
+    @property
+    def name(self) -> str:
+        """The id as a name: `Table 2`."""
+        kind = self.id.rstrip("0123456789")
+        return f"{kind.capitalize()} {self.id[len(kind) :]}".rstrip()
+
+    @property
+    def about(self) -> str:
+        """The unit, and what n counts, as text."""
+        counted = f"; n counts {self.counts}" if self.counts else ""
+        return f"unit: {self.unit}{counted}"
 
 
 @dataclass(frozen=True)

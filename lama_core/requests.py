@@ -482,7 +482,11 @@ class Function(Generic[P, SomeRequest, Answer, Returned]):
         self.__signature__ = inspect.Signature(parameters)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Returned:
-        """Return the result for a notebook; the arguments are the fields of the request.
+        """Return the result for a notebook; arguments and errors: as of `asked`."""
+        return self._shown(self.answer(self.asked(*args, **kwargs)))
+
+    def asked(self, *args: P.args, **kwargs: P.kwargs) -> SomeRequest:
+        """Return the request with these fields.
 
         Raises:
             TypeError: If an argument is missing, unknown or given by position without being
@@ -503,8 +507,7 @@ class Function(Generic[P, SomeRequest, Answer, Returned]):
                         f"The list of {choice.name} is empty: name at least one, or leave it out "
                         "to choose all."
                     )
-        request = cast(Any, self.request)(*given.args, **given.kwargs)
-        return self._shown(self.answer(request))
+        return cast(SomeRequest, cast(Any, self.request)(*given.args, **given.kwargs))
 
     def _misuse(self, error: TypeError, named: Iterable[str]) -> str:
         """Return what is wrong with a call, for an error message."""

@@ -44,13 +44,11 @@ def print_view(shown: Shown[Any, Any]) -> None:
 
 def write_figure(shown: Shown[Any, Any], file: FigureFile) -> None:
     """Write the figure of a view to a file, with the colours of the app."""
-    from lama_core.views.colours import run_colours
-
     figure = shown.figure
     made = figure_files.draw(
         figure,
         file.format,
-        shown.view.inks(shown, run_colours(shown.infos)),
+        shown.inks,
         width=file.width,
         font_size=file.font_size,
         titled=file.titled,

@@ -15,25 +15,22 @@ from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 from lama_core.datasets.library.installed import installed_names
 from lama_core.errors import UserError, choose
-from lama_core.progress import OnProgress, Progress, ignore
-from lama_core.published import published_paper
-from lama_core.reports.tables import (
-    Chart,
+from lama_core.papers.tables import (
     Item,
     ReproducedRow,
     ReproducedTable,
     Reproduction,
-    Series,
     TableContents,
     UnavailableItem,
 )
+from lama_core.progress import OnProgress, Progress, ignore
+from lama_core.published import published_paper
 from lama_core.requests import Request, argument, option
 from lama_core.runs.spec import load_by_name
 from lama_core.scoring import shared_fields
 
 EMBEDDED = ("minilm-mlm", "smollm2-135m")
 NO_DATA = "not in this dataset"
-NUMBERS = (float, int)
 
 
 @dataclass(frozen=True)
@@ -255,40 +252,3 @@ def differing(
     ]
     limited = "" if limit is None else f"at most {limit:,} a relation"
     return joined(data, *counts, limited, model and f"not {model}")
-
-
-def bars(
-    title: str,
-    rows: Iterable[ReproducedRow],
-    *,
-    x: Callable[[ReproducedRow], str] = lambda row: row.what,
-    y_title: str,
-    x_title: str = "",
-    name: Callable[[ReproducedRow], str] = lambda row: row.model,
-    published: Callable[[ReproducedRow], bool] = lambda row: True,
-) -> Iterator[Chart]:
-    """Yield a bar chart with a series per name, our values before the paper's.
-
-    Yields nothing if no row has a value.
-
-    Args:
-        title: Title of the chart.
-        rows: The rows to draw.
-        x: Label of a row's bar.
-        y_title: Title of the y axis.
-        x_title: Title of the x axis.
-        name: Name of a row's series.
-        published: Whether to draw a row's published value.
-    """
-    values: dict[tuple[bool, str], dict[str, float]] = {}
-    for row in rows:
-        if isinstance(row.ours, NUMBERS):
-            values.setdefault((False, name(row)), {})[x(row)] = row.ours
-        if isinstance(row.published, NUMBERS) and published(row):
-            values.setdefault((True, f"{name(row)} (paper)"), {})[x(row)] = row.published
-    series = [
-        Series(label, tuple(of_label), tuple(of_label.values()), of_paper)
-        for (of_paper, label), of_label in sorted(values.items(), key=lambda one: one[0][0])
-    ]
-    if series:
-        yield Chart(title, "bars", x_title, y_title, tuple(series))

@@ -11,9 +11,9 @@ import numpy as np
 
 from lama_core.datasets.variants import uhn_substring
 from lama_core.errors import UserError
+from lama_core.papers.charts import boxes, chart, compared
 from lama_core.papers.framework import (
     Paper,
-    bars,
     differing,
     joined,
     of_models,
@@ -25,6 +25,7 @@ from lama_core.papers.jiang2020_data import (
     WITH_ENTITIES,
     Studies,
 )
+from lama_core.papers.tables import Item, ReproducedRow, UnavailableItem
 from lama_core.probes.prompts import analyses, paper_tables
 from lama_core.probes.prompts.mining import PIPELINE, SpacyParser
 from lama_core.probes.prompts.plan import candidates_of
@@ -40,10 +41,10 @@ from lama_core.probes.prompts.request import StudyRequest
 from lama_core.probes.prompts.spec import Study, list_studies
 from lama_core.published import published_table
 from lama_core.queries.blank_answers import query_model
-from lama_core.reports.tables import Chart, Item, ReproducedRow, Series, UnavailableItem
 from lama_core.rounding import fixed
 from lama_core.scoring.blanks import parse_query
 from lama_core.types import Fact
+from lama_core.views.figure import Axis
 
 NO_NAME = "the paper doesn't name the model"
 GUESSED = "without the facts that a model guesses from names"
@@ -186,7 +187,7 @@ class Combined:
         )
         rows = [majority, *PrecisionTable(self.table, self.averaging, best=False)(studies, model)]
         yield from rows
-        yield from bars(
+        yield from compared(
             f"{self.averaging.capitalize()} P@1 of sets of prompts",
             rows,
             x_title="prompts and how they are combined",
@@ -313,9 +314,12 @@ class Curves:
             if combination not in self.combinations or kind not in self.kinds:
                 continue
             name = LINES[combination] + (f", {kind}" if len(self.kinds) > 1 else "")
-            ks = tuple(map(float, range(1, len(values) + 1)))
-            line = Series(f"{model}: {name}", ks, tuple(100 * value for value in values))
-            yield Chart(self.figure, "lines", "K, prompts", "P@1, %", (line,))
+            points = [
+                {"series": f"{model}: {name}", "k": float(k), "value": 100 * value}
+                for k, value in enumerate(values, start=1)
+            ]
+            axis = Axis(column="k", title="K, prompts")
+            yield chart("lines", self.figure, points, axis, "P@1, %")
             for k in SHOWN_K:
                 if k <= len(values):
                     yield ReproducedRow(
@@ -328,14 +332,12 @@ def _divergence(studies: Studies, model: str) -> Iterator[Item]:
     relations = studies.relations(model)
     pairs = [pair for one in relations for pair in analyses.prompt_pairs(one, "mine")]
     found = analyses.measure_divergence(pairs)
-    points = Series(
-        model,
-        tuple(_bin_label(pair.bin_number) for pair in pairs),
-        tuple(100 * pair.divergence for pair in pairs),
-    )
+    bins: dict[str, list[float]] = {}
+    for pair in pairs:
+        bins.setdefault(_bin_label(pair.bin_number), []).append(100 * pair.divergence)
     title = f"Divergence of two prompts by edit distance, {model}"
     axes = ("edit distance of two mined prompts", "divergence, % of facts")
-    yield Chart(title, "boxes", *axes, (points,))
+    yield boxes(title, [(model, label, values) for label, values in bins.items()], *axes)
     edits = published_table(PAPER, "edit-distances")
     for title, sets in (("mined", ("mine",)), ("paraphrased", ("mine+para", "man+para"))):
         here = [n for x in relations for name in sets for n in paper_tables.edit_distances(x, name)]
@@ -376,17 +378,15 @@ def _pattern_ranks(studies: Studies) -> Iterator[Item]:
         ranks = [
             rank for one in studies.relations(model) for rank in analyses.rank_patterns(one, parser)
         ]
-        names, values = [], []
+        groups = []
         for name in (*analyses.PATTERNS, analyses.OTHER):
             own = [one.rank for one in ranks if name in one.patterns]
-            names += [name] * len(own)
-            values += own
+            groups += [(model, name, own)] * bool(own)
             mean = float(np.mean(own)) if own else None
             reason = "" if own else "no prompt has this pattern"
             yield ReproducedRow(model, f"mean rank, {name}", len(own), mean, None, reason)
         title = f"Rank of prompts by pattern, {model}"
-        points = Series(model, tuple(names), tuple(map(float, values)))
-        yield Chart(title, "boxes", "pattern", "rank, 1 = best", (points,))
+        yield boxes(title, groups, "pattern", "rank, 1 = best")
 
     yield from of_models(studies, of_model)
     findings = {row.labels[0]: row.values[1] for row in published_table(PAPER, "figures").rows}

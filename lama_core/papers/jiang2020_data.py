@@ -23,6 +23,7 @@ from lama_core.datasets.prompt_sets import FOLDERS, load_pool, relations_in
 from lama_core.errors import UserError
 from lama_core.files import replace_folder, work_folder
 from lama_core.papers.framework import Data, PaperInputs, differing, find_data
+from lama_core.papers.tables import UnavailableItem
 from lama_core.paths import ASSETS, cache_dir, data_dir
 from lama_core.probes.prompts.plan import VOCABULARY_FILE, plan
 from lama_core.probes.prompts.published_scores import BERTS, PAPER
@@ -31,7 +32,6 @@ from lama_core.probes.prompts.spec import Study, load_split
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.probes.prompts.training_pairs import Split
 from lama_core.progress import OnProgress
-from lama_core.reports.tables import UnavailableItem
 from lama_core.runs.execute import execute
 
 DEFAULT_MODEL = "minilm-mlm"

@@ -23,13 +23,13 @@ from lama_core.errors import UserError
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
 from lama_core.papers.framework import EMBEDDED, Data, PaperInputs, differing
+from lama_core.papers.tables import UnavailableItem
 from lama_core.paths import corpus_files
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.cloze.spec import ClozeSpec
 from lama_core.probes.plan import plan
 from lama_core.probes.prompts.plan import VOCABULARY_FILE
 from lama_core.published import LAMA_MODELS
-from lama_core.reports.tables import UnavailableItem
 from lama_core.runs.execute import execute
 from lama_core.runs.info import Run
 from lama_core.scoring.ranking import Ranking

@@ -19,7 +19,8 @@ from lama_core.metrics import (
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
 from lama_core.metrics.score_tables import CONCEPTNET
 from lama_core.models.sources.catalog import find_model
-from lama_core.papers.framework import NO_DATA, Paper, bars, joined
+from lama_core.papers.charts import boxes, chart, compared
+from lama_core.papers.framework import NO_DATA, Paper, joined
 from lama_core.papers.lama_data import (
     BOOK,
     EXTRACTORS,
@@ -30,6 +31,7 @@ from lama_core.papers.lama_data import (
     TREX,
     Lama,
 )
+from lama_core.papers.tables import Item, ReproducedRow, UnavailableItem, Value
 from lama_core.probes.plan import choose_context
 from lama_core.progress import Progress
 from lama_core.published import (
@@ -39,10 +41,11 @@ from lama_core.published import (
     published_table,
 )
 from lama_core.queries.blank_answers import query_model
-from lama_core.reports.tables import Chart, Item, ReproducedRow, Series, UnavailableItem, Value
 from lama_core.runs.info import Run
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.queries import SQUAD
+from lama_core.views.curves import KS
+from lama_core.views.figure import Axis
 
 PAPER = "petroni2019"
 BERT_LARGE = "BERT-large"
@@ -123,7 +126,7 @@ def sources(lama: Lama) -> Iterator[Item]:
     for one in missing:
         rows += _missing_rows(one.what, one.reason)
     yield from rows
-    yield from bars(
+    yield from compared(
         "P@1 of each source",
         [row for row in rows if "total" in row.what],
         y_title="P@1, %",
@@ -226,7 +229,7 @@ def questions(lama: Lama) -> Iterator[Item]:
     yield from _without_bert(lama, {what: published.number(BERT_LARGE, source=SQUAD)})
     drqa = published.number(DRQA.what, source=SQUAD)
     yield ReproducedRow(DRQA.what, what, 0, None, drqa, DRQA.reason)
-    yield from bars(
+    yield from compared(
         "P@10 on SQuAD",
         rows,
         x=lambda row: row.model,
@@ -301,22 +304,26 @@ def curves(lama: Lama) -> Iterator[Item]:
     table = published_table(PAPER, "figure2")
     yield table.note
     in_text = {float(row.labels[0] or 0): float(row.values[0] or 0) for row in table.rows}
-    lines = []
+    points: list[dict[str, Any]] = []
     for column, run in lama.runs():
         curve = precision_curves([run], ranking=RANKING, relations=lama.trex)
         values = tuple(100 * float(value) for value in curve["p_at_k"])
         n = int(curve["n"].iloc[0])
         differs = _differs_on_trex(lama, run, n)
-        lines.append(Series(column, tuple(map(float, curve["k"])), values))
+        points += [
+            {"series": column, "k": float(k), "value": value}
+            for k, value in zip(curve["k"], values, strict=True)
+        ]
         theirs = {1.0: TABLE2.of_row(TREX_TOTAL, column)}
         theirs |= in_text if column.startswith("BERT") else dict.fromkeys(in_text)
         for k, published in theirs.items():
             value = values[int(k) - 1]
             yield ReproducedRow(column, f"P@{k:.0f}", n, value, published, "", differs)
     if not lama.data.other:
-        points = tuple(in_text), tuple(in_text.values())
-        lines.append(Series("BERT, from the text of section 5", *points, published=True))
-    yield Chart("Mean P@k, T-REx", "lines", "k", "mean P@k, %", tuple(lines), log_x=True)
+        name = "BERT, from the text of section 5"
+        points += [{"series": name, "k": k, "value": value} for k, value in in_text.items()]
+    axis = Axis(column="k", title="k (log axis)", log=True, ticks={k: str(k) for k in KS})
+    yield chart("lines", "Mean P@k, T-REx", points, axis, "mean P@k, %")
 
 
 def _differs_on_trex(lama: Lama, run: Run, n: int) -> str:
@@ -365,7 +372,7 @@ def correlations(lama: Lama) -> Iterator[Item]:
             rows.append(row)
     rows += _without_bert(lama, {f"{one} and {other}": x for (one, other), x in cells.items()})
     yield from rows
-    yield from bars(
+    yield from compared(
         "Pearson's correlation with P@1",
         [row for row in rows if row.what.startswith("P@1 and ")],
         x=lambda row: row.what.removeprefix("P@1 and "),
@@ -377,7 +384,7 @@ def correlations(lama: Lama) -> Iterator[Item]:
 
 def spread(lama: Lama) -> Iterator[Item]:
     """Yield Figure 4: the mean rank over ten sentences per fact, on T-REx."""
-    boxes = []
+    groups = []
     for column, run in lama.runs(TEN_SENTENCES):
         ranks = average_ranks(run, ranking=RANKING)
         values = {
@@ -388,7 +395,7 @@ def spread(lama: Lama) -> Iterator[Item]:
         for what, value in values.items():
             n = len(ranks)
             yield ReproducedRow(column, what, n, float(value), None, "", lama.data.other)
-        boxes.append(Series(column, (column,) * len(ranks), tuple(map(float, ranks["mean_rank"]))))
+        groups.append((column, column, ranks["mean_rank"].tolist()))
     table = published_table(PAPER, "figure4")
     yield table.note
     for row in table.rows:
@@ -399,9 +406,9 @@ def spread(lama: Lama) -> Iterator[Item]:
             "The starter facts' sentences are filled templates, not natural mentions as in the "
             f"paper. At most {lama.options.limit or SPREAD_LIMIT} facts per relation."
         )
-    if boxes:
-        title = "Mean rank over ten sentences"
-        yield Chart(title, "boxes", "", "rank of the right answer", tuple(boxes))
+    if groups:
+        title, axis = "Mean rank over ten sentences", "rank of the right answer (log axis)"
+        yield boxes(title, groups, "", axis, log=True)
 
 
 LAMA_PAPER = Paper(

@@ -13,16 +13,17 @@ from functools import cached_property, partial
 
 from lama_core.datasets import analogy_names
 from lama_core.errors import UserError
+from lama_core.papers.charts import compared
 from lama_core.papers.framework import (
     EMBEDDED,
     NO_DATA,
     Data,
     Paper,
     PaperInputs,
-    bars,
     differing,
     joined,
 )
+from lama_core.papers.tables import Item, ReproducedRow
 from lama_core.probes.analogy.accuracy_tables import (
     RANDOM_PROBES,
     SIGNIFICANT,
@@ -37,7 +38,6 @@ from lama_core.probes.analogy.plan import plan
 from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.analogy.spec import ProbeRun
 from lama_core.published import published_table
-from lama_core.reports.tables import Item, ReproducedRow
 from lama_core.runs.execute import execute_all
 
 PAPER = "rezaee2022"
@@ -210,7 +210,7 @@ class AccuracyTable:
                     if row.what.endswith(ending)
                 ]
                 title = f"{setting} {probe}"
-                yield from bars(title, chosen, x_title=self.axis, y_title="accuracy, %")
+                yield from compared(title, chosen, x_title=self.axis, y_title="accuracy, %")
 
     def _rows(self, found: JudgeRuns, model: str, setting: Setting) -> Iterator[ReproducedRow]:
         """Yield a row for each accuracy of a model that was computed or published."""

@@ -24,18 +24,18 @@ from lama_core.datasets import Dataset, load_dataset
 from lama_core.metrics import score_table
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
+from lama_core.papers.charts import compared
 from lama_core.papers.framework import (
     EMBEDDED,
     Paper,
     PaperInputs,
-    bars,
     differing,
     joined,
 )
+from lama_core.papers.tables import Item, ReproducedRow, UnavailableItem
 from lama_core.probes.statements.plan import most_templates, plan
 from lama_core.probes.statements.request import StatementsRequest
 from lama_core.published import BEAR_MODELS, published_table
-from lama_core.reports.tables import Item, ReproducedRow, UnavailableItem
 from lama_core.runs.execute import execute
 from lama_core.scoring.answer_spaces import RELATION, answers_of, named_space
 from lama_core.scoring.ranking import Ranking
@@ -247,7 +247,7 @@ def leaderboard(bear: Bear) -> Iterator[Item]:
     yield from rows
     means = [row for row in rows if row.what == MEAN]
     if any(row.ours is not None for row in means):
-        yield from bars(
+        yield from compared(
             "Accuracy on BEAR",
             means,
             x=lambda row: row.model,

@@ -1,1 +1,1 @@
-"""Reports of reproduced tables and charts, as data and as an HTML file."""
+"""Results as files: HTML pages and tables."""

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from functools import cache
 from html import unescape
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from lama_core.errors import UserError, choose
 from lama_core.progress import OnNote, log_note
-from lama_core.views import vega
-from lama_core.views.figure import Figure
+
+if TYPE_CHECKING:  # the command line reads this module for every command
+    from lama_core.views.figure import Figure
+    from lama_core.views.vega import Spec
 
 FigureFormat = Literal["svg", "pdf", "png"]
 FORMATS: tuple[FigureFormat, ...] = get_args(FigureFormat)
@@ -76,7 +78,7 @@ def check_figure(file_format: str, width: float, font_size: float) -> None:
 
 
 def draw(
-    figure: Figure,
+    figure: "Figure",
     file_format: FigureFormat,
     inks: Mapping[str, str],
     *,
@@ -119,7 +121,7 @@ def draw(
     return [vl_convert.svg_to_png(one, scale=DOTS / 72, ppi=DOTS) for one in pictures]
 
 
-def n_files(figure: Figure, inks: Mapping[str, str], **options: Any) -> int:
+def n_files(figure: "Figure", inks: Mapping[str, str], **options: Any) -> int:
     """Return the number of files that `draw` returns; options: as for `draw`."""
     return len(_pages(figure, inks, **options))
 
@@ -134,8 +136,10 @@ def zipped(files: Mapping[Path, bytes]) -> bytes:
 
 
 def _pages(
-    figure: Figure, inks: Mapping[str, str], *, width: float, font_size: float, titled: bool
-) -> list[vega.Spec]:
+    figure: "Figure", inks: Mapping[str, str], *, width: float, font_size: float, titled: bool
+) -> "list[Spec]":
+    from lama_core.views import vega
+
     look = vega.Look(width=width * POINTS, size=font_size, titled=titled, legend=True)
     return vega.pages(figure, inks, look, HEIGHT * POINTS)
 
@@ -165,6 +169,8 @@ def _has_font(sign: str) -> bool:
 @cache
 def _picture(sign: str) -> bytes:
     import vl_convert
+
+    from lama_core.views import vega
 
     text = f'<text x="2" y="18" font-size="16" font-family="{vega.FONT}">&#{ord(sign)};</text>'
     svg = f'<svg xmlns="http://www.w3.org/2000/svg" width="24" height="24">{text}</svg>'

@@ -39,6 +39,7 @@ SYMBOLS = ("diamond", "square", "triangle-up", "circle")  # of published series
 MOST_MARKS = 30  # of a line with a mark at each value; longer ones have them at the ticks
 MOST_WHISKERS = 4  # lines with whiskers; those of more would overlap
 MOST_NAMES = 0.4  # of the width, for the names of rows
+TILTED = -40  # degrees, of names that have no room
 UPRIGHT = ("lines", "columns")
 # The widths of letters in thousandths of their size; those of capitals and others are 700.
 NARROW = {278: " ,./:;!|[]\\fIt", 222: "ijl'", 333: "-()r", 500: "ckJsvxyz", 556: "abdeghnopqu_?$L"}
@@ -245,6 +246,8 @@ class _Drawing:
             if name in style:
                 style[name] *= (self.look.size / 12) ** power
         known = rows[list(place.values())].notna().all(axis=1).to_numpy(copy=True)
+        if kind == "line" and known.any():  # it breaks where a value is unknown
+            known[:] = True
         if self.look.rows is not None:
             known &= rows["at"].round().isin(self.look.rows).to_numpy()
         rows = rows[known] if not known.all() else rows
@@ -257,7 +260,8 @@ class _Drawing:
             encoding[channel] = {"field": column} | ({} if channel[1:] else axis)
         for name in [name for name in style if name.startswith("by_")]:
             kind_of = "quantitative" if name == "by_size" else "nominal"
-            encoding[name[3:]] = {"field": style.pop(name), "scale": None, "type": kind_of}
+            raw = {"scale": None} if name not in ("by_text", "by_detail") else {}
+            encoding[name[3:]] = {"field": style.pop(name), "type": kind_of} | raw
         live = kind not in ("line", "area")  # which have the values of their first points
         if live:
             encoding["tooltip"] = {"field": "said", "type": "nominal"}
@@ -312,31 +316,31 @@ class _Drawing:
         self, axis: Axis, *columns: pd.Series, room: float = 1.0, grid: bool = True
     ) -> Spec:
         """Return an axis of numbers; room: a factor for its end."""
-        scale = 100 if axis.share else 1
-        room_of_title = (self.look.width or 340) - 1.2 * self.left
-        if self.figure.shape in UPRIGHT and axis is self.figure.value:
-            room_of_title = self.height
-        title = _lines_of(axis.title, room_of_title, self.look.size)
+        scale, size = 100 if axis.share else 1, self.look.size
+        vertical = self.figure.shape in UPRIGHT and axis is self.figure.value
+        length = self.height if vertical else (self.look.width or 340) - 1.2 * self.left
+        title = _lines_of(axis.title, length, size)
         shown: Spec = {"title": title, "grid": grid, "format": ",~f", "labelOverlap": "greedy"}
-        shown["minExtent"] = 2.4 * self.look.size  # of a vertical axis, so that legends begin there
-        made: Spec = {"nice": not axis.ends}
+        if vertical:  # legends begin there
+            shown["minExtent"] = 2.4 * size
         every = pd.concat(columns) if columns else pd.Series(dtype=float)
         every = every[np.isfinite(every) & ((every > 0) | (not axis.log))]
+        low, high = (float(every.min()), float(every.max())) if len(every) else (1.0, 10.0)
+        if (axis.share or axis.from_zero) and not axis.log:
+            low, high = min(0.0, low), max(0.0, room * high)
         if axis.ends:
-            made["domain"] = [scale * end for end in axis.ends]
-        elif len(every):
-            low, high = float(every.min()), float(every.max())
-            if (axis.share or axis.from_zero) and not axis.log:
-                low, high = min(0.0, low), max(0.0, room * high)
-            made["domain"] = [low, high if high > low else low + 1]
-        else:
-            made["domain"] = [1.0, 10.0]
-        made |= {"type": "log"} if axis.log else {"zero": False}
-        if axis.reversed:
-            made["reverse"] = True
+            low, high = (scale * end for end in axis.ends)
         if axis.ticks:
             places = [scale * place for place in axis.ticks]
             self._labels(shown, f"ticks_{axis.column}", places, list(axis.ticks.values()))
+        elif not axis.log:  # Vega would choose others once it knows the room
+            places = _ticks(low, high, length / ((2.4 if vertical else 4.5) * size))
+            shown["values"] = [one for one in places if not axis.ends or low <= one <= high]
+            low, high = (low, high) if axis.ends else (places[0], places[-1])
+        made: Spec = {"domain": [low, high if high > low else low + 1], "nice": axis.log}
+        made |= {"type": "log"} if axis.log else {"zero": False}
+        if axis.reversed:
+            made["reverse"] = True
         return {"type": "quantitative", "scale": made, "axis": shown}
 
     def _labels(self, axis: Spec, name: str, places: Sequence[float], labels: Any) -> None:
@@ -387,7 +391,7 @@ class _Drawing:
         by_width = self.look.by_width
 
         def room(width: float) -> float:
-            return (width - self.left - 2 * size) / max(1, len(labels)) - 0.4 * size
+            return (width - self.left - 4 * size) / max(1, len(labels)) - 0.4 * size
 
         def broken(width: float) -> list[list[str]]:
             return [_lines_of(label, max(room(width), 4 * size), size) for label in labels]
@@ -399,13 +403,14 @@ class _Drawing:
         def shown(width: float) -> list[list[str]]:
             if fits(width):
                 return broken(width)
-            every = math.ceil(1.8 * size / (room(width) + 0.4 * size))  # tilted ones need this
-            return [[label] if at % every == 0 else [""] for at, label in enumerate(labels)]
+            every = math.ceil(2.2 * size / (room(width) + 0.4 * size))  # tilted ones need this
+            short = [_cut(label, 0.9 * width, size) for label in labels]
+            return [[label] if at % every == 0 else [""] for at, label in enumerate(short)]
 
         room_of_title = (self.look.width or 340) - 1.2 * self.left
-        axis: Spec = {"grid": False, "labelOverlap": False}
+        axis: Spec = {"grid": False, "labelOverlap": False, "labelPadding": 0.7 * size}
         axis["title"] = _lines_of(title, room_of_title, size) if title else None
-        axis["labelAngle"] = by_width(lambda width: 0 if fits(width) else -40)
+        axis["labelAngle"] = by_width(lambda width: 0 if fits(width) else TILTED)
         axis["labelAlign"] = by_width(lambda width: "center" if fits(width) else "right")
         axis["labelBaseline"] = by_width(lambda width: "top" if fits(width) else "middle")
         self._labels(axis, "words", range(len(labels)), _valued(by_width(shown)))
@@ -422,7 +427,7 @@ class _Drawing:
         bars = figure.shape == "bars" and len(ours) <= MOST_BARS
         twice = bool(figure.hollow) and table.duplicated(["at", "name"]).any()
         thick = 0.74 / max(1, len(ours)) if bars or twice else 0.0
-        step = 0.75 + 1.1 * max(1, len(ours)) if bars else 1.9
+        step = 0.75 + 1.1 * max(1, len(ours)) if bars else max(1.9, 0.8 * twice * len(ours))
         self._names([str(place) for place in self.places], step * size, figure.by.title)
         table = self._series(table, thick, ours)
         ends = [self._baseline(one)["line"] for one in figure.baselines]
@@ -446,12 +451,15 @@ class _Drawing:
             self.lined("rule", own, whiskers)
             self.keys += [_Key(name=name, fill=self.colours[name]) for name in ours]
         else:
-            hollow = figure.frame.loc[own.index, figure.hollow] if figure.hollow else False
-            page = look.page or look.edge
-            own = own.assign(face=np.where(hollow, page, own["ink"]))
+            hollow = own["mark"] < 0
+            if figure.hollow:
+                hollow = figure.frame.loc[own.index, figure.hollow].astype(bool)
+            own = own.assign(face=own["ink"].where(~hollow, look.page or look.edge))
             thin = {"color": GREY} if figure.hollow else {"by_color": "ink"}
             self.mark("rule", own, whiskers, strokeWidth=1.4, **thin)
-            self.mark("point", own, place, by_fill="face", by_stroke="ink", size=64, strokeWidth=2)
+            for rows, area in ((own[hollow], 180), (own[~hollow], 64)):  # a point in an equal ring
+                style = {"by_fill": "face", "by_stroke": "ink", "strokeWidth": 2}
+                self.mark("point", rows, place, size=area, **style)
             self.keys += [
                 _Key(name=name, shape="circle", fill=self.colours[name], size=70) for name in ours
             ]
@@ -479,6 +487,15 @@ class _Drawing:
         if self.places:
             labels = [str(figure.by.ticks.get(place, place)) for place in self.places]
             self.along = self._words(labels, figure.by.title)
+            step = ((look.width or math.inf) - self.left - 2 * look.size) / max(1, len(labels))
+            tilted = [
+                0.77 * _wide(one, look.size) + look.size - at * step
+                for at, one in enumerate(labels)
+            ]
+            beyond = max(tilted, default=0) - self.left
+            if self.along["axis"]["labelAngle"] == TILTED and beyond > 0:
+                self.across["axis"]["minExtent"] += beyond
+                self.left += beyond
         else:
             self.along = self._values(figure.by, table["at"], grid=False)
 
@@ -591,16 +608,15 @@ class _Drawing:
         table = table.assign(ahead=table["at"] - 0.28, behind=table["at"] + 0.28)
         self.across = self._values(figure.value, table["low"], table["high"], table["value"])
         if figure.value.log:
-            low, high = self.across["scale"]["domain"]
-            tens = [
-                10.0**n
-                for n in range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
-            ]
-            self.across["axis"] |= {"values": tens, "tickCount": 10_000}
+            low, high = (math.log10(end) for end in self.across["scale"]["domain"])
+            tens = range(math.floor(low), math.ceil(high) + 1)
+            room = ((look.width or 330) - self.left - 2 * size) / len(tens)
+            every = math.ceil((_wide(f"{10 ** tens[-1]:,}", size) + 0.5 * size) / room)
+            self.across["axis"] |= {"values": [10.0**n for n in tens[::every]], "tickCount": 1000}
         self.across["axis"] |= {"titleAnchor": "end", "titleAlign": "right"}
         line = {"color": look.ink, "strokeWidth": 1.3}
-        for low, high in (("low", "q1"), ("q3", "high")):
-            self.mark("rule", table, {"x": low, "x2": high, "y": "at"}, **line)
+        for first, last in (("low", "q1"), ("q3", "high")):
+            self.mark("rule", table, {"x": first, "x2": last, "y": "at"}, **line)
         box = {"x": "q1", "x2": "q3", "y": "ahead", "y2": "behind"}
         style = {"stroke": look.ink, "strokeWidth": 1.3, "fillOpacity": 0.5}
         self.mark("rect", table, box, by_fill="ink", **style)
@@ -680,7 +696,7 @@ class _Drawing:
         def height(width: float) -> float:
             lines, n = [len(one) for one in texts(width)], columns(width)
             rows = [max(lines[at : at + n]) for at in range(0, len(keys), n)]
-            high = [max(1.2 * size * n_lines, symbol) + 0.35 * size for n_lines in rows]
+            high = [max((size + 2) * n_lines, symbol) + 0.35 * size for n_lines in rows]
             return sum(high) + 0.6 * size
 
         self.params.append({"name": "keys", **_valued(look.by_width(texts))})
@@ -738,6 +754,19 @@ class _Drawing:
 CHANNELS = ("fill", "stroke", "shape", "size", "strokeDash")
 
 
+def _ticks(low: float, high: float, most: float) -> list[float]:
+    """Return round numbers at equal distances from at most `low` to at least `high`.
+
+    There are about `most` of them, from 3 to 9.
+    """
+    span = (high - low) or 1.0
+    rough = span / min(max(most, 2.0), 8.0)
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(n * power for n in (1, 2, 5, 10) if n * power >= rough * 0.999)
+    first, last = math.floor(low / step + 1e-9), math.ceil((low + span) / step - 1e-9)
+    return [round(n * step, 12) for n in range(first, last + 1)]
+
+
 def _valued(value: Any) -> Spec:
     """Return a parameter's value or expression."""
     return value if isinstance(value, dict) else {"value": value}
@@ -764,7 +793,14 @@ def _config(look: Look) -> Spec:
     size, muted = look.size, MUTED[look.dark]
     text = {"labelFontSize": size, "labelColor": muted, "titleFontSize": size, "titleColor": muted,
             "titleFontWeight": "normal", "labelLimit": 0, "titleLimit": 0}  # fmt: skip
-    line = {"gridColor": "#808080", "gridOpacity": 0.25, "domainColor": GREY, "ticks": False}
+    line = {
+        "gridColor": "#808080",
+        "gridOpacity": 0.25,
+        "domainColor": GREY,
+        "ticks": False,
+        "labelFlush": False,
+        "labelLineHeight": 1.2 * size,
+    }
     return {
         "font": look.font,
         "axis": text
@@ -812,6 +848,12 @@ def _lines_of(text: str, room: float, size: float, *, bold: bool = False) -> lis
                 lines.append("")
             lines[-1] += sign
     return lines or [""]
+
+
+def _cut(text: str, room: float, size: float) -> str:
+    """Return a text that fits into a line: its beginning, with an ellipsis, if it is longer."""
+    lines = _lines_of(text, room - size, size)
+    return text if _wide(text, size) <= room else lines[0] + "…"
 
 
 def _fitted(texts: Iterable[str], room: float, size: float) -> float:

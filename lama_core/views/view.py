@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
 
 import pandas as pd
 
@@ -23,8 +23,13 @@ from lama_core.requests import Function, Request, request_fields
 from lama_core.rounding import counted
 from lama_core.runs.info import Run, RunInfo
 from lama_core.tables import Column, Line, Table
+from lama_core.views import vega
 from lama_core.views.choice import RunsRequest, choose_runs, model_names
+from lama_core.views.colours import run_colours
 from lama_core.views.figure import Figure, labels_of
+
+if TYPE_CHECKING:
+    import altair
 
 R = TypeVar("R", bound=Request)
 To = TypeVar("To", bound=Request)
@@ -32,6 +37,9 @@ Found = TypeVar("Found")
 P = ParamSpec("P")
 
 MOST_RELATIONS = 3  # that a caption names
+EDITED_WIDTH = 640.0
+EDITED = vega.Look(width=EDITED_WIDTH, legend=True)  # for notebooks and editors of charts
+CHART_WIDTHS = (200, 4000)  # in pixels
 MOST_LISTED = 40  # facts that a command lists; --json has all
 
 
@@ -278,6 +286,25 @@ class Shown(Generic[R, Found]):
     def figure(self) -> Figure:
         """The chart; see `View.figure`."""
         return self.view.figure(self)
+
+    @property
+    def inks(self) -> Mapping[str, str]:
+        """Series of the chart -> its colour, the app's."""
+        return self.view.inks(self, run_colours(self.infos))
+
+    def chart(self, width: float = EDITED_WIDTH) -> "altair.LayerChart":
+        """Return the chart for a notebook; width: in pixels, from 200 to 4,000.
+
+        Raises:
+            UserError: If the view has no chart, or the width isn't in these bounds.
+        """
+        import altair  # takes longer to load than most views take
+
+        least, most = CHART_WIDTHS
+        if not least <= width <= most:
+            raise UserError(f"The width of a chart is from {least} to {most:,} pixels.")
+        look = replace(EDITED, width=width)
+        return altair.LayerChart.from_dict(vega.specification(self.figure, self.inks, look))
 
     def facts(self, line: Line, column: str = "") -> Facts | None:
         """Return the facts behind a cell or mark; see `View.facts`."""

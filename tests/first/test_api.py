@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import altair
 import pandas as pd
 import pytest
 from calling import told
@@ -204,7 +205,7 @@ def test_runs_with_the_same_label_are_told_apart() -> None:
 
 
 def run_cells(cells: Sequence[str]) -> list[str]:
-    """What each cell of code shows: its last expression as text, or nothing."""
+    """What each cell of code shows: its last expression as text and the picture, or nothing."""
     names: dict[str, Any] = {}
     shown = []
     for cell in cells:
@@ -216,7 +217,9 @@ def run_cells(cells: Sequence[str]) -> list[str]:
             kept.value, last = last.value, kept
         module = ast.fix_missing_locations(ast.Module([*lines, last], []))
         exec(compile(module, "cell", "exec"), names)
-        shown.append("" if names["shown"] is None else repr(names["shown"]))
+        found = names["shown"]
+        picture = found._repr_mimebundle_() if hasattr(found, "_repr_mimebundle_") else {}
+        shown.append("" if found is None else repr(found) + picture.get("image/svg+xml", ""))
     return shown
 
 
@@ -226,12 +229,14 @@ def test_the_notebook_runs_and_shows_what_comes_out() -> None:
         for one in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
         if one["cell_type"] == "code"
     ]
-    with pd.option_context("display.width", 80, "display.max_columns", 20):
+    options = pd.option_context("display.width", 80, "display.max_columns", 20)
+    with options, altair.renderers.enable("default"):  # and afterwards as before
         found = run_cells(["".join(one["source"]) for one in cells])
     stored = [
-        "".join(text)
+        "".join(
+            line for output in one["outputs"] for text in output["data"].values() for line in text
+        )
         for one in cells
-        for text in [[line for output in one["outputs"] for line in output["data"]["text/plain"]]]
     ]
     for shows, showed in zip(found, stored, strict=True):
         words, numbers = words_and_numbers(shows)
@@ -243,7 +248,12 @@ def test_the_notebook_runs_and_shows_what_comes_out() -> None:
 
 
 def words_and_numbers(text: str) -> tuple[list[str], list[float]]:
-    """The words of a text, and its numbers; how far they are apart doesn't matter."""
+    """The words of a text, and its numbers; how far they are apart doesn't matter.
+
+    Of a picture, the texts of its marks.
+    """
+    if "<svg" in text:
+        text = text.partition("<svg")[0] + "".join(re.findall(r'aria-label="([^"]*)"', text))
     numbers = re.compile(r"-?\d+(?:\.\d+)?")
     return numbers.sub("#", text).split(), list(map(float, numbers.findall(text)))
 

@@ -30,7 +30,7 @@ from lama_core.views.figure_files import (
     n_files,
     zipped,
 )
-from lama_core.views.view import Facts, Shown, ViewFunction
+from lama_core.views.view import EDITED, Facts, Shown, ViewFunction
 from pages.ui.shared import figures, links, screens
 from pages.ui.shared.export import draw_download, draw_export
 from pages.ui.shared.messages import draw_headline, plain, show_note
@@ -39,7 +39,6 @@ from pages.ui.shared.tables import Picked, draw_table
 from pages.ui.wrong_answers.filters import params_of
 
 MOST_ROWS = 15  # of a table without a scroll bar
-EDITED = vega.Look(width=640, legend=True)  # for Vega's editor and Altair
 MOST_INTERVALS = 3  # with more runs, interval columns are hidden; the table's menu shows them
 
 

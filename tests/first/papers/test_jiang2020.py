@@ -14,8 +14,8 @@ from lama_core.papers import jiang2020_data
 from lama_core.papers.framework import ReproduceOptions
 from lama_core.papers.jiang2020 import LPAQA_PAPER
 from lama_core.papers.jiang2020_data import STARTER_FEWER, Studies, find_study_data
+from lama_core.papers.tables import ReproducedTable, Reproduction
 from lama_core.probes.prompts.spec import list_studies
-from lama_core.reports.tables import ReproducedTable, Reproduction
 
 MINED = ("[X] native [Y] .", "[X] from [Y] .", "home of [X] is [Y] .", "[X] near [Y] .")
 WORDS = (*CITIES, "from", "near", "home", "native", "out", "born", "was", "is", "of", "in", "at")

@@ -13,9 +13,9 @@ from lama_core.models.protocols import Context, WordScore
 from lama_core.papers.framework import ReproduceOptions
 from lama_core.papers.lama_data import Lama
 from lama_core.papers.registry import find_paper
+from lama_core.papers.tables import ReproducedTable, Reproduction
 from lama_core.paths import CORPUS_SUMMARY, training_dir
 from lama_core.published import LAMA_MODELS
-from lama_core.reports.tables import ReproducedTable, Reproduction
 from lama_core.types import Query
 
 WORDS = ("Paris", "Rome", "Oslo", "Bern", "wings", "Florence")
@@ -220,8 +220,8 @@ def test_the_curve_and_the_ten_sentences_are_of_t_rex_alone(data: Path) -> None:
     said = "a fact's standard deviation, mean over facts"
     assert rows[said].ours == pytest.approx((0 + deviation) / 2)
     (chart,) = spread.made.charts
-    assert [one.name for one in chart.series] == ["BERT-base", "minilm-mlm"]
-    assert chart.series[0].y == (1.0, pytest.approx(oslo))
+    assert [*chart.frame["series"]] == ["BERT-base", "minilm-mlm"]
+    assert chart.frame["median"].iloc[0] == pytest.approx((1.0 + oslo) / 2)
 
 
 def test_correlations_are_the_papers_only_where_the_measure_is(data: Path) -> None:
@@ -246,10 +246,9 @@ def test_the_starter_facts_are_never_taken_for_lama(data: Path) -> None:
 def test_a_chart_shows_the_papers_values_beside_ours_of_its_own_data_alone(data: Path) -> None:
     def published(found: Reproduction) -> list[str]:
         charts = [chart for table in found.tables for chart in table.made.charts]
-        return [one.name for chart in charts for one in chart.series if one.published]
+        frames = [chart.frame[chart.frame["paper"]] for chart in charts]
+        return [name for frame in frames for name in dict.fromkeys(frame["series"])]
 
-    assert published(done(data, "table2")) == [
-        "Freq (paper)", "BERT-base (paper)", "BERT-large (paper)",
-    ]  # fmt: skip
+    assert published(done(data, "table2")) == ["Freq", "BERT-base", "BERT-large"]
     starter = ReproduceOptions("", "starter", ("minilm-mlm",), 1, ("table2",))
     assert published(find_paper("petroni2019").reproduce(starter)) == []

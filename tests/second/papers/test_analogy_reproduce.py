@@ -18,11 +18,11 @@ from lama_core.papers.rezaee2022 import (
     published_by_relation,
     published_unmarked,
 )
+from lama_core.papers.tables import TableContents
 from lama_core.probes.analogy.accuracy_tables import UNMARKED
 from lama_core.probes.analogy.instances import ProbeOptions
 from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.analogy.spec import ProbeRun
-from lama_core.reports.tables import TableContents
 
 
 def many_relations(n: int) -> list[AnalogyRelation]:
@@ -91,7 +91,8 @@ def test_our_numbers_stand_beside_the_papers_with_what_differs(tmp_path: Path) -
     }
     charts = found["table1"].charts
     assert len(charts) == 2 * 3
-    assert next(one.name for one in charts[0].series if one.published) == "RoBERTa-base (paper)"
+    paper = charts[0].frame[charts[0].frame["paper"]]
+    assert paper["series"].iloc[0] == "RoBERTa-base"
 
 
 @pytest.mark.usefixtures("home", "offline")

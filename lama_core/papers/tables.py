@@ -6,13 +6,14 @@ otherwise `ReproducedRow.differs` names those that aren't.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+
+import pandas as pd
 
 from lama_core import rounding
+from lama_core.published import TableHead
+from lama_core.views.figure import Figure
 
 Value = float | str | None
-ChartShape = Literal["lines", "bars", "boxes", "points"]
-ValueUnit = Literal["percent", "correlation", "rank", "log-probability", "text", "share", "number"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,28 +49,6 @@ class ReproducedRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
-    """A series of a chart; published: whether it is the paper's."""
-
-    name: str
-    x: tuple[float | str, ...]
-    y: tuple[float, ...]
-    published: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """A figure. In the shape boxes, a series has several values for each name in x."""
-
-    title: str
-    shape: ChartShape
-    x_title: str
-    y_title: str
-    series: tuple[Series, ...]
-    log_x: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class UnavailableItem:
     """An unavailable item, the reason, and the command that fetches it ("" if none does)."""
 
@@ -78,7 +57,7 @@ class UnavailableItem:
     command: str = ""
 
 
-Item = ReproducedRow | Chart | UnavailableItem | str  # a text is a note
+Item = ReproducedRow | Figure | UnavailableItem | str  # a text is a note
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +65,7 @@ class TableContents:
     """The contents of a table: cells, charts, notes and unavailable items."""
 
     rows: tuple[ReproducedRow, ...]
-    charts: tuple[Chart, ...] = ()
+    charts: tuple[Figure, ...] = ()
     notes: tuple[str, ...] = ()
     absent: tuple[UnavailableItem, ...] = ()
 
@@ -94,48 +73,20 @@ class TableContents:
     def of(cls, items: Iterable[Item]) -> "TableContents":
         """Sort items by type; drop duplicate notes and merge charts with the same title."""
         items = tuple(items)
-        charts: dict[str, Chart] = {}
+        charts: dict[str, Figure] = {}
         for item in items:
-            if isinstance(item, Chart):
-                first = charts.setdefault(item.title, replace(item, series=()))
-                charts[item.title] = replace(first, series=(*first.series, *item.series))
+            if isinstance(item, Figure):
+                first = charts.setdefault(item.title, item)
+                if first is not item:
+                    frame = pd.concat([first.frame, item.frame], ignore_index=True)
+                    names = {**first.names, **item.names}
+                    charts[item.title] = replace(first, frame=frame, names=names)
         return cls(
             tuple(item for item in items if isinstance(item, ReproducedRow)),
             tuple(charts.values()),
             tuple(dict.fromkeys(item for item in items if isinstance(item, str))),
             tuple(item for item in items if isinstance(item, UnavailableItem)),
         )
-
-
-@dataclass(frozen=True)
-class TableHead:
-    """The description of a table or figure.
-
-    Attributes:
-        id: Its id (`table2`, `figure3`).
-        title: Its title.
-        unit: Unit of all its values.
-        counts: What n counts ("facts").
-        digits: Digits after the decimal point, as in the paper.
-    """
-
-    id: str
-    title: str = ""
-    unit: ValueUnit = "percent"
-    counts: str = "facts"
-    digits: int = 1
-
-    @property
-    def name(self) -> str:
-        """The id as a name: `Table 2`."""
-        kind = self.id.rstrip("0123456789")
-        return f"{kind.capitalize()} {self.id[len(kind) :]}".rstrip()
-
-    @property
-    def about(self) -> str:
-        """The unit, and what n counts, as text."""
-        counted = f"; n counts {self.counts}" if self.counts else ""
-        return f"unit: {self.unit}{counted}"
 
 
 @dataclass(frozen=True)
