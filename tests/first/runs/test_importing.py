@@ -125,6 +125,23 @@ def test_ranks_follow_from_the_scores_of_all_answers_as_in_an_own_run(home: Path
     assert run.scores_of(0) is not None
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    (
+        ("", ", P@1 50.0 %"),
+        ("Peru,P30,America,1\n", ", P@1 75.0 %, mean over relations (over facts: 66.7 %)"),
+    ),
+)
+def test_a_mean_over_relations_is_named_and_an_imported_run_keeps_its_identity(
+    home: Path, tmp_path: Path, more: str, said: str
+) -> None:
+    path = write(tmp_path / "results.csv", GOOD + more)
+    (one,) = import_run.answer(ImportRunRequest(str(path), model="toy"))
+    assert importing.said_precision(one) == said
+    if not more:  # of version 3 of imported runs and of the starter facts
+        assert one["run"] == "starter-toy-imported-349a6a4396"
+
+
 def run_words(run: Run, relation: str) -> tuple[str, ...]:
     from lama_core.runs.facts_table import read_candidates
     from lama_core.runs.info import CANDIDATES_FILE

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from lama_core.errors import UserError
@@ -88,6 +89,8 @@ def test_numbers_are_the_same_everywhere_with_facts_behind_them(
     function: Any, fields: dict[str, Any]
 ) -> None:
     found = check_view(function, **fields)
+    assert found.frame.index.equals(pd.RangeIndex(len(found.frame)))
+    assert not {"index", "level_0"} & {*found.frame.columns}
     if (function.view.name, fields.get("by")) not in NO_CONCLUSION:
         assert any(letter.isdigit() for letter in found.conclusion)
 

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import asdict
 from pathlib import Path
 
@@ -165,14 +166,17 @@ def test_a_unit_says_what_is_counted(step: Progress, said: str) -> None:
 
 def test_a_command_is_asked_in_the_words_of_its_request(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[list[str]] = []
-    process = command("pass")
+    process = command("import time; time.sleep(1)")
 
     def popen(words: list[str], **_: object) -> "subprocess.Popen[str]":
         started.append(words)
         return process
 
     monkeypatch.setattr(jobs.subprocess, "Popen", popen)
+    before = {*threading.enumerate()}
     job = jobs.start("asked", ModelRequest("owner/name"))
+    # An app that is closed doesn't wait for its jobs.
+    assert all(thread.daemon for thread in {*threading.enumerate()} - before)
     assert job.over.wait(SECONDS)
     jobs.forget("asked")
     assert started[0][1:] == ["-m", "lama_core", "models", "get", "owner/name"]

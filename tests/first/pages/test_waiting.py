@@ -1,9 +1,12 @@
 """A page's place in the queue, and the answers that are kept."""
 
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 from cachetools import LRUCache
+from streamlit.delta_generator import DeltaGenerator
 from until import SECONDS, until
 
 from lama_core.queue import VisitorQueue
@@ -69,3 +72,21 @@ def test_whoever_steps_back_waits_behind_those_who_came_meanwhile(
     single.join(SECONDS)
     greedy.join(SECONDS)
     assert order == ["many 0", "single", "many 1"]
+
+
+def test_the_page_says_how_many_queries_are_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+
+    @contextmanager
+    def slot(_: str, tell: Callable[[int], None], *__: object) -> Iterator[None]:
+        for n_ahead in (2, 1, 0):
+            tell(n_ahead)
+        yield
+
+    monkeypatch.setattr(query_queue.QUEUE, "slot", slot)
+    monkeypatch.setattr(DeltaGenerator, "caption", lambda _, text: said.append(text))
+    with query_queue.queue_slot():
+        pass
+    assert [text.partition("Queued: ")[2] for text in said] == [
+        "2 queries ahead.", "1 query ahead.", "You are next.",
+    ]  # fmt: skip
