@@ -19,6 +19,8 @@ from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 
+import psutil
+
 ROOT = Path(__file__).resolve().parents[1]
 CODE = ("lama_core/**/*.py", "pages/**/*.py", "plugins/*/lama_*/**/*.py")
 # What each tier runs, in this order; `all` runs every tier.
@@ -141,13 +143,15 @@ class Checkout:
         """Return what failed, `time` if the tests took too long, or nothing."""
         command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", *arguments]
         running = subprocess.Popen(
-            command, cwd=self.root, env=self.environment, text=True, start_new_session=True,
+            command, cwd=self.root, env=self.environment, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
         try:
             said, _ = running.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
-            os.killpg(running.pid, 9)
+            whole = psutil.Process(running.pid)
+            for one in (*whole.children(recursive=True), whole):
+                one.kill()
             running.communicate()
             return "time"
         if running.returncode in (0, NO_TESTS):

@@ -87,6 +87,13 @@ def test_a_tested_line_is_caught_and_an_untested_one_survives(checkout: Checkout
     assert (checkout.root / "lama_core/metrics/sums.py").read_text(encoding="utf-8") == CODE
 
 
+def test_tests_that_take_too_long_are_stopped(checkout: Checkout) -> None:
+    (checkout.root / "tests/first/metrics/test_sums.py").write_text(
+        "import time\n\ndef test_long():\n    time.sleep(60)\n", encoding="utf-8"
+    )
+    assert checkout.fails([], 3) == "time"
+
+
 def test_the_tests_of_the_changed_room_run_first() -> None:
     assert [*commands_for(ROOT, "lama_core/metrics/margins.py", ["first"])] == [
         ["tests/first/metrics"],
