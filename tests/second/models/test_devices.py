@@ -361,3 +361,5 @@ def test_what_is_said_beside_numbers() -> None:
     assert said == ["", "bf16", "on cuda:1"]
     assert settings_text("bf16", "cuda:0") == "bf16 on cuda:0"
     assert settings_text("fp32", "") == ""  # of a run that doesn't say
+    titles = ["CPU", "Apple GPU (mps)", "all GPUs, and memory when they are full"]
+    assert [devices.device_title(one) for one in ("cpu", "mps", "spread")] == titles
