@@ -10,7 +10,6 @@ from opening import ROOT
 from streamlit.components.v2 import manifest_scanner
 
 from pages.ui.shared import links
-from pages.ui.shared.plotly_chart import PlotlyChart, UncheckedFigure
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -19,18 +18,6 @@ def components_are_sought_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         seek = cache(manifest_scanner.scan_component_manifests)
         patch.setattr(manifest_scanner, "scan_component_manifests", seek)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def charts_are_checked() -> Iterator[None]:
-    """Plotly knows every property of all charts that a test draws; the app doesn't check it."""
-
-    def checked(chart: PlotlyChart) -> UncheckedFigure:
-        return UncheckedFigure(chart.figure.to_dict())
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PlotlyChart, "unchecked", property(checked))
         yield
 
 

@@ -36,10 +36,12 @@ class Axis:
         share: Whether its values are shares, which are drawn in percent.
         log: Whether it is logarithmic.
         reversed: Whether small values are at the right or at the top.
-        ticks: Place -> label; empty for automatic ticks.
+        ticks: Place -> label; empty for automatic ticks. Places with names keep their names
+            without one.
         ends: The ends of the axis, in units of the frame; None for automatic ends.
         from_zero: Whether it begins at 0, which axes of shares do, too.
-        order: The names on it in order, if it has names instead of numbers.
+        order: The names on it in order, if it has names instead of numbers, or their numbers.
+        on_top: Whether it is above the chart.
     """
 
     column: str
@@ -47,10 +49,11 @@ class Axis:
     share: bool = False
     log: bool = False
     reversed: bool = False
-    ticks: Mapping[float, str] = field(default_factory=dict)
+    ticks: Mapping[Any, str] = field(default_factory=dict)
     ends: tuple[float, float] | None = None
     from_zero: bool = False
-    order: tuple[str, ...] = ()
+    order: tuple[str | int, ...] = ()
+    on_top: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +99,8 @@ class Figure:
             them.
         low: The column with the lower ends of intervals; empty without intervals.
         high: The column with the upper ends.
-        bold: The rows whose names are bold.
+        bands: Whether the intervals of lines are bands.
+        bold: The rows whose names are bold, or the series whose lines are thick.
         guide: A place on the axis `by` with a dotted line; None without one.
         zero: A value with a solid line, such as 0 for differences; None without one.
         baselines: The baselines.
@@ -111,6 +115,9 @@ class Figure:
         hollow_name: What hollow points or columns mean, for the legend.
         text: The column with the texts in the cells of a heat map or behind the bars of a single
             series; empty without texts.
+        strong: The column that tells whether a text in a cell is bold; empty if none is.
+        cell: The column with the colours of cells as `#rrggbb`, empty for a cell without colour;
+            by default they follow from the values.
         rows: The title of the vertical axis of a heat map.
         title: What the chart shows.
         caption: What the numbers count: data, prompts, relations, facts, ranking.
@@ -125,6 +132,7 @@ class Figure:
     published: frozenset[str] = frozenset()
     low: str = ""
     high: str = ""
+    bands: bool = False
     bold: frozenset[str] = frozenset()
     guide: float | None = None
     zero: float | None = None
@@ -136,6 +144,8 @@ class Figure:
     hollow_name: str = ""
     dots: str = ""
     text: str = ""
+    strong: str = ""
+    cell: str = ""
     rows: str = ""
     title: str
     caption: str = ""

@@ -105,7 +105,8 @@ def draw(
     import vl_convert  # takes longer to load than a first answer
 
     pages = _pages(figure, inks, width=width, font_size=font_size, titled=titled)
-    pictures = [_in_points(vl_convert.vegalite_to_svg(json.dumps(page)), width) for page in pages]
+    unit = "pt" if file_format == "svg" else ""  # the others take lengths for points
+    pictures = [_sized(vl_convert.vegalite_to_svg(json.dumps(page)), width, unit) for page in pages]
     if file_format == "svg":  # a viewer brings its fonts
         return [picture.encode() for picture in pictures]
     missing = {sign for picture in pictures for sign in _drawn(picture) if not _has_font(sign)}
@@ -144,13 +145,13 @@ def _pages(
     return vega.pages(figure, inks, look, HEIGHT * POINTS)
 
 
-def _in_points(picture: str, width: float) -> str:
-    """Return an SVG of this width in cm, with lengths in points; Vega's are in pixels."""
+def _sized(picture: str, width: float, unit: str) -> str:
+    """Return an SVG of this width in cm; Vega's is in whole pixels."""
     found = re.search(r'width="([\d.]+)" height="([\d.]+)"', picture)
     if found is None:
         raise ValueError("Vega's picture has no size")
     high = width * POINTS * float(found[2]) / float(found[1])
-    size = f'width="{width * POINTS:.2f}pt" height="{high:.2f}pt"'
+    size = f'width="{width * POINTS:.2f}{unit}" height="{high:.2f}{unit}"'
     return picture.replace(found[0], size, 1)
 
 

@@ -28,7 +28,6 @@ FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 CLICK = "click[event.item && event.item.mark && !test(/line|area/, event.item.mark.marktype)]"
 CLICKED, HOVERED = "clicked", "hovered"  # the selections of a page's chart
 WIDTHS = (1200, 900, 680, 500, 400, 330, 0)  # for which texts of a page are broken, in pixels
-HERE = "containerSize()[0] + 0 * width"  # a page's room; `width` is that of the plot
 GREY = "#808080"  # visible on dark and on white pages
 DARK, WHITE, NIGHT = "#1b2430", "#ffffff", "#0f151d"
 MUTED = {False: "#535e6b", True: "#a9b4c1"}  # of axes and captions, by `Look.dark`
@@ -87,15 +86,6 @@ class Look:
     def edge(self) -> str:
         """The colour around lines on bars."""
         return DARK if self.dark else WHITE
-
-    def by_width(self, make: Callable[[float], Any]) -> Any:
-        """Return what `make` returns for the width, on a page for the width that it has by then."""
-        if self.width is not None:
-            return make(self.width)
-        *made, narrow = [(least, json.dumps(make(max(least, 280)))) for least in WIDTHS]
-        wider = {value: least for least, value in made if value != narrow[1]}
-        choices = "".join(f"{HERE} >= {least} ? {value} : " for value, least in wider.items())
-        return {"expr": choices + narrow[1]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,8 +182,9 @@ class _Drawing:
         rule: Spec = {"type": "rule", "color": GREY, "strokeWidth": 1}
         for place, dash in ((figure.zero, {}), (figure.guide, {"strokeDash": [2, 2]})):
             if place is not None:
-                axis = self.along if upright or dash else self.across
-                at = {"x": axis | {"datum": place * (1 if dash else self.scale)}}
+                axis = self.along if dash else self.across
+                datum = {"datum": place * (1 if dash else self.scale)}
+                at = {"x" if bool(dash) == upright else "y": axis | datum}
                 self.layers.append({"mark": rule | dash, "encoding": at})
         legend, above = self._legend()
         shown = [*legend, *self.layers]
@@ -217,7 +208,7 @@ class _Drawing:
             "height": self.height,
             "autosize": {"type": "fit-x", "contains": "padding"},
             "padding": {
-                "left": 2,
+                "left": 3,
                 "right": edge,
                 "bottom": edge,
                 "top": edge if texts else above + edge,
@@ -232,6 +223,16 @@ class _Drawing:
         }
 
     # Parts of all shapes
+
+    def by_width(self, make: Callable[[float], Any]) -> Any:
+        """Return what `make` returns for the width, on a page for the width that it has by then."""
+        if self.look.width is not None:
+            return make(self.look.width)
+        *made, narrow = [(least, json.dumps(make(max(least, 280)))) for least in WIDTHS]
+        wider = {value: least for least, value in made if value != narrow[1]}
+        here = f"width + {round(self.left)}"  # `width` is that of the plot
+        choices = "".join(f"{here} >= {least} ? {value} : " for value, least in wider.items())
+        return {"expr": choices + narrow[1]}
 
     def mark(self, kind: str, rows: pd.DataFrame, place: Spec, **style: Any) -> None:
         """Add marks of one kind: a layer with a mark for each of some rows.
@@ -259,7 +260,7 @@ class _Drawing:
             axis = self.along if (channel[0] == "x") == upright else self.across
             encoding[channel] = {"field": column} | ({} if channel[1:] else axis)
         for name in [name for name in style if name.startswith("by_")]:
-            kind_of = "quantitative" if name == "by_size" else "nominal"
+            kind_of = "quantitative" if name in ("by_size", "by_strokeWidth") else "nominal"
             raw = {"scale": None} if name not in ("by_text", "by_detail") else {}
             encoding[name[3:]] = {"field": style.pop(name), "type": kind_of} | raw
         live = kind not in ("line", "area")  # which have the values of their first points
@@ -269,7 +270,7 @@ class _Drawing:
             encoding["description"] = encoding["tooltip"]
         else:
             style["aria"] = False
-        if self.look.clicks and len(self.colours) > 1:
+        if self.look.clicks and len(self.colours) > 1 and self.figure.shape != "heat map":
             opacity = style.pop("opacity", 1.0)
             lit = {"param": HOVERED, "value": opacity}
             encoding["opacity"] = {"condition": lit, "value": min(0.15, opacity)}
@@ -290,7 +291,7 @@ class _Drawing:
     def baselines(self, place: Callable[[str], Spec]) -> None:
         """Add the marks of baselines to rows or columns, and their keys."""
         for baseline in self.figure.baselines:
-            rows = self._baseline(baseline)
+            rows = self._baseline(baseline).drop_duplicates(["at", "line"])
             if len(rows):
                 shape, size = (TICK, 60.0) if baseline.mark == "tick" else (DIAMOND, 40.0)
                 if self.figure.shape in UPRIGHT and shape == TICK:
@@ -332,7 +333,7 @@ class _Drawing:
             low, high = (scale * end for end in axis.ends)
         if axis.ticks:
             places = [scale * place for place in axis.ticks]
-            self._labels(shown, f"ticks_{axis.column}", places, list(axis.ticks.values()))
+            self._labels(shown, f"ticks_{len(self.params)}", places, list(axis.ticks.values()))
         elif not axis.log:  # Vega would choose others once it knows the room
             places = _ticks(low, high, length / ((2.4 if vertical else 4.5) * size))
             shown["values"] = [one for one in places if not axis.ends or low <= one <= high]
@@ -357,7 +358,8 @@ class _Drawing:
         bold = [at for at, label in enumerate(labels) if label in self.figure.bold]
         lines = [_lines_of(label, room, size, bold=at in bold) for at, label in enumerate(labels)]
         if width is None:  # of an endless name, the beginning; its tooltip has all
-            lines = [[*one[:2], one[2] + " …"] if len(one) > 3 else one for one in lines]
+            n = max(1, int(min(3, self.look.most / max(1, len(labels)) / (1.2 * size))))
+            lines = [_first(one, n) for one in lines]
         most = max(map(len, lines), default=1)
         step = max(step, 1.2 * size * most + 0.3 * size)
         rows = self.look.rows or range(len(labels))
@@ -385,16 +387,26 @@ class _Drawing:
         ends = {"domain": [rows.stop - 0.5, rows.start - 0.5], "nice": False, "zero": False}
         self.along = {"type": "quantitative", "scale": ends, "axis": axis}
 
-    def _words(self, labels: Sequence[str], title: str) -> Spec:
-        """Return a horizontal axis of names, which are tilted where they have no room."""
-        size = self.look.size
-        by_width = self.look.by_width
+    @property
+    def place_names(self) -> list[str]:
+        """The names of the places, for readers."""
+        return [str(self.figure.by.ticks.get(place, place)) for place in self.places]
+
+    def _words(self, title: str) -> Spec:
+        """Return the horizontal axis of the places, whose names are tilted without room."""
+        size, by_width, by = self.look.size, self.by_width, self.figure.by
+        labels = self.place_names
+        side, end, start = ("top", "left", "bottom") if by.on_top else ("bottom", "right", "top")
 
         def room(width: float) -> float:
             return (width - self.left - 4 * size) / max(1, len(labels)) - 0.4 * size
 
         def broken(width: float) -> list[list[str]]:
-            return [_lines_of(label, max(room(width), 4 * size), size) for label in labels]
+            lines = [_lines_of(label, max(room(width), 4 * size), size) for label in labels]
+            if self.look.width is None:
+                lines = [_first(one, 3) for one in lines]
+            most = max(map(len, lines), default=1) if by.on_top else 0
+            return [["\N{NO-BREAK SPACE}"] * (most - len(one)) + one for one in lines]
 
         def fits(width: float) -> bool:
             every = [line for label in broken(width) for line in label]
@@ -404,15 +416,21 @@ class _Drawing:
             if fits(width):
                 return broken(width)
             every = math.ceil(2.2 * size / (room(width) + 0.4 * size))  # tilted ones need this
-            short = [_cut(label, 0.9 * width, size) for label in labels]
+            long = 9 * size if self.look.width is None else 0.9 * width
+            short = [_cut(label, long, size) for label in labels]
             return [[label] if at % every == 0 else [""] for at, label in enumerate(short)]
 
+        def above(width: float) -> float:
+            lines = max(map(len, broken(width)), default=1) if fits(width) and by.on_top else 1
+            return 0.7 * size + (lines - 1) * (size + 2)
+
         room_of_title = (self.look.width or 340) - 1.2 * self.left
-        axis: Spec = {"grid": False, "labelOverlap": False, "labelPadding": 0.7 * size}
+        axis: Spec = {"grid": False, "labelOverlap": False, "orient": side}
         axis["title"] = _lines_of(title, room_of_title, size) if title else None
         axis["labelAngle"] = by_width(lambda width: 0 if fits(width) else TILTED)
-        axis["labelAlign"] = by_width(lambda width: "center" if fits(width) else "right")
-        axis["labelBaseline"] = by_width(lambda width: "top" if fits(width) else "middle")
+        axis["labelAlign"] = by_width(lambda width: "center" if fits(width) else end)
+        axis["labelBaseline"] = by_width(lambda width: start if fits(width) else "middle")
+        axis["labelPadding"] = by_width(above)
         self._labels(axis, "words", range(len(labels)), _valued(by_width(shown)))
         ends = {"domain": [-0.5, max(1, len(labels)) - 0.5], "nice": False, "zero": False}
         return {"type": "quantitative", "scale": ends, "axis": axis}
@@ -485,8 +503,7 @@ class _Drawing:
         self.across = self._values(figure.value, *values)
         self.left = (2.8 + 1.2 * len(self.across["axis"]["title"])) * look.size
         if self.places:
-            labels = [str(figure.by.ticks.get(place, place)) for place in self.places]
-            self.along = self._words(labels, figure.by.title)
+            self.along, labels = self._words(figure.by.title), self.place_names
             step = ((look.width or math.inf) - self.left - 2 * look.size) / max(1, len(labels))
             tilted = [
                 0.77 * _wide(one, look.size) + look.size - at * step
@@ -524,14 +541,15 @@ class _Drawing:
         table = table[table["name"].isin(bright)]
         shapes = dict(zip(bright, cycle(SHAPES), strict=False))
         dense = len(table) > MOST_MARKS * len(bright) and not figure.size
-        if dense:
+        if dense or figure.bands:
             known = table[table["high"].notna()]
             style = {"by_detail": "name", "by_fill": "ink", "opacity": 0.18}
             self.mark("area", known, {"x": "at", "y": "low", "y2": "high"}, **style)
         elif table.loc[table["high"].notna(), "name"].nunique() <= MOST_WHISKERS:
             span = {"x": "at", "y": "low", "y2": "high"}
             self.mark("rule", table, span, by_color="ink", strokeWidth=1)
-        self.mark("line", table, place, by_stroke="ink", strokeWidth=2)
+        thick = table.assign(thick=np.where(table["name"].isin(figure.bold), 3.5, 2.0))
+        self.mark("line", thick, place, by_stroke="ink", by_strokeWidth="thick")
         sizes = figure.frame.loc[table.index, figure.size] if figure.size else None
         areas = 49 * (look.size / 12) ** 2 if sizes is None else self._areas(sizes)
         seen = table.assign(shape=table["name"].map(shapes), area=areas)
@@ -574,7 +592,9 @@ class _Drawing:
         """Draw vertical bars at each place, side by side; dots lie on them."""
         figure, look = self.figure, self.look
         self._upright(pd.Series([0.0]))
-        names = list(self.colours)
+        # A series that is alone at all its places, such as the embeddings of a model, is centred.
+        crowded = self.table.groupby("at")["name"].transform("nunique") > 1
+        names = [name for name in self.colours if name in set(self.table["name"][crowded])]
         table = self._series(self.table, 0.84 / max(1, len(names)), names).assign(zero=0.0)
         self.across["axis"]["domain"] = False
 
@@ -593,7 +613,15 @@ class _Drawing:
         style = {"by_fill": "ink", "stroke": GREY, "strokeWidth": 0.7, "size": 40}
         self.mark("point", table[dots], {"x": "at", "y": "value"}, **style)
         self.lined("rule", table[~dots], {"x": "at", "y": "low", "y2": "high"})
-        self.keys += [_Key(name=name, fill=self.colours[name]) for name in names]
+        if figure.text:
+            texted = table.assign(end=table["high"].fillna(table["value"]))
+            texted["text"] = figure.frame[figure.text].astype(str).to_numpy()
+            room = 1 / max(1, len(self.places) * len(names))
+            each = self.by_width(lambda width: _fitted(
+                texted["text"], room * (width - self.left), 0.95 * look.size))  # fmt: skip
+            above = {"baseline": "bottom", "dy": -3, "color": look.ink, "fontSize": each}
+            self.mark("text", texted, {"x": "at", "y": "end"}, by_text="text", **above)
+        self.keys += [_Key(name=name, fill=ink) for name, ink in self.colours.items()]
         if figure.hollow_name:
             self.keys.append(_Key(name=figure.hollow_name, stroke=GREY))
         self.baselines(lambda column: {"x": "at", "y": column})
@@ -632,11 +660,8 @@ class _Drawing:
         names = list(figure.names.values())
         # Numbers in cells say more than titles, and need the width on a phone.
         self._names(names, 2.8 * size, "" if figure.text and look.clicks else figure.rows)
-        self.across = self._words(
-            [str(place) for place in self.places],
-            "" if figure.text and look.clicks else figure.by.title,
-        )
-        row = self.table["name"].map({name: at for at, name in enumerate(names)})
+        self.across = self._words("" if figure.text and look.clicks else figure.by.title)
+        row = figure.frame[figure.series].map({key: at for at, key in enumerate(figure.names)})
         x = self.table["at"]
         table = self.table.assign(at=row, column=x, ahead=row - 0.48, behind=row + 0.48,
                                   left=x - 0.49, right=x + 0.49)  # fmt: skip
@@ -645,16 +670,22 @@ class _Drawing:
         page = look.page or look.edge
         share = ((table["value"] - low) / ((high - low) or 1)).clip(0, 1)
         table["ink"] = [between((LOW, page, HIGH), one) for one in share.fillna(0.5)]
+        if figure.cell:
+            table["ink"] = figure.frame[figure.cell].replace("", "transparent").to_numpy()
         table = table[table["value"].notna()]
         cells = {"x": "left", "x2": "right", "y": "ahead", "y2": "behind"}
         self.mark("rect", table, cells, by_fill="ink")
         if figure.text:
             texts = figure.frame.loc[table.index, figure.text].astype(str)
-            table = table.assign(text=texts, face=[_on(ink) for ink in table["ink"]])
+            face = [look.ink if ink == "transparent" else _on(ink) for ink in table["ink"]]
+            strong = figure.frame[figure.strong].astype(bool) if figure.strong else False
+            table = table.assign(text=texts, face=face, strong=strong)
             place = {"x": "column", "y": "at"}
-            each = look.by_width(lambda width: _fitted(
+            each = self.by_width(lambda width: _fitted(
                 texts, (width - self.left) / max(1, len(self.places)), 0.95 * size))  # fmt: skip
-            self.mark("text", table, place, by_text="text", by_color="face", fontSize=each)
+            for weight, rows in table.groupby("strong"):
+                style = {"fontSize": each, "fontWeight": "bold" if weight else "normal"}
+                self.mark("text", rows, place, by_text="text", by_color="face", **style)
         for axis in (self.along, self.across):
             axis["axis"] |= {"domain": False, "ticks": False}
         ticks = figure.value.ticks or {low: f"{low:g}", high: f"{high:g}"}
@@ -699,12 +730,12 @@ class _Drawing:
             high = [max((size + 2) * n_lines, symbol) + 0.35 * size for n_lines in rows]
             return sum(high) + 0.6 * size
 
-        self.params.append({"name": "keys", **_valued(look.by_width(texts))})
+        self.params.append({"name": "keys", **_valued(self.by_width(texts))})
         scale = {"type": "ordinal", "domain": list(range(len(keys)))}
         legend = {
             "title": None, "orient": "none", "labelExpr": "keys[datum.value]", "labelLimit": 0,
-            "columns": look.by_width(columns), "legendX": -self.left, "direction": "horizontal",
-            "legendY": look.by_width(lambda width: -height(width)), "symbolOpacity": 1,
+            "columns": self.by_width(columns), "legendX": -self.left, "direction": "horizontal",
+            "legendY": self.by_width(lambda width: -height(width)), "symbolOpacity": 1,
             "columnPadding": size, "rowPadding": 0.3 * size, "padding": 0,
             "symbolStrokeWidth": 0.15 * size,
         }  # fmt: skip
@@ -725,7 +756,7 @@ class _Drawing:
             for channel, values in ranges.items()
         }
         empty = {"data": {"values": []}, "mark": "point", "encoding": encoding}
-        return [empty], look.by_width(height)
+        return [empty], self.by_width(height)
 
     def _texts(self, above: Any) -> Spec:
         """Return the title and the caption, above the legend."""
@@ -737,10 +768,10 @@ class _Drawing:
         room = 3.5 * size if look.clicks else size  # for the chart's menu
         return {
             "title": {
-                "text": look.by_width(
+                "text": self.by_width(
                     lambda width: _lines_of(title, width - room, 1.15 * size, bold=True)
                 ),
-                "subtitle": look.by_width(
+                "subtitle": self.by_width(
                     lambda width: _lines_of(figure.caption, width - size, 0.9 * size)
                 ),
                 "anchor": "start",
@@ -850,6 +881,11 @@ def _lines_of(text: str, room: float, size: float, *, bold: bool = False) -> lis
     return lines or [""]
 
 
+def _first(lines: list[str], n: int) -> list[str]:
+    """Return at most n lines; an ellipsis stands for the others."""
+    return [*lines[: n - 1], f"{lines[n - 1]} …"] if len(lines) > n else lines
+
+
 def _cut(text: str, room: float, size: float) -> str:
     """Return a text that fits into a line: its beginning, with an ellipsis, if it is longer."""
     lines = _lines_of(text, room - size, size)
@@ -863,12 +899,14 @@ def _fitted(texts: Iterable[str], room: float, size: float) -> float:
 
 
 def between(inks: Sequence[str], share: float) -> str:
-    """Return a colour from a scale of three, at a share of its length."""
-    first, last = (inks[0], inks[1]) if share < 0.5 else (inks[1], inks[2])
-    part = 2 * share - (share >= 0.5)
+    """Return a colour from a scale of two or more, at a share of its length."""
+    at = min(int(share * (len(inks) - 1)), len(inks) - 2)
+    part = share * (len(inks) - 1) - at
     mixed = (
-        round((1 - part) * int(first[at : at + 2], 16) + part * int(last[at : at + 2], 16))
-        for at in (1, 3, 5)
+        round(
+            (1 - part) * int(inks[at][of : of + 2], 16) + part * int(inks[at + 1][of : of + 2], 16)
+        )
+        for of in (1, 3, 5)
     )
     return "#" + "".join(f"{one:02x}" for one in mixed)
 

@@ -1,8 +1,11 @@
 """Wait until a page is drawn: a state of the page, not a number of seconds."""
 
+import re
+
 from playwright.sync_api import Page
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
+CHART = "[data-testid=stVegaLiteChart]"
 MAX_WAIT = 240_000  # milliseconds; a busy machine is slow, not wrong
 MAIN = "[data-testid=stMainBlockContainer]"
 # The run `seen` is over (the last act of each run is the address), nothing is still to be loaded,
@@ -29,6 +32,19 @@ STATE = """({run: window.lamaAddress,
     state: document.querySelector('[data-testid=stApp]')?.dataset.testScriptState,
     skeletons: document.querySelectorAll('[data-testid=stSkeleton]').length,
     active: document.activeElement?.outerHTML.slice(0, 300)})"""
+
+
+def click_mark(page: Page, said: re.Pattern[str]) -> None:
+    """Click the bar or point of a chart that says this, near where it begins.
+
+    On the middle of a bar may be a baseline's mark.
+    """
+    mark = page.locator(f"{CHART} path").and_(page.get_by_label(said)).first
+    mark.wait_for()
+    mark.scroll_into_view_if_needed()
+    box = mark.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] / 8, box["y"] + box["height"] / 2)
 
 
 def current_run(page: Page) -> int:

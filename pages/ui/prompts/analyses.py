@@ -1,6 +1,7 @@
 """Analyses of prompts: divergence by edit distance, and ensembles weighted by other models."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from lama_core.probes.prompts.analyses import (
     AnalyseRequest,
     Distance,
     Divergence,
+    PromptPair,
     measure_divergence,
     prompt_pairs,
     transfer_weights,
@@ -23,11 +25,12 @@ from lama_core.probes.prompts.published_scores import PAPER
 from lama_core.probes.prompts.spec import list_studies
 from lama_core.published import published_table
 from lama_core.rounding import fixed, percent
+from lama_core.views.figure import Axis, Figure, said
 from pages.ui.prompts.study_choice import PromptsChoice, load_relations
-from pages.ui.shared import charts, links
+from pages.ui.shared import links
 from pages.ui.shared.export import draw_export
+from pages.ui.shared.figures import draw_figure
 from pages.ui.shared.messages import counted, plain
-from pages.ui.shared.plotly_chart import PlotlyChart
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import pick, title_of
 
@@ -65,40 +68,20 @@ def draw_analyses(choice: PromptsChoice, place: DeltaGenerator) -> None:
         help=explain("Divergence"),
     )
     n_relations = counted(len(studies), "relation")
-    figure = PlotlyChart()
-    for number, bin_ in enumerate(found.bins):
-        values = [100 * pair.divergence for pair in pairs if pair.bin_number == number]
-        figure.add(
-            "box",
-            y=values,
-            name=f"{bin_.low:.1f} – {bin_.high:.1f}<br>{counted(len(values), 'pair')}",
-            **charts.box_colours(choice.colour),
-            boxmean=True,
-            showlegend=False,
-            boxpoints=False,
-        )
-    charts.draw_chart(
-        figure.update(
-            xaxis={
-                "title": f"edit distance of two prompts, {SCALES[distance]}",
-                "type": "category",
-            },
-            yaxis={
-                "title": "divergence: % of test facts that only one gets right",
-                "rangemode": "tozero",
-            },
-            height=340,
-        ),
-        "divergence chart",
-        title=f"Divergence by edit distance, {n_relations}",
-        footnote=f"{title_of(choice.info.model)} on {choice.info.dataset}, "
+    figure = divergence_boxes(
+        found,
+        pairs,
+        title=f"Divergence by edit distance of two prompts ({SCALES[distance]}), {n_relations}",
+        caption=f"{title_of(choice.info.model)} on {choice.info.dataset}, "
         f"{counted(found.n_pairs, 'pair')} of prompts of {n_relations}, test facts, "
         f"{choice.study.ranking} ranking",
     )
+    if len(figure.frame):
+        draw_figure(figure, {"": choice.colour}, "divergence chart")
     st.caption(
         "A pair is two prompts of the same relation. Its divergence is the share of the relation's "
         "test facts that exactly one of the two gets right. Box: lower to upper quartile of the "
-        "pairs; line: median; dashed: mean; whiskers: lowest to highest pair."
+        "pairs; line: median; diamond: mean; whiskers: lowest to highest pair."
     )
     _draw_transfer(choice)
     draw_export(
@@ -109,6 +92,39 @@ def draw_analyses(choice: PromptsChoice, place: DeltaGenerator) -> None:
         ),
         choice.made(),
         AnalyseRequest(choice.info.id, choice.combination, distance=distance),
+    )
+
+
+def divergence_boxes(
+    found: Divergence, pairs: Sequence[PromptPair], *, title: str, caption: str
+) -> Figure:
+    """Return a box of the pairs' divergence in percent for each bin of edit distances."""
+    rows = []
+    for number, bin_ in enumerate(found.bins):
+        values = [100 * pair.divergence for pair in pairs if pair.bin_number == number]
+        if not values:
+            continue
+        low, q1, median, q3, high = np.percentile(values, (0, 25, 50, 75, 100)).tolist()
+        name = f"{bin_.low:.1f} – {bin_.high:.1f}, {counted(len(values), 'pair')}"
+        lines = said(
+            f"edit distance {name}",
+            f"mean {fixed(float(np.mean(values)), 1)} %, median {fixed(median, 1)} %",
+            f"half between {fixed(q1, 1)} and {fixed(q3, 1)} %",
+            f"all between {fixed(low, 1)} and {fixed(high, 1)} %",
+        )
+        rows.append((name, "", float(np.mean(values)), low, q1, median, q3, high, lines))
+    columns = ["bin", "run", "mean", "low", "q1", "median", "q3", "high", "said"]
+    what = "divergence: % of test facts that only one gets right"
+    return Figure(
+        shape="boxes",
+        frame=pd.DataFrame(rows, columns=columns),
+        by=Axis(column="bin", title="edit distance"),
+        value=Axis(column="mean", title=what, from_zero=True),
+        names={"": ""},
+        low="low",
+        high="high",
+        title=title,
+        caption=caption,
     )
 
 

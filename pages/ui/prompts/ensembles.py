@@ -1,7 +1,6 @@
 """Ensembles of prompts: P@1 and published values, custom weights, P@1 by number of prompts."""
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -16,12 +15,13 @@ from lama_core.probes.prompts.published_scores import BERTS, LINES, Averaging, p
 from lama_core.probes.prompts.study import RelationStudy, Score
 from lama_core.rounding import fixed, percent, percentage
 from lama_core.views.colours import PUBLISHED
+from lama_core.views.figure import Axis, Figure, said, said_interval
 from pages.ui.prompts.study_choice import PromptsChoice, load_relations
 from pages.ui.prompts.weights import draw_weights
-from pages.ui.shared import charts, screens
+from pages.ui.shared import screens
 from pages.ui.shared.export import draw_export
+from pages.ui.shared.figures import draw_figure
 from pages.ui.shared.messages import draw_headline, errors_shown, show_note
-from pages.ui.shared.plotly_chart import PlotlyChart, Style
 from pages.ui.shared.url_state import pick, title_of
 
 METHOD_TITLES = {
@@ -144,15 +144,17 @@ def _draw_scores(
     y_title = f"P@1, {averaging}, % of {n_facts:,} test facts"
     if averaging == "macro" or not single:
         y_title = f"P@1, {averaging} average{f', {relations}' * (not single)}, %"
-    charts.draw_chart(
-        _bars(rows, model, choice.colour, paper_name, y_title),
-        "ensembles chart",
+    figure = method_columns(
+        rows,
+        {"ours": model, "published": f"{paper_name} (published)"},
+        y_title,
         title=f"{TITLES[choice.combination]} prompts, {averaging}, {choice.study.ranking} ranking",
-        footnote=f"{model} on {choice.info.dataset}, {relations}, {n_facts:,} test facts, "
+        caption=f"{model} on {choice.info.dataset}, {relations}, {n_facts:,} test facts, "
         f"{choice.study.ranking} ranking"
         + f"; published: {paper_name}, T-REx, 41 relations (Jiang et al. 2020)"
         * bool(paper_name),
     )
+    draw_figure(figure, {"ours": choice.colour, "published": PUBLISHED}, "ensembles chart")
     published_note = (
         f"Grey: {paper_name} in the paper, on all 41 relations of T-REx, raw ranking."
         if paper_name and choice.combination in LINES
@@ -231,45 +233,44 @@ def _conclusion(
     return text + over * (averaging == "micro") + manual
 
 
-def _bars(
-    rows: pd.DataFrame, model: str, colour: str, paper_name: str, y_title: str
-) -> PlotlyChart:
-    figure = PlotlyChart()
-    hovers = {"value": ": {} %<br>{:,} test facts", "published": ", published: {} %"}
-    looks = {
-        "value": (model, colour, 1.0),
-        "published": (f"{paper_name} (published)", PUBLISHED, 0.6),
-    }
-    for column, (name, fill, opacity) in looks.items():
-        known = rows[rows[column].notna()]
-        if len(known):
-            labels = known[column].map(partial(fixed, digits=1))
-            texts = [
-                f"<b>{title}</b>" + hovers[column].format(value, n)
-                for title, value, n in zip(known["title"], labels, known["facts"], strict=True)
-            ]
-            style: Style = {"offsetgroup": column}
-            if column == "published":  # the others are under the axis, as whiskers would cross them
-                style |= {"text": labels, "textposition": "outside", "cliponaxis": False}
-            style |= {"name": name, "marker_color": fill, "opacity": opacity}
-            charts.add(figure, "bar", known.assign(hover=texts), "title", column, **style)
-    charts.add_whiskers(figure, "bar", rows, "title", "value", offsetgroup="value")
-    top = max(rows[["value", "published", "high"]].fillna(0).max().max(), 5)
-    return figure.update(
-        xaxis={
-            "title": "method of combining prompts",
-            "tickvals": rows["title"].tolist(),
-            "ticktext": [
-                f"{title}<br>{fixed(value, 1)} %"
-                for title, value in zip(rows["title"], rows["value"], strict=True)
-            ],
-        },
-        yaxis={
-            "title": y_title,
-            "range": [0, 1.12 * top],
-        },
-        height=380,
-        barmode="group",
+def method_columns(
+    rows: pd.DataFrame, names: dict[str, str], y_title: str, *, title: str, caption: str
+) -> Figure:
+    """Return P@1 by method of combining prompts as columns with numbers, next to published ones.
+
+    Args:
+        rows: Of `score_rows`.
+        names: `ours` and `published` -> the name of the series.
+        y_title: What the values are.
+        title: The title.
+        caption: What is counted.
+    """
+    none = {"low": np.nan, "high": np.nan}
+    marks = pd.concat(
+        [rows.assign(run="ours"), rows.assign(run="published", value=rows["published"], **none)],
+        ignore_index=True,
+    )
+    marks = marks[marks["value"].notna()].reset_index(drop=True)
+    marks["text"] = [fixed(value, 1) for value in marks["value"]]
+    marks["said"] = [
+        said(
+            f"{line['title']}{', published' * (line['run'] == 'published')}: {line['text']} %",
+            said_interval(line["low"] / 100, line["high"] / 100),
+            "" if line["run"] == "published" else f"{line['facts']:,} test facts",
+        )
+        for line in marks.to_dict("records")
+    ]
+    return Figure(
+        shape="columns",
+        frame=marks,
+        by=Axis(column="title", title="method of combining prompts", order=tuple(rows["title"])),
+        value=Axis(column="value", title=y_title, from_zero=True),
+        names=names,
+        low="low",
+        high="high",
+        text="text",
+        title=title,
+        caption=caption,
     )
 
 
@@ -291,39 +292,38 @@ def _draw_curve(choice: PromptsChoice) -> None:
         help=explain("Log-linear and linear"),
         key="headline curve",
     )
-    figure = PlotlyChart()
-    hits = np.round(np.array(log_linear or linear) * len(choice.study.test)).astype(np.int64)
-    ends = share_intervals(hits, np.full_like(hits, len(choice.study.test)))
-    band = pd.DataFrame(
-        {"at": range(1, len(hits) + 1), "low": 100 * ends.low, "high": 100 * ends.high}
-    )
-    charts.add_band(figure, band, mean, choice.colour)
-    for kind, dash in (("log-linear", "solid"), ("linear", "dot")):
-        values = curves.get(kind, ())  # type: ignore[call-overload]
-        figure.add(
-            "scatter",
-            name=f"{kind}: mean of {MEANS[kind]}",
-            x=list(range(1, len(values) + 1)),
-            y=[100 * value for value in values],
-            hovertext=list(map(percent, values)),
-            mode="lines+markers",
-            legendgroup=kind,
-            line={"color": choice.colour, "dash": dash},
-            hovertemplate=f"K = %{{x}}, {kind}: %{{hovertext}} %"
-            f"<br>{len(choice.study.test):,} test facts<extra></extra>",
-        )
-    figure.update(
-        xaxis={
-            "title": "K: number of prompts, the best on training facts first",
-            "dtick": 1 if len(values) < 16 else 5,
-        },
-        yaxis={"title": "P@1, % of test facts", "rangemode": "tozero"},
-        height=300,
-    )
-    charts.draw_chart(
-        figure,
-        "curve chart",
+    n = len(choice.study.test)
+    hits = np.round(np.array(log_linear or linear) * n).astype(np.int64)
+    ends = share_intervals(hits, np.full_like(hits, n))
+    rows = [
+        {
+            "k": k,
+            "run": kind,
+            "value": value,
+            "low": ends.low[k - 1] if kind == mean else np.nan,
+            "high": ends.high[k - 1] if kind == mean else np.nan,
+            "said": f"K = {k}, {kind}: {percent(value)} %\n{n:,} test facts",
+        }
+        for kind, values in curves.items()
+        for k, value in enumerate(values, start=1)
+    ]
+    most = max(map(len, curves.values()))
+    figure = Figure(
+        shape="lines",
+        frame=pd.DataFrame(rows),
+        by=Axis(
+            column="k",
+            title="K: number of prompts, the best on training facts first",
+            ticks={k: str(k) for k in range(1, most + 1) if most < 16 or k % 5 == 0},
+            ends=(1, most),
+        ),
+        value=Axis(column="value", title="P@1, % of test facts", share=True),
+        names={kind: f"{kind}: mean of {MEANS[kind]}" for kind in MEANS},
+        low="low",
+        high="high",
+        bands=True,
         title=f"P@1 by number of prompts, {choice.study.relation.name}",
-        footnote=choice.footnote,
+        caption=choice.footnote,
     )
+    draw_figure(figure, dict.fromkeys(MEANS, PUBLISHED) | {mean: choice.colour}, "curve chart")
     st.caption(f"Band: 95 % intervals of the {mean} mean, over the test facts.")

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from lama_core.datasets.prompt_sets import check_templates
@@ -18,12 +19,13 @@ from lama_core.probes.prompts.accuracy_growth import PromptTrial, stored_trial
 from lama_core.rounding import percent
 from lama_core.scoring.blanks import shows_subject
 from lama_core.service import queries
+from lama_core.views.figure import Axis, Figure, said_interval
 from pages.ui.prompts.study_choice import PromptsChoice
 from pages.ui.prompts.table import LEAST_FACTS, draw_facts, draw_leaderboard, keep_trial
-from pages.ui.shared import cache, charts, links
+from pages.ui.shared import cache, links
 from pages.ui.shared.fetching import draw_offer
+from pages.ui.shared.figures import draw_figure
 from pages.ui.shared.messages import counted, errors_shown, plain
-from pages.ui.shared.plotly_chart import PlotlyChart
 from pages.ui.shared.url_state import BOUND, title_of
 
 BATCH = 8
@@ -183,43 +185,37 @@ def _draw_grown(choice: PromptsChoice, state: dict[str, Any]) -> None:
     _draw_result(choice, growth, facts, running=state["running"])
     if not state["running"]:  # a new chart for each batch would flicker
         with st.expander("P@1 by number of facts queried", icon=":material/show_chart:"):
-            curve = growth.curve()
-            x = list(range(1, len(curve) + 1))
-            figure = PlotlyChart()
-            figure.add(
-                "scatter",
-                x=x + x[::-1],
-                y=[100 * point.high for point in curve]
-                + [100 * point.low for point in reversed(curve)],
-                fill="toself",
-                line={"width": 0},
-                fillcolor=charts.FAINT,
-                hoverinfo="skip",
-                name="95 % interval",
-            )
-            figure.add(
-                "scatter",
-                x=x,
-                y=[100 * point.value for point in curve],
-                mode="lines",
-                hovertext=[percent(point.value) for point in curve],
-                line={"color": choice.colour, "width": 2.5},
-                name="P@1 so far",
-                customdata=[(percent(point.low), percent(point.high)) for point in curve],
-                hovertemplate="after %{x:,} facts: %{hovertext} %<br>95 % interval: "
-                "%{customdata[0]} to %{customdata[1]}<extra></extra>",
-            )
-            figure.update(
-                yaxis={"title": "P@1, % of the facts queried", "range": [0, 100]},
-                xaxis={"title": "facts queried, in random order", "range": [0, growth.total]},
-                height=320,
-            )
-            charts.draw_chart(
-                figure,
-                "growth",
-                title=f"Accuracy of {growth.template}",
-                footnote=choice.footnote,
-            )
+            draw_figure(growth_line(growth, choice.footnote), {"": choice.colour}, "growth")
+
+
+def growth_line(growth: PromptTrial, caption: str) -> Figure:
+    """Return P@1 by the number of facts queried, with a band of its intervals."""
+    rows = [
+        {
+            "n": n,
+            "run": "",
+            "value": point.value,
+            "low": point.low,
+            "high": point.high,
+            "said": f"after {counted(n, 'fact')}: {percent(point.value)} %\n"
+            f"{said_interval(point.low, point.high)}",
+        }
+        for n, point in enumerate(growth.curve(), start=1)
+    ]
+    return Figure(
+        shape="lines",
+        frame=pd.DataFrame(rows),
+        by=Axis(column="n", title="facts queried, in random order", ends=(0, growth.total)),
+        value=Axis(
+            column="value", title="P@1, % of the facts queried", share=True, ends=(0.0, 1.0)
+        ),
+        names={"": "P@1 so far, with its 95 % interval"},
+        low="low",
+        high="high",
+        bands=True,
+        title=f"Accuracy of {growth.template}",
+        caption=caption,
+    )
 
 
 def _draw_result(

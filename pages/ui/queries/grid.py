@@ -22,6 +22,7 @@ from lama_core.queries.grid import (
 from lama_core.queries.sentences import n_shared
 from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form, Values, Widget
+from pages.ui.queries.grid_chart import HeatMapLook, draw_heat_map
 from pages.ui.queries.tab import Tab
 from pages.ui.shared import links, predictions, screens, url_state
 from pages.ui.shared.messages import plain
@@ -97,8 +98,6 @@ def _open(cell: GridCell) -> None:
 
 def _draw_grid(asked: GridAsked, column: ModelColumn[ModelGrid]) -> None:
     """Draw a model's heat map, its table, and the words that all or single sentences have."""
-    from pages.ui.queries.grid_chart import HeatMapLook, draw_heat_map  # imports a chart library
-
     found, top_k = column.answer, asked.request.top_k
     scored = asked.shared[: len(found.answers)]
     names = names_of([query.text("___") for query in scored])

@@ -1,18 +1,17 @@
-"""The heat map of a grid, imported only when it is drawn: the chart library is slow to import."""
+"""The heat map of a grid."""
 
 import math
-import textwrap
 from dataclasses import dataclass
-from html import escape
 
 import pandas as pd
 
 from lama_core.queries.grid import N_KNOWN, GridCell, ModelGrid
-from pages.ui.shared import charts
+from lama_core.views.figure import Axis, Figure
+from lama_core.views.vega import between
+from pages.ui.shared.figures import draw_figure
 from pages.ui.shared.predictions import probability, short_title
 
-MOST_LARGE = 5  # sentences; more have tilted names and smaller numbers
-LINE = 8  # letters in a line of a sentence's name
+ROW = 26  # pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,62 +53,48 @@ def draw_heat_map(found: ModelGrid, names: list[str], look: HeatMapLook) -> Grid
 
     names: the names of the sentences.
     """
-    rows, by_rank = shown_rows(found, look.most_rows), look.by_rank
+    rows = shown_rows(found, look.most_rows)
+    figure = grid_figure(rows, names, look, short_title(found.name))
+    line = draw_figure(figure, {}, f"grid {found.name}", most=ROW * len(rows), legend=False)
+    return None if line is None else rows[int(line["row"])][line["sentence"]]
 
-    def tone(cell: GridCell) -> float | None:
-        if cell.rank is None or cell.prob is None:
-            return None
-        return -math.log10(cell.rank) if by_rank else math.log10(max(cell.prob, look.least))
 
-    def text(cell: GridCell) -> str:
-        if cell.rank is None or cell.prob is None:
-            return ""
-        shown = f"{cell.rank}" if by_rank else probability(cell.prob)
-        return f"<b>{shown}</b>" if cell.rank <= look.top_k else shown
+def grid_figure(
+    rows: list[tuple[GridCell, ...]], names: list[str], look: HeatMapLook, title: str
+) -> Figure:
+    """Return the heat map: a row for each word, a column for each sentence.
 
-    def hover(at: int, number: int) -> str:
-        cell = rows[at][number]
-        known = f"rank {cell.rank}" if cell.rank else f"not among the first {N_KNOWN}"
-        prob = f", probability {probability(cell.prob)}" if cell.prob is not None else ""
-        return f"{escape(names[number])}<br>{escape(cell.word)}: {known}{prob}"
-
+    Cells of words whose rank isn't known have no colour and no number. title: the model's.
+    """
+    least = math.log10(1 / N_KNOWN if look.by_rank else look.least)
+    cells = []
+    for at, row in enumerate(rows):
+        for number, cell in enumerate(row):
+            tone, text, ink = least, "", ""
+            if cell.rank is not None and cell.prob is not None:
+                tone = math.log10(1 / cell.rank if look.by_rank else max(cell.prob, look.least))
+                text = f"{cell.rank}" if look.by_rank else probability(cell.prob)
+                ink = between(look.scale, 1 - tone / least)
+            known = f"rank {cell.rank}" if cell.rank else f"not among the first {N_KNOWN}"
+            prob = f", probability {probability(cell.prob)}" if cell.prob is not None else ""
+            said = f"{names[number]}\n{cell.word}: {known}{prob}"
+            strong = (cell.rank or math.inf) <= look.top_k
+            cells.append((str(at), number, tone, text, ink, strong, said))
+    columns = ["row", "sentence", "tone", "text", "ink", "strong", "said"]
+    shown = "ranks" if look.by_rank else "probabilities"
     words = [
         f"{row[0].group} · {row[0].word}" if row[0].group is not None else row[0].word
         for row in rows
     ]
-    figure = charts.heat_map(
-        [[tone(cell) for cell in row] for row in rows],
-        [[text(cell) for cell in row] for row in rows],
-        ("", words),
-        ("", names),
-        colorscale=list(zip((0, 1), look.scale, strict=True)),
-        zmin=math.log10(1 / N_KNOWN if by_rank else look.least),
-        zmax=0,
-        textfont_color=charts.ink(),
-        textfont_size=13 if len(names) <= MOST_LARGE else 9,
-        showscale=False,
-        hoverinfo="skip",  # the marks of `add_clicks` have texts
+    return Figure(
+        shape="heat map",
+        frame=pd.DataFrame(cells, columns=columns),
+        by=Axis(column="sentence", title="", ticks=dict(enumerate(names)), on_top=True),
+        value=Axis(column="tone", title=shown),
+        series="row",
+        names={str(at): word for at, word in enumerate(words)},
+        text="text",
+        strong="strong",
+        cell="ink",
+        title=f"{title}: {shown}",
     )
-    cells = [
-        {"column": number, "row": at, "hover": hover(at, number)}
-        for at in range(len(rows))
-        for number in range(len(names))
-    ]
-    charts.add_clicks(figure, pd.DataFrame(cells), ("row", "column"))
-    ends = [-0.5, len(names) - 0.5]
-    figure.update(
-        hoverdistance=60,
-        yaxis_range=charts.rows_down(rows),
-        xaxis={"side": "top", "range": ends, "autotickangles": [30, 90]},
-        height=60 + 22 * len(rows),
-    )
-    if len(names) <= MOST_LARGE:
-        lines = [textwrap.wrap(charts.short_label(name), LINE) for name in names]
-        shown = ["<br>".join(map(escape, each)) for each in lines]
-        figure.update(xaxis={"ticktext": shown, "tickangle": 0})
-    title = f"{short_title(found.name)}: {'ranks' if by_rank else 'probabilities'}"
-    clicked = charts.draw_chart(figure, f"grid {found.name}", title=title)
-    if not clicked:
-        return None
-    at, number = clicked[0]["customdata"]
-    return rows[at][number]

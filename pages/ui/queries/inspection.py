@@ -29,6 +29,8 @@ from lama_core.requests import field_values
 from lama_core.rounding import fixed
 from lama_core.scoring.blanks import parse_query
 from lama_core.texts import word_key
+from pages.ui.queries.layers import draw_layers
+from pages.ui.queries.lens_charts import draw_logit, draw_trace
 from pages.ui.queries.tab import describe_kind
 from pages.ui.shared import cache, predictions, url_state
 from pages.ui.shared.export import draw_answer_export, draw_export, made_with
@@ -117,10 +119,7 @@ def _draw_rows(found: LensResult, _: str) -> None:
 
 
 def _draw_layers(text: str, asked: ClozeRequest) -> None:
-    request = _request(text, asked, lens="layers")
-    from pages.ui.queries.layers import draw_layers
-
-    _draw_lens(request, draw_layers)
+    _draw_lens(_request(text, asked, lens="layers"), draw_layers)
 
 
 def _draw_words(text: str, asked: ClozeRequest) -> None:
@@ -229,8 +228,6 @@ def _draw_trace(text: str, asked: ClozeRequest) -> None:
             "the time limit of a query."
         )
         return
-    from pages.ui.queries.lens_charts import draw_trace
-
     _draw_lens(request, draw_trace)
 
 
@@ -252,8 +249,6 @@ def _draw_logit(text: str, asked: ClozeRequest) -> None:
         answer=tracked or None,
         against=" ".join((against or "").split()) or None,
     )
-    from pages.ui.queries.lens_charts import draw_logit
-
     _draw_lens(request, draw_logit)
 
 

@@ -1,11 +1,7 @@
-"""The answer after each layer of a model, as a heat map of ranks, lines, and a table.
-
-Imported only when opened, because importing the chart library takes longer than a first answer.
-"""
+"""The answer after each layer of a model, as a heat map of ranks, lines, and a table."""
 
 from html import escape
 from itertools import cycle
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,14 +10,16 @@ import streamlit as st
 from lama_core.queries.lenses.layers import FollowedWord, ModelLayers
 from lama_core.rounding import fixed
 from lama_core.views.colours import PALETTE
-from pages.ui.shared import charts, predictions
-from pages.ui.shared.charts import MOST_LETTERS
+from lama_core.views.figure import Axis, Figure
+from lama_core.views.vega import HIGH, LOW, between
+from pages.ui.shared import predictions
+from pages.ui.shared.figures import draw_figure
 from pages.ui.shared.messages import plain
-from pages.ui.shared.plotly_chart import PlotlyChart, Style
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.token_strips import colour_scale
 
-SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "hexagon")
+COLOURS = (LOW, "#7a838e", HIGH)  # of the last and of the first ranks; white is readable on all
+ROW = 24  # pixels
 
 
 def draw_layers(found: ModelLayers, title: str) -> None:
@@ -31,17 +29,12 @@ def draw_layers(found: ModelLayers, title: str) -> None:
             map(_conclusion, [word for word in found.words if word.is_gold or word.ranks[-1] == 1])
         )
     )
-    colours = (charts.HIGH, charts.MIDDLE, charts.LOW)
-    st.html(colour_scale("rank, log scale: 1", colours, f"{found.n_candidates:,}"))
-    charts.draw_chart(
-        layer_ranks(found), f"ranks in {found.name}", title=f"{title}: ranks by layer"
-    )
+    st.html(colour_scale("rank, log scale: 1", COLOURS[::-1], f"{found.n_candidates:,}"))
+    most = ROW * len(found.layers)
+    draw_figure(layer_ranks(found, title), {}, f"ranks in {found.name}", most=most, legend=False)
     with st.expander("As lines and as a table"):
-        charts.draw_chart(
-            layer_lines(found),
-            f"log-probabilities in {found.name}",
-            title=f"{title}: log-prob. by layer",
-        )
+        inks = dict(zip(_titles_of_words(found), cycle(PALETTE), strict=False))
+        draw_figure(layer_lines(found, title), inks, f"log-probabilities in {found.name}")
         draw_table(layers_table(found))
     for note in found.notes:
         st.caption(plain(note))
@@ -75,54 +68,67 @@ def layers_table(found: ModelLayers) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def layer_ranks(found: ModelLayers) -> PlotlyChart:
+def layer_ranks(found: ModelLayers, title: str) -> Figure:
     """Heat map of word ranks, layer by word, coloured by rank on a log scale."""
-    ranks = np.array([word.ranks for word in found.words]).T
-    words = _titles_of_words(found)
-    rows = [f"{layer.title} · {layer.first[:MOST_LETTERS]}" for layer in found.layers]
-    hover = [
-        [
-            f"{escape(word)} after layer {layer.title}: rank {rank:,} of {found.n_candidates:,}"
-            for word, rank in zip(words, line, strict=True)
-        ]
-        for layer, line in zip(found.layers, ranks.tolist(), strict=True)
+    layers = [*reversed(found.layers)]
+    last = np.log10(max(found.n_candidates, 10))
+    cells = [
+        {
+            "layer": str(layer.number),
+            "word": title_of_word,
+            "rank": rank,
+            "text": f"{rank:,}",
+            "ink": between(COLOURS, 1 - min(1.0, np.log10(rank) / last)),
+            "said": f"{title_of_word} after layer {layer.title}\n"
+            f"rank {rank:,} of {found.n_candidates:,}",
+        }
+        for layer in layers
+        for word, title_of_word in zip(found.words, _titles_of_words(found), strict=True)
+        for rank in (word.ranks[layer.number],)
     ]
-    figure = charts.heat_map(
-        -np.log10(ranks.astype(float)),
-        [[f"{rank:,}" for rank in line] for line in ranks.tolist()],
-        ("layer · its first answer", rows),
-        ("word", words),
-        hovertext=hover,
-        hovertemplate="%{hovertext}<extra></extra>",
-        colorscale=charts.SCALE,
-        zmin=-np.log10(max(found.n_candidates, 10)),
-        zmax=0,
-        showscale=False,  # every cell shows its rank
+    return Figure(
+        shape="heat map",
+        frame=pd.DataFrame(cells),
+        by=Axis(column="word", title="word"),
+        value=Axis(column="rank", title="rank"),
+        series="layer",
+        names={str(layer.number): f"{layer.title} · {layer.first}" for layer in layers},
+        text="text",
+        cell="ink",
+        title=f"{title}: ranks of words (columns) after each layer (rows, with its first answer)",
     )
-    return figure.update(height=180 + 20 * len(rows))
 
 
-def _layer_hover(row: Any) -> str:
-    return f"{row.word} after layer {row.layer}: {fixed(row.value, 2)}, rank {row.rank:,}"
-
-
-def layer_lines(found: ModelLayers) -> PlotlyChart:
+def layer_lines(found: ModelLayers, title: str) -> Figure:
     """Line chart of the words' log-probabilities after each layer, a line per word."""
-    figure = PlotlyChart()
     titles = [layer.title for layer in found.layers]
-    lines = zip(found.words, _titles_of_words(found), cycle(PALETTE), cycle(SYMBOLS), strict=False)
-    for word, title, colour, symbol in lines:
-        name = escape(title[:MOST_LETTERS])
-        rows = {"layer": titles, "rank": word.ranks, "value": word.log_probs}
-        table = pd.DataFrame(rows | {"at": range(len(titles)), "word": name})
-        table = charts.with_hover(table, _layer_hover)
-        style: Style = {"marker_symbol": symbol, "marker_size": 7, "marker_color": colour}
-        style |= {"line_width": 3 if word.is_gold else 1.5, "name": name}
-        charts.add(figure, "scatter", table, "at", "value", mode="lines+markers", **style)
-    step = 1 + len(titles) // 12  # at most 12 tick labels
-    ticks = list(range(len(titles) - 1, -1, -step))[::-1]
-    axis = {"title": "layer", "tickvals": ticks, "ticktext": [titles[at] for at in ticks]}
-    return figure.update(xaxis=axis, yaxis_title="log-probability", height=320)
+    names = _titles_of_words(found)
+    rows = [
+        {
+            "layer": at,
+            "word": name,
+            "value": value,
+            "said": f"{name} after layer {titles[at]}\n{fixed(value, 2)}, rank {rank:,}",
+        }
+        for word, name in zip(found.words, names, strict=True)
+        for at, (value, rank) in enumerate(zip(word.log_probs, word.ranks, strict=True))
+    ]
+    shown = range(len(titles) - 1, -1, -(1 + len(titles) // 12))  # at most 12 labels
+    return Figure(
+        shape="lines",
+        frame=pd.DataFrame(rows),
+        by=Axis(
+            column="layer",
+            title="layer",
+            ticks={at: titles[at] for at in shown[::-1]},
+            ends=(0, len(titles) - 1),
+        ),
+        value=Axis(column="value", title="log-probability"),
+        series="word",
+        names={name: name for name in names},
+        bold=frozenset(name for name, word in zip(names, found.words, strict=True) if word.is_gold),
+        title=f"{title}: log-probability by layer",
+    )
 
 
 def _titles_of_words(found: ModelLayers) -> list[str]:

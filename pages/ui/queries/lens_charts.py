@@ -1,8 +1,6 @@
-"""The heat map of a causal trace, and the bars of a logit's parts.
+"""The heat map of a causal trace, and the bars of a logit's parts."""
 
-Imported only when opened, because importing the chart library takes longer than a first answer.
-"""
-
+from dataclasses import replace
 from html import escape
 
 import numpy as np
@@ -13,17 +11,18 @@ from lama_core.queries.lenses.logit import ModelLogit
 from lama_core.queries.lenses.trace import ModelTrace
 from lama_core.rounding import fixed
 from lama_core.views.colours import PUBLISHED
-from pages.ui.shared import charts, predictions
+from lama_core.views.figure import Axis, Figure
+from pages.ui.shared import predictions
+from pages.ui.shared.figures import draw_figure
 from pages.ui.shared.messages import counted, plain
-from pages.ui.shared.plotly_chart import PlotlyChart, Style
 from pages.ui.shared.tables import draw_table
 
 MAX_TEXTS = 8  # layers; with more, the cells have no numbers
-ATTENTION, MLP = "#7a68a6", "#b9a7d6"  # colours of no model
 PART_TITLES = {"attention": "attention", "mlp": "MLP"}
-# Below the numbers next to them; the last two are on lines of their own, because with many layers
-# they are closer to each other than their widths.
-SHORT = {"embedding": "<br>emb.", "remainder": "<br>rest", "bias": "<br><br>bias"}
+SHORT = {"embedding": "emb.", "remainder": "rest"}  # names on the axis
+OTHER = "other"  # the series of parts that aren't in a layer
+INKS = {"attention": "#7a68a6", "mlp": "#b9a7d6", OTHER: PUBLISHED}  # colours of no model
+ROW = 24  # pixels
 
 
 def draw_trace(found: ModelTrace, title: str) -> None:
@@ -35,13 +34,13 @@ def draw_trace(found: ModelTrace, title: str) -> None:
     )
     part = PART_TITLES.get(found.restore, found.restore)
     layers = f"{part} restored in {found.window} layers; " if found.window > 1 else ""
-    charts.draw_chart(
+    figure = replace(
         trace_map(found),
-        f"trace in {found.name}",
-        title=f"{title}: {part} restored",
-        footnote=f"{layers}cells: effect, the answer's probability minus that under noise, mean "
+        title=f"{title}: {part} restored, effect by token (rows) and layer (columns)",
+        caption=f"{layers}cells: effect, the answer's probability minus that under noise, mean "
         f"over {counted(found.draws, 'draw')} of noise; *: token of the subject",
     )
+    draw_figure(figure, {}, f"trace in {found.name}", most=ROW * len(found.tokens))
     for note in found.notes:
         st.caption(plain(note))
     with st.expander("As a table"):
@@ -66,41 +65,41 @@ def _token_titles(found: ModelTrace) -> list[str]:
     return [f"{token} *" if inside else token for token, inside in marked]
 
 
-def trace_map(found: ModelTrace) -> PlotlyChart:
+def trace_map(found: ModelTrace) -> Figure:
     """Heat map of effects: a row per token, the first at the top, and a column per layer."""
-    probs = np.array(found.restored, dtype=float).T  # [token, layer]; NaN where unknown
-    effects = probs - found.corrupted
-    tokens, layers = _token_titles(found), [str(n) for n in range(1, probs.shape[1] + 1)]
-    hover = [
-        [
-            f"layer {layer} at {escape(token)}: probability {fixed(prob, 3)}, effect "
+    n_layers = len(found.restored)
+    cells = [
+        {
+            "token": str(at),
+            "layer": layer,
+            "effect": (effect := np.nan if prob is None else prob - found.corrupted),
+            "text": _cell(effect),
+            "said": f"layer {layer} at {token}\nprobability {fixed(prob, 3)}, effect "
             f"{fixed(effect, 3, signed=True)}"
-            for layer, prob, effect in zip(layers, row, of_row, strict=True)
-        ]
-        for token, row, of_row in zip(tokens, probs.tolist(), effects.tolist(), strict=True)
+            if prob is not None
+            else "",
+        }
+        for at, token in enumerate(found.tokens)
+        for layer, probs in enumerate(found.restored, start=1)
+        for prob in (probs[at],)
     ]
-    largest = max(float(np.nanmax(np.abs(effects))), 1e-6)
-    shows = len(layers) <= MAX_TEXTS
-    texts = [[_cell(value) if shows else "" for value in row] for row in effects.tolist()]
-    figure = charts.heat_map(
-        effects,
-        texts,
-        ("", tokens),
-        ("layer", layers),
-        hovertext=hover,
-        hovertemplate="%{hovertext}<extra></extra>",
-        **charts.diverging(),
-        zmin=-largest,
-        zmax=largest,
-        showscale=not shows,
-        colorbar={"thickness": 10, "title": {"text": "effect"}},
+    frame = pd.DataFrame(cells)
+    most = max(float(frame["effect"].abs().fillna(0.0).max()), 1e-6)
+    return Figure(
+        shape="heat map",
+        frame=frame,
+        by=Axis(column="layer", title="layer"),
+        value=Axis(
+            column="effect",
+            title="effect",
+            ends=(-most, most),
+            ticks={-most: fixed(-most, 2), 0.0: "0", most: fixed(most, 2, signed=True)},
+        ),
+        series="token",
+        names={str(at): title for at, title in enumerate(_token_titles(found))},
+        text="text" if n_layers <= MAX_TEXTS else "",
+        title="effects",
     )
-    figure.update(yaxis_autorange="reversed")
-    if not shows:
-        step = 1 + len(layers) // 10
-        at = list(range(0, len(layers), step))
-        figure.update(xaxis={"tickvals": at, "ticktext": [layers[number] for number in at]})
-    return figure.update(height=110 + 24 * len(tokens))
 
 
 def _cell(effect: float) -> str:
@@ -132,9 +131,7 @@ def draw_logit(found: ModelLogit, title: str) -> None:
         f"The {escape(part)} adds most to the logit of <b>{escape(found.answer)}</b>{against}: "
         f"{fixed(most.value, 2, signed=True)} of {fixed(found.logit, 2)}."
     )
-    charts.draw_chart(
-        part_bars(found), f"logit parts in {found.name}", title=f"{title}: parts of the logit"
-    )
+    draw_figure(part_bars(found, f"{title}: parts of the logit"), INKS, f"logit in {found.name}")
     for note in found.notes:
         st.caption(plain(note))
     with st.expander("Strongest MLP neurons, and the words that they promote"):
@@ -155,45 +152,25 @@ def draw_logit(found: ModelLogit, title: str) -> None:
         )
 
 
-def part_bars(found: ModelLogit) -> PlotlyChart:
-    """Bars of the parts: attention and MLP side by side in each layer, then the others."""
-    figure = PlotlyChart()
-    names = dict.fromkeys(str(one.layer) if one.layer else one.part for one in found.parts)
-    at = {name: number for number, name in enumerate(names)}
-    table = pd.DataFrame(
-        [
-            {
-                "at": at[str(one.layer) if one.layer else one.part],
-                "value": one.value,
-                "part": one.part,
-                "where": f"layer {one.layer}, " if one.layer else "",
-            }
-            for one in found.parts
-        ]
-    )
-    table = charts.with_hover(
-        table,
-        lambda row: (
-            f"{row.where}{PART_TITLES.get(row.part, row.part)}: {fixed(row.value, 3, signed=True)}"
-        ),
-    )
-    colours = {"attention": ATTENTION, "mlp": MLP}
-    for part, colour in colours.items():
-        rows = table[table["part"] == part]
-        charts.add(figure, "bar", rows, "at", "value", name=PART_TITLES[part], marker_color=colour)
-    rows = table[~table["part"].isin(list(colours))]
-    middle: Style = {"width": 0.4, "offset": -0.2, "marker_color": PUBLISHED}
-    charts.add(figure, "bar", rows, "at", "value", name="other", **middle)
-    step = 1 + len(names) // 14
-    shown = [
-        (number, name)
-        for name, number in at.items()
-        if not name.isdigit() or not (int(name) - 1) % step
+def part_bars(found: ModelLogit, title: str) -> Figure:
+    """Columns of the parts: attention and MLP side by side in each layer, then the others."""
+    rows = [
+        {
+            "at": str(one.layer) if one.layer else one.part,
+            "part": one.part if one.part in PART_TITLES else OTHER,
+            "value": one.value,
+            "said": (f"layer {one.layer}, " if one.layer else "")
+            + f"{PART_TITLES.get(one.part, one.part)}: {fixed(one.value, 3, signed=True)}",
+        }
+        for one in found.parts
     ]
-    axis = {
-        "title": "layer",
-        "tickvals": [number for number, _ in shown],
-        "ticktext": [SHORT.get(name, name) for _, name in shown],
-        "tickangle": 0,
-    }
-    return figure.update(xaxis=axis, yaxis_title="adds to the logit", height=300)
+    return Figure(
+        shape="columns",
+        frame=pd.DataFrame(rows),
+        by=Axis(column="at", title="layer", ticks=SHORT),
+        value=Axis(column="value", title="adds to the logit"),
+        series="part",
+        names=PART_TITLES | {OTHER: OTHER},
+        zero=0.0,
+        title=title,
+    )

@@ -1,7 +1,6 @@
 """The chart Causal traces: a relation's average effect of each token role at each layer."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -9,16 +8,16 @@ import streamlit as st
 from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.probes.tracing.roles import ROLES
-from lama_core.probes.tracing.traces import ALL_FACTS, Traces, trace_runs
+from lama_core.probes.tracing.traces import ALL_FACTS, trace_runs
 from lama_core.rounding import fixed
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
 from lama_core.views.colours import PALETTE
-from lama_core.views.figure import relation_label
-from pages.ui.shared import cache, charts, links, screens
+from lama_core.views.figure import Axis, Figure, relation_label, said
+from pages.ui.shared import cache, links, screens
 from pages.ui.shared.export import draw_export, request_of
+from pages.ui.shared.figures import draw_figure
 from pages.ui.shared.messages import counted, draw_headline, plain, show_note
-from pages.ui.shared.plotly_chart import PlotlyChart, Style
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import choose, title_of
@@ -26,15 +25,7 @@ from pages.ui.shared.url_state import choose, title_of
 MOST_FACTS = 500  # rows of the table on screen; the export has all
 FEW_FACTS = 12  # with fewer, the page says that the average is of few facts
 PARTS = {"states": "hidden states", "attention": "attention", "mlp": "MLPs"}
-# Role -> colour and mark, in the order of the tokens.
 INKS = dict(zip(ROLES, (PALETTE[6], *PALETTE[1:5], PALETTE[0]), strict=True))
-MARKS = dict(
-    zip(
-        ROLES,
-        ("circle", "triangle-up", "diamond", "square", "triangle-down", "x"),
-        strict=True,
-    )
-)
 
 
 def traces_need(choice: RunChoice, _: RunListing) -> str:
@@ -99,7 +90,16 @@ def draw_traces(choice: RunChoice, _: RunListing) -> Sequence[RunInfo]:
         f"{part}{window}.{few}" + plain(excluded),
         help=f"{counted(how.draws, 'draw')} of noise on the subject for each fact.",
     )
-    at = _draw_chart(choice, info, relation, found)
+    title = f"Effect of restored {PARTS[how.part]} by token role, {title_of(info.model)}"
+    footnote = f"{info.dataset}, {relation}, {counted(how.draws, 'draw')} of noise"
+    figure = effect_lines(found.effects, title, footnote)
+    line = draw_figure(figure, INKS, "trace averages", height=380)
+    st.caption(
+        "Effect: the right answer's probability with the layer restored at tokens of this role, "
+        "minus its probability with noise alone. Bands: 95 % intervals over facts. Lines at 0 "
+        "hide each other. Click a point to see its facts."
+    )
+    at = (line["layer"], line["role"]) if line else (best.layer, best.role)
     draw_export("traces", lambda: found.effects, {"run": info.id}, request_of(info))
     _draw_facts(info, found.facts, at)
     return [info]
@@ -116,61 +116,43 @@ def _names(runs: dict[str, RunInfo]) -> dict[str, str]:
     return names
 
 
-def _draw_chart(choice: RunChoice, info: RunInfo, relation: str, found: Traces) -> tuple[int, str]:
-    """Draw the effects; return layer and role of the clicked point, else of the largest effect."""
-    how, effects = found.options, found.effects
-    title = f"Effect of restored {PARTS[how.part]} by token role, {title_of(info.model)}"
-    points = charts.draw_chart(
-        effect_lines(effects),
-        "trace averages",
-        title=title,
-        footnote=f"{info.dataset}, {relation}, {counted(how.draws, 'draw')} of noise",
-        picture=choice.picture,
-    )
-    st.caption(
-        "Effect: the right answer's probability with the layer restored at tokens of this role, "
-        "minus its probability with noise alone. Bands: 95 % intervals over facts. Lines at 0 "
-        "hide each other. Click a point to see its facts."
-    )
-    if points:
-        layer, role = points[-1]["customdata"][:2]
-        return int(layer), str(role)
-    return found.largest.layer, found.largest.role
+def effect_lines(effects: pd.DataFrame, title: str, caption: str) -> Figure:
+    """Return average effects by layer as a line for each role, with a band for its intervals.
 
-
-def effect_lines(effects: pd.DataFrame) -> PlotlyChart:
-    """Line chart of average effects by layer, with a band for each interval.
-
-    Args:
-        effects: The columns of `RoleEffect`, of one relation.
-
-    Returns:
-        The chart; customdata is [layer, role].
+    effects: the columns of `RoleEffect`, of one relation.
     """
-    figure = PlotlyChart()
-    table = charts.with_hover(effects, _hover)
-    for role in (role for role in ROLES if (table["role"] == role).any()):
-        rows, colour = table[table["role"] == role], INKS[role]
-        if rows["low"].notna().any():
-            # If all facts have the same effect, there is no interval: the band has no width.
-            ends = {end: rows[end].fillna(rows["effect"]).astype(float) for end in ("low", "high")}
-            charts.add_band(figure, rows.assign(at=rows["layer"], **ends), role, colour)
-        style: Style = {"mode": "lines+markers", "name": role, "legendgroup": role}
-        style |= {"marker_color": colour, "marker_symbol": MARKS[role], "marker_size": 8}
-        charts.add(figure, "scatter", rows, "layer", "effect", ("layer", "role"), **style)
-    last = int(table["layer"].max())
-    step = 1 + last // 16
-    axis = {"title": "layer", "tickvals": list(range(1, last + 1, step)), "zeroline": False}
-    return figure.update(
-        xaxis=axis, yaxis={"title": "mean effect on the answer's probability"}, height=430
+    lines = []
+    for row in effects.to_dict("records"):
+        known = row["low"] is not None and row["low"] == row["low"]
+        lines.append(
+            said(
+                f"{row['role']}, layer {row['layer']}: {fixed(row['effect'], 3, signed=True)}",
+                f"95 % interval: {fixed(row['low'], 2)} to {fixed(row['high'], 2)}"
+                if known
+                else "",
+                counted(row["n"], "fact"),
+            )
+        )
+    # If all facts have the same effect, there is no interval: the band has no width.
+    ends = {end: effects[end].fillna(effects["effect"]).astype(float) for end in ("low", "high")}
+    last = int(effects["layer"].max())
+    return Figure(
+        shape="lines",
+        frame=effects.assign(said=lines, **ends),
+        by=Axis(
+            column="layer",
+            title="layer",
+            ticks={layer: str(layer) for layer in range(1, last + 1, 1 + last // 16)},
+        ),
+        value=Axis(column="effect", title="mean effect on the answer's probability"),
+        series="role",
+        names={role: role for role in ROLES},
+        low="low",
+        high="high",
+        bands=True,
+        title=title,
+        caption=caption,
     )
-
-
-def _hover(row: Any) -> str:
-    known = row.low is not None and row.low == row.low
-    ends = f"<br>{charts.INTERVAL}: {fixed(row.low, 2)} to {fixed(row.high, 2)}" if known else ""
-    effect = fixed(row.effect, 3, signed=True)
-    return f"<b>{row.role}</b>, layer {row.layer}: {effect}{ends}<br>{counted(row.n, 'fact')}"
 
 
 def _draw_facts(info: RunInfo, rows: pd.DataFrame, at: tuple[int, str]) -> None:

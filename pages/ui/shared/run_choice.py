@@ -59,7 +59,6 @@ class RunChoice:
         relations: The chosen relations; () means all.
         k: The k of P@k.
         ranking: The chosen ranking.
-        picture: The file format of saved charts.
         known: All models with a run, without earlier checkpoints of a training run, so that a
             model's colour doesn't depend on the choice, and no other run has it.
         facts: What runs are scored on, one of `SCORED_ON`.
@@ -74,7 +73,6 @@ class RunChoice:
     relations: tuple[str, ...]
     k: int
     ranking: Ranking
-    picture: str
     known: tuple[str, ...] = ()
     facts: str = SAME
 
@@ -434,14 +432,8 @@ def _choose_more(of_data: Sequence[RunInfo], ids: Sequence[str]) -> dict[str, An
         "models and prompts.",
         select_all=False,
     )
-    picture = pick(
-        "Charts are saved as",
-        ("png", "svg"),
-        key="picture",
-        help="The file format of the camera button above charts.",
-    )
     chosen = {"k": int(k), "prompts": prompts, "ranking": ranking, "facts": facts}
-    return {**chosen, "exact": tuple(exact), "picture": picture}
+    return {**chosen, "exact": tuple(exact)}
 
 
 def _choose_relations(runs: Sequence[RunInfo], place: DeltaGenerator) -> tuple[str, ...]:

@@ -1,16 +1,20 @@
-"""Scores of all answers to one fact of a whole-answer run, as bars."""
+"""Scores of all answers to one fact of a whole-answer run, as points."""
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from lama_core.metrics.fact_answers import RunAnswers, right_answers
-from lama_core.rounding import fixed
+from lama_core.rounding import fixed, percent
 from lama_core.runs.info import Run
-from pages.ui.shared import charts
-from pages.ui.shared.run_choice import RunChoice
+from lama_core.views.colours import PUBLISHED
+from lama_core.views.figure import Axis, Figure, said
+from pages.ui.shared.figures import draw_figure
 
 MAX_HEIGHT = 460  # pixels; a taller chart scrolls
+ROW = 23  # pixels
+OTHER = "other answers"
+MARKS = {"gold": "right answer", "also right": "also right", "": OTHER}
 
 
 def scores_table(run: Run, at: int, gold: str) -> tuple[pd.DataFrame, int] | None:
@@ -41,10 +45,37 @@ def scores_table(run: Run, at: int, gold: str) -> tuple[pd.DataFrame, int] | Non
     return ordered.reset_index(drop=True), int((~written).sum())
 
 
-def draw_scores_of_answers(
-    run: RunAnswers, row: int, gold: str, colour: str, name: str, choice: RunChoice
-) -> None:
-    """Draw the bars, and notes on the margin and on marked and missing answers."""
+def score_points(table: pd.DataFrame, title: str) -> Figure:
+    """Return a row with a point for each answer, best first; right answers are bold and full.
+
+    table: of `scores_table`.
+    """
+    lines = [
+        said(
+            f"{line['word']}, {MARKS[line['mark']]}",
+            f"rank {rank:,}, score {fixed(line['score'], 2)}",
+            f"{percent(line['prob'])} % of the answers' softmax",
+        )
+        for rank, line in enumerate(table.to_dict("records"), start=1)
+    ]
+    kind = table["mark"].map(MARKS)
+    low, high = float(table["score"].min()), float(table["score"].max())
+    pad = 0.04 * (high - low or 1.0)
+    return Figure(
+        shape="points",
+        frame=table.assign(said=lines, kind=kind, hollow=table["mark"] != "gold"),
+        by=Axis(column="word", title="answer"),
+        value=Axis(column="score", title="score, in nats", ends=(low - pad, high + pad)),
+        series="kind",
+        names={one: one for one in MARKS.values()},
+        hollow="hollow",
+        bold=frozenset(table["word"][table["mark"] != ""]),
+        title=title,
+    )
+
+
+def draw_scores_of_answers(run: RunAnswers, row: int, gold: str, colour: str, name: str) -> None:
+    """Draw the points, and notes on the margin and on marked and missing answers."""
     at = int(run.at[row])
     found = scores_table(run.run, at, gold)
     if found is None:
@@ -54,14 +85,10 @@ def draw_scores_of_answers(
         )
         return
     table, n_unknown = found
-    figure = charts.answer_scores(table, colour)
-    with st.container(height=min(MAX_HEIGHT, figure.layout["height"] + 60), border=False):
-        charts.draw_chart(
-            figure,
-            f"answer scores {name}",
-            title=f"Scores of all {len(table):,} answers, {name}",
-            picture=choice.picture,
-        )
+    figure = score_points(table, f"Scores of all {len(table):,} answers, {name}")
+    with st.container(height=min(MAX_HEIGHT, ROW * len(table) + 140), border=False):
+        inks = {one: PUBLISHED if one == OTHER else colour for one in MARKS.values()}
+        draw_figure(figure, inks, f"answer scores {name}")
     margin = float(run.margin[row])
     notes = [f"Margin of the right answer: {fixed(margin, 2, signed=True)} nats."]
     if np.isnan(margin):

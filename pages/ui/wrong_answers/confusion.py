@@ -2,27 +2,33 @@
 
 from dataclasses import asdict
 from hashlib import blake2b
-from typing import Any
 
+import numpy as np
+import pandas as pd
 import streamlit as st
 
 from lama_core.metrics.confusion import N_WORDS, Confusion, are_right, confusion
 from lama_core.metrics.fact_answers import AnswerFilter, JoinedAnswers
-from lama_core.rounding import percentage
+from lama_core.rounding import percent, percentage
 from lama_core.runs.info import RunInfo
-from pages.ui.shared import charts
+from lama_core.views.figure import Axis, Figure
+from lama_core.views.vega import between
 from pages.ui.shared.cache import cached
 from pages.ui.shared.export import draw_export
+from pages.ui.shared.figures import draw_figure
 from pages.ui.shared.messages import counted, draw_headline, plain
 from pages.ui.shared.run_choice import RunChoice
-from pages.ui.shared.style import theme
 from pages.ui.shared.tables import draw_table
+from pages.ui.shared.token_strips import colour_scale
 from pages.ui.shared.url_state import BOUND, pick
 from pages.ui.wrong_answers.filters import narrow
 from pages.ui.wrong_answers.rows import Ints, python_of
 
 SIZES = (10, N_WORDS, 40)
 N_NARROW = 8  # on phones
+MOST_NUMBERED = 24  # most columns of a chart with a number in each cell
+# Colours of few and of many facts, white is readable on all; right answers; words without a label.
+COUNTED, RIGHT, TOTAL = ("#7a838e", "#a8431f"), ("#5c7f74", "#17704f"), "#5d6670"
 
 
 def draw_confusion(
@@ -39,15 +45,8 @@ def draw_confusion(
         help="Number of first answers. There are three quarters as many rows; the other words are "
         "grouped.",
     )
-    found, chart = _found(
-        joined,
-        rows,
-        chosen,
-        choice,
-        int(size),
-        title=f"Right and first answers of {title}",
-        footnote=f"prompts: {choice.question}; " * bool(choice.question) + choice.basis,
-    )
+    facts = f"{choice.ranking} {chosen.of} {blake2b(rows.tobytes()).hexdigest()}"
+    found = _found(facts, choice.runs, int(size), joined, rows, chosen.of)
     if not found.n:
         st.info(
             f"{plain(title)} isn't scored on any of these facts. Remove a filter.",
@@ -56,25 +55,26 @@ def draw_confusion(
         return
     with headline:
         draw_headline(found.conclusion(title, joined.runs[chosen.of].run))
-    with st.container(key="confusion-large"):
-        points = charts.draw_ready(chart, "confusion chart")
-        st.caption(_describe(found, title))
-    # On phones `style.css` shows this smaller chart instead.
-    with st.container(key="confusion-small"):
-        small, chart = _found(
-            joined,
-            rows,
-            chosen,
-            choice,
-            N_NARROW,
-            title=f"The most frequent right and first answers of {title}",
-        )
-        points += charts.draw_ready(chart, "confusion chart small")
-        st.caption(_describe(small, title))
-    for point in points:
-        gold, answer = point["customdata"][:2]
-        if gold and answer:
-            _open(of, gold, answer)
+    # On phones `style.css` shows the smaller chart.
+    small = _found(facts, choice.runs, N_NARROW, joined, rows, chosen.of)
+    what = "right answers (rows) and first answers (columns) of"
+    for name, shown, text, caption in (
+        (
+            "large",
+            found,
+            f"{what.capitalize()} {title}",
+            f"prompts: {choice.question}; " * bool(choice.question) + choice.basis,
+        ),
+        ("small", small, f"The most frequent {what} {title}", ""),
+    ):
+        with st.container(key=f"confusion-{name}"):
+            most = int(shown.counts[~shown.is_other].max(initial=1))
+            st.html(colour_scale("facts, log scale: 1", COUNTED, f"{most:,}"))
+            figure = cells_of(shown, text, caption, narrow=name == "small")
+            line = draw_figure(figure, {}, f"confusion {name}", legend=False)
+            if line and line["gold"] and line["answer"]:
+                _open(of, line["gold"], line["answer"])
+            st.caption(_describe(shown, title))
     _draw_pairs(found, of)
     n = "" if int(size) == N_WORDS else f", n={size}"
     lines = (
@@ -86,33 +86,71 @@ def draw_confusion(
     draw_export("confusion", lambda: found.pairs, made, lines)
 
 
-def _found(
-    joined: JoinedAnswers,
-    rows: Ints,
-    chosen: AnswerFilter,
-    choice: RunChoice,
-    n: int,
-    **texts: Any,
-) -> tuple[Confusion, charts.TitledChart]:
-    """Return the matrix of n words and its chart, which is kept; texts: see `charts.ready`."""
-    facts = f"{choice.ranking} {chosen.of} {blake2b(rows.tobytes()).hexdigest()}"
-    texts |= {"picture": choice.picture}
-    return _made(facts, choice.runs, n, texts, theme(), joined, rows, chosen.of)
-
-
 @cached(60)
-def _made(
+def _found(
     facts: str,
     infos: tuple[RunInfo, ...],
     n: int,
-    texts: dict[str, Any],
-    theme: str,
     _joined: JoinedAnswers,
     _rows: Ints,
     _of: int,
-) -> tuple[Confusion, charts.TitledChart]:
-    found = confusion(_joined, _rows, of=_of, n=n)
-    return found, charts.ready(charts.confusion(found, narrow=n == N_NARROW), **texts)
+) -> Confusion:
+    """Return the matrix of n words; facts and infos identify the others."""
+    return confusion(_joined, _rows, of=_of, n=n)
+
+
+def cells_of(found: Confusion, title: str, caption: str, *, narrow: bool = False) -> Figure:
+    """Return right answers by first answers, coloured by the number of facts on a log scale.
+
+    Cells where the first answer is right have other colours. The row and the column that group the
+    other words have one colour, and "" in the columns `gold` and `answer`. narrow: short names for
+    the other words, and large numbers in thousands.
+    """
+    counts, others = found.counts, found.is_other
+    golds = [*found.golds, *[""] * (len(counts) - len(found.golds))]
+    answers = [*found.answers, *[""] * (counts.shape[1] - len(found.answers))]
+    n_golds, n_answers = found.n_golds - len(found.golds), found.n_answers - len(found.answers)
+    rows = [gold or f"{n_golds:,} other right answers" for gold in golds]
+    columns = [answer or f"{n_answers:,} other answers" for answer in answers]
+    full = np.log10(max(10, counts[~others].max(initial=1)))
+    cells = [
+        {
+            "row": str(row),
+            "column": column,
+            "gold": golds[row],
+            "answer": answers[column],
+            "n": (n := int(counts[row, column])),
+            "text": f"{n:,}" if n < 10_000 or not narrow else f"{n / 1000:.0f}k",
+            "ink": TOTAL
+            if others[row, column]
+            else between(
+                RIGHT if found.is_right[row, column] else COUNTED, min(1.0, np.log10(n) / full)
+            ),
+            "said": f"right answer {rows[row]}\nfirst answer {columns[column]}\n"
+            f"{counted(n, 'fact')}, {percent(n / counts[row].sum())} % of this right answer's",
+        }
+        for row, column in np.argwhere(counts).tolist()
+    ]
+    shown = [(golds, "others"), (answers, "others")] if narrow else [(rows, ""), (columns, "")]
+    names, places = ([word or other for word in words] for words, other in shown)
+    return Figure(
+        shape="heat map",
+        frame=pd.DataFrame(cells),
+        by=Axis(
+            column="column",
+            title="",
+            order=tuple(range(len(places))),
+            ticks=dict(enumerate(places)),
+            on_top=True,
+        ),
+        value=Axis(column="n", title="facts"),
+        series="row",
+        names={str(at): name for at, name in enumerate(names)},
+        text="text" if len(places) <= MOST_NUMBERED else "",
+        cell="ink",
+        title=title,
+        caption=caption,
+    )
 
 
 def _describe(found: Confusion, title: str) -> str:

@@ -18,8 +18,10 @@ from lama_core.queries.blank_answers import BlankAnswer, Gold, Over, Prediction
 from lama_core.rounding import fixed, percent
 from lama_core.runs.info import RunInfo
 from lama_core.views.calibration import normalisation
-from pages.ui.shared import cache, charts, links, predictions, screens, visitors
+from lama_core.views.figure import Axis, Figure, said
+from pages.ui.shared import cache, links, predictions, screens, visitors
 from pages.ui.shared.export import draw_export
+from pages.ui.shared.figures import draw_figure
 from pages.ui.shared.messages import counted, draw_headline, plain, short
 from pages.ui.shared.model_columns import make_boxes
 from pages.ui.shared.run_choice import RunChoice
@@ -401,7 +403,7 @@ def _draw_run(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, g
     mark = Gold(gold, rank, log_prob, (gold,), True)
     predictions.draw_answers(BlankAnswer(answers, mark, over=_over(info)), colour)
     if info.ranks_statements:
-        draw_scores_of_answers(run, row, gold, colour, name, choice)
+        draw_scores_of_answers(run, row, gold, colour, name)
 
 
 def _draw_imported(joined: JoinedAnswers, row: int, number: int) -> None:
@@ -498,19 +500,17 @@ def draw_fallbacks(
     )
     for number, (name, box) in enumerate(make_boxes(choice.names, per_row=3, border=False).items()):
         with box:
-            points = charts.draw_chart(
-                charts.words(
+            line = draw_figure(
+                wrong_words(
                     table[table["number"] == number],
-                    choice.colours[choice.runs[number].id],
+                    f"Wrong answers of {choice.titles[number]}",
                     int(table["n"].max()),
                 ),
+                {"": choice.colours[choice.runs[number].id]},
                 f"words {name}",
-                title=f"Wrong answers of {choice.titles[number]}",
-                footnote="",
-                picture=choice.picture,
             )
-            for point in points:
-                narrow(of=name, wrong=[name], answer=str(point["customdata"][0]), right=[])
+            if line is not None:
+                narrow(of=name, wrong=[name], answer=str(line["answer"]), right=[])
     n_wrong = (np.count_nonzero(run.rank[rows] > 1) for run in joined.runs)
     each = ", ".join(
         f"{n:,} ({plain(title)})" for n, title in zip(n_wrong, choice.titles, strict=True)
@@ -525,6 +525,34 @@ def draw_fallbacks(
         lambda: named.drop(columns="number"),
         choice.made() | {"filter": asdict(chosen)},
         python_of(chosen, choice),
+    )
+
+
+def wrong_words(table: pd.DataFrame, title: str, most: int) -> Figure:
+    """Return a run's most frequent wrong answers as bars with numbers.
+
+    Args:
+        table: Columns answer, n, share, n_relations, right_type.
+        title: The title.
+        most: The greatest number of facts on the axis.
+    """
+    lines = [
+        said(
+            f"{line['answer']}: wrong {line['n']:,} times in {line['n_relations']} relations",
+            f"{percent(line['share'])} % of the model's wrong answers",
+            f"an object of the relation in {percent(line['right_type'], 0)} % of these",
+        )
+        for line in table.to_dict("records")
+    ]
+    return Figure(
+        shape="bars",
+        frame=table.assign(said=lines, shown=[f"{n:,}" for n in table["n"]], run=""),
+        by=Axis(column="answer", title="answer"),
+        # With room for the numbers.
+        value=Axis(column="n", title="facts with this answer", ends=(0, 1.25 * most)),
+        names={"": ""},
+        text="shown",
+        title=title,
     )
 
 

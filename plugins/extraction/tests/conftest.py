@@ -3,7 +3,6 @@
 from taking_away import take_away  # noqa: F401
 from visiting import (  # noqa: F401
     at_the_machine,
-    charts_are_checked,
     components_are_sought_once,
     gone,
 )

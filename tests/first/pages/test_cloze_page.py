@@ -1,12 +1,12 @@
 """The Cloze page without a browser: the form for a subject and a relation; several blanks."""
 
-import json
+import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import streamlit as st
+from chart_marks import charts
 from opening import html, open_page
 from streamlit.testing.v1 import AppTest
 from tiny_models import save_model_folder
@@ -16,6 +16,7 @@ from lama_core.models.cache import check_and_add_model
 from lama_core.models.protocols import StatementScores
 from lama_core.queries.blank_answers import BlankAnswer
 from lama_core.queries.sentences import ModelSentences, compare_sentences
+from pages.ui.queries.grid import LEAST, SCALES
 from pages.ui.queries.sentences import _preferred
 from pages.ui.shared import links, predictions, query_queue
 from pages.ui.shared.messages import plain
@@ -300,18 +301,23 @@ def test_a_sentence_with_alternatives_opens_the_grid(monkeypatch: pytest.MonkeyP
 
 
 def test_a_grid_has_the_best_ranked_words_until_all_words_are_wanted() -> None:
-    def drawn(app: AppTest) -> Any:
-        return json.loads(app.get("plotly_chart")[0].proto.spec)["data"][0]
-
     app = open_page("", tab="Grid", models=MODEL)
-    few = drawn(app)
-    assert len(few["text"]) == 12
+    (few,) = charts(app)
+    assert len(few.parameter("names")) == 12
+    assert len(few.marks("rect")) == 12 * 4, "a word whose rank isn't known can be clicked, too"
+    cells = [mark for mark in few.marks("rect") if "probability" in mark["said"]]
+    for mark in cells:  # one scale for all models and sentences
+        prob = mark["said"].rsplit(" ", 1)[1]
+        if not prob.startswith("<"):
+            red = int(mark["ink"][1:3], 16)
+            tone = math.log10(max(float(prob), LEAST)) / math.log10(LEAST)
+            low, high = (int(ink[1:3], 16) for ink in SCALES["light"])
+            assert red == pytest.approx(high + tone * (low - high), abs=18)
     app.toggle(key="all_words").set_value(True).run()
-    every = drawn(app)
-    assert len(every["text"]) > 12
-    bold = sum("<b>" in text for row in every["text"] for text in row)
-    assert bold == 40, "four sentences' first ten words"
-    assert (few["zmin"], few["zmax"]) == (-4, 0), "one scale for all models and sentences"
+    (every,) = charts(app)
+    assert len(every.parameter("names")) > 12
+    bold = [layer for layer in every.layers("text") if layer["mark"]["fontWeight"] == "bold"]
+    assert [len(one["data"]["values"]) for one in bold] == [40], "four sentences' first ten words"
 
 
 def test_an_examples_gold_goes_when_another_sentence_is_typed_and_comes_back_with_it() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import streamlit as st
+from chart_marks import charts
 from opening import open_page
 from streamlit.testing.v1 import AppTest
 
@@ -219,7 +220,7 @@ def test_a_stopped_query_is_resumed_by_a_button(monkeypatch: pytest.MonkeyPatch)
         app = open_page("", tab="Grid", grid=texts, models=MODELS[0])
     assert [one.value for one in app.error] == [plain("Stopped before the answer.")]
     next(one for one in app.button if one.key == f"resume {MODELS[0]}").click().run()
-    assert not app.error and len(app.get("plotly_chart")) == 1
+    assert not app.error and len(charts(app)) == 1
 
 
 def test_a_long_query_shows_its_progress_and_how_to_stop_it(

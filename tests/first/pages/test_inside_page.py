@@ -1,6 +1,7 @@
 """Look inside, under the answers of the Cloze page: layers, words that mattered, what if."""
 
 import pytest
+from chart_marks import charts
 from opening import html, open_page
 from streamlit.testing.v1 import AppTest
 
@@ -32,7 +33,18 @@ def test_the_last_layer_stands_first_in_the_table_and_ranks_as_above() -> None:
     first = above.split('<td class="word">')[1].split("<")[0]
     assert table["Oslo ✓: rank"][0] == rank
     assert table["first answer"][0] == first
-    assert len(app.get("plotly_chart")) == 2
+    ranks, lines = charts(app)
+    assert (
+        ranks.title
+        == "MiniLM-MLM: ranks of words (columns) after each layer (rows, with its first answer)"
+    )
+    assert [name.split(" · ")[0] for name in ranks.parameter("names")] == list(table["layer"])
+    assert ranks.parameter("words")[0] == "Oslo ✓" == next(iter(lines.keys))
+    cells = ranks.marks("text")
+    assert [cell["text"] for cell in cells if cell["column"] == 0] == list(table["Oslo ✓: rank"])
+    assert f"rank {rank} of 22,426" in ranks.marks("rect")[0]["said"]
+    widths = {mark["name"]: mark["thick"] for mark in lines.marks("line")}
+    assert max(widths, key=widths.__getitem__) == "Oslo ✓", "the right answer's line is thick"
 
 
 def test_tokens_are_coloured_by_what_they_add_and_the_sum_is_checked() -> None:
@@ -109,24 +121,34 @@ def test_what_is_looked_at_can_be_had_as_a_command_and_in_python() -> None:
 def test_a_trace_starts_with_a_click_and_restores_the_answer() -> None:
     app = opened(look="Causal trace")
     assert app.text_input(key="subject").value == "Norway"
-    assert not app.get("plotly_chart")
+    assert not charts(app)
     assert any("Press Trace" in one.value for one in app.caption)
     next(one for one in app.button if one.label == "Trace").click().run(timeout=120)
-    assert not app.error and len(app.get("plotly_chart")) == 1
+    assert not app.error
+    (chart,) = charts(app)
+    assert chart.parameter("names")[4] == "norway *" and len(chart.marks("rect")) == 9 * 6
+    assert "mean over 10 draws of noise; *: token of the subject" in chart.caption
     assert "Noise on <b>Norway</b> takes the probability of" in html(app)
     assert "brings it back most, to" in html(app)
     table = app.dataframe[0].value
     assert list(table["layer"]) == [6, 5, 4, 3, 2, 1]
     assert table.columns[5].endswith("norway *")
     app.text_input(key="subject").set_value("Sweden").run()
-    assert not app.get("plotly_chart"), "another trace needs another click"
+    assert not charts(app), "another trace needs another click"
     next(one for one in app.button if one.label == "Trace").click().run(timeout=120)
     assert "doesn't contain the subject" in app.error[0].value.replace("\\", "")
 
 
 def test_parts_of_the_logit_are_bars_with_the_strongest_neurons() -> None:
     app = opened(look="Parts of the logit", explain="Oslo", against="Paris")
-    assert not app.error and len(app.get("plotly_chart")) == 1
+    assert not app.error
+    (chart,) = charts(app)
+    assert list(chart.keys) == ["attention", "MLP", "other"]
+    assert chart.parameter("words") == ["emb.", *map(str, range(1, 7)), "rest", "bias"]
+    others = [
+        mark["ahead"] + mark["behind"] for mark in chart.marks("rect") if mark["name"] == "other"
+    ]
+    assert others == [0, 2 * 7, 2 * 8], "parts that aren't in a layer are centred"
     assert "adds most to the logit of <b>Oslo</b> minus that of <b>Paris</b>" in html(app)
     neurons, heads = (one.value for one in app.dataframe[:2])
     assert len(neurons) == 10 and all(neurons["promotes"])

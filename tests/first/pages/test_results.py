@@ -1,11 +1,11 @@
 """The Results, Facts and Data pages without a browser, on made-up runs."""
 
-import json
 import re
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from chart_marks import charts
 from opening import open_page
 from project_files import ROOT
 from streamlit.testing.v1 import AppTest
@@ -102,16 +102,14 @@ def test_every_tab_is_drawn_and_its_charts_say_what_they_show(name: str, n_chart
     where = {"tab": name} if name in ("Overview", "Compare") else {"tab": "More", "chart": name}
     app = open_page("results", data="made-up", **where)
     assert not app.error
-    figures = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
-    assert len(figures) == n_charts
-    for figure in figures:
-        layout, marks = figure["layout"], [one for one in figure["data"] if "customdata" in one]
-        assert len(layout["title"]["text"]) > len("<b></b>")
-        assert layout["xaxis"]["title"]["text"]
-        assert layout["yaxis"].get("ticktext") or layout["yaxis"]["title"]["text"]
-        assert all("facts" in text for one in marks for text in one["hovertext"])
-        for one in figure["data"]:
-            assert one["type"] != "heatmap" or one["showscale"] is False  # numbers in the cells
+    drawn = charts(app)
+    assert len(drawn) == n_charts
+    for chart in drawn:
+        assert chart.title and chart.caption
+        assert chart.axis_title("x") or chart.parameter("words")
+        assert chart.parameter("names") or chart.axis_title("y")
+        said = [mark["said"] for mark in chart.marks() if "said" in mark]
+        assert said and all("facts" in text for text in said)
 
 
 @pytest.mark.usefixtures("here")
@@ -168,8 +166,7 @@ def test_a_fact_of_the_address_is_opened_with_ten_answers_a_model(runs: tuple[Ru
 
 
 def rows_of_chart(app: AppTest) -> list[str]:
-    spec = json.loads(app.get("plotly_chart")[0].proto.spec)
-    return list(spec["layout"]["yaxis"]["ticktext"])
+    return charts(app)[0].parameter("names")
 
 
 @pytest.mark.usefixtures("here")
@@ -182,15 +179,16 @@ def test_a_chart_of_many_relations_shows_sources_and_opens_one(
     monkeypatch.setenv("LAMA_HOME", str(tmp_path))
     app = open_page("results", data="made-up")
     assert rows_of_chart(app) == [
-        "<b>all, 59 relations</b>", "<b>Google_RE, 3 relations</b>", "<b>TREx, 41 relations</b>",
-        "<b>ConceptNet, 14 relations</b>", "<b>Squad, 1 relation</b>",
+        "all, 59 relations", "Google_RE, 3 relations", "TREx, 41 relations",
+        "ConceptNet, 14 relations", "Squad, 1 relation",
     ]  # fmt: skip
-    spec = json.loads(app.get("plotly_chart")[0].proto.spec)
     totals = tables(app)[0]
     means = totals.loc[totals["type of relation"] == "mean over relations", "GPT-2 small"]
-    gpt2 = next(trace for trace in spec["data"] if trace.get("name") == "GPT-2 small")
-    assert [text.split(",")[0] for text in gpt2["hovertext"][1:]] == [f"<b>{x}" for x in SOURCES]
-    assert [rounded(mean, 1) for mean in gpt2["x"][1:]] == means.tolist()
+    chart = charts(app)[0]
+    gpt2 = [mark for mark in chart.marks("rect", "point") if mark["name"] == "GPT-2 small"][:5]
+    said = [mark["said"].splitlines()[0] for mark in gpt2]
+    assert [text.split(", ")[0] for text in said[1:]] == list(SOURCES), said
+    assert [rounded(mark["value"], 1) for mark in gpt2[1:]] == means.tolist()
     opened = rows_of_chart(open_page("results", data="made-up", open=["Google_RE"]))
     assert [name.split()[0] for name in opened[2:5]] == ["P100", "P101", "P102"]
     assert len(opened) == 5 + 3

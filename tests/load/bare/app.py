@@ -11,11 +11,11 @@ import subprocess
 import sys
 from pathlib import Path
 from threading import Lock
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 
 from pages.ui.shared import garbage_collection
@@ -33,18 +33,29 @@ def process() -> tuple["subprocess.Popen[str]", Lock]:
 
 
 @st.cache_resource
-def drawings() -> tuple[list[go.Figure], list[pd.DataFrame]]:
+def drawings() -> tuple[list[dict[str, Any]], list[pd.DataFrame]]:
     """Three charts and two tables."""
     draw = np.random.default_rng(0)
     scores = draw.random((N_RUNS, N_RELATIONS))
     names = [f"relation {number}" for number in range(N_RELATIONS)]
-    ks, bins = np.arange(1, 101), np.arange(10)
-    figures = [
-        go.Figure([go.Bar(x=row, y=names, orientation="h", hovertext=names) for row in scores]),
-        go.Figure([go.Scatter(x=ks, y=np.sort(draw.random(100))) for _ in range(N_RUNS)]),
-        go.Figure([go.Bar(x=bins, y=draw.random(10)) for _ in range(N_RUNS)]),
-    ]
     columns = [f"run {number}" for number in range(N_RUNS)]
+
+    def chart(mark: str, x: list[list[float]], y: list[Any]) -> dict[str, Any]:
+        values = [
+            {"x": one, "y": other, "run": run}
+            for run, along in zip(columns, x, strict=True)
+            for one, other in zip(along, y, strict=True)
+        ]
+        channels = {name: {"field": name} for name in ("x", "y", "tooltip")}
+        encoding = channels | {"color": {"field": "run"}, "tooltip": {"field": "run"}}
+        return {"data": {"values": values}, "mark": mark, "encoding": encoding}
+
+    curves, counts = (draw.random((N_RUNS, n)) for n in (100, 10))
+    figures = [
+        chart("bar", scores.tolist(), names),
+        chart("line", np.sort(curves).tolist(), list(range(1, 101))),
+        chart("bar", counts.tolist(), list(range(10))),
+    ]
     table = pd.DataFrame(scores.T, columns=columns).assign(relation=names)
     return figures, [table, table.head(8)]
 
@@ -62,7 +73,7 @@ def answers(text: str, context: str, models: tuple[str, ...]) -> str:
 if urlsplit(st.context.url or "").path.strip("/") or "tab" in st.query_params:
     figures, tables = drawings()
     for figure in figures:
-        st.plotly_chart(figure)
+        st.vega_lite_chart(None, figure)
     for table in tables:
         st.dataframe(table)
 else:

@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import streamlit as st
 
 from lama_core.runs.facts_table import read_top_words
-from pages.ui.shared.plotly_chart import PlotlyChart
 
 COLUMNS = [
     "excluded", "relation", "source", "type", "subject", "object", "prompt", "fact_id", "query",
@@ -36,17 +35,27 @@ runs, names = [folder.name for folder in folders], list(scores[0].index)
 st.multiselect("Models", runs, default=runs)
 st.selectbox("Data", ["lama"])
 st.multiselect("Relations", names)
-charts = [PlotlyChart() for _ in range(3)]
+marks = [[], [], []]
 for run, score, curve, count in zip(runs, scores, curves, counts, strict=True):
-    ends = {"type": "data", "array": score.to_numpy() / 10}
-    bars = {"x": score.tolist(), "y": names, "hovertext": names, "error_x": ends}
-    charts[0].add("bar", **bars, orientation="h", name=run)
-    charts[1].add("scatter", x=list(range(1, 101)), y=curve, name=run, customdata=list(range(100)))
-    charts[1].add("scatter", x=list(range(1, 101)) * 2, y=curve + curve, name=run, fill="toself")
-    charts[2].add("bar", x=list(range(10)), y=count, name=run, customdata=list(range(10)))
-for chart in charts:
-    chart.update(title="runs", xaxis_title="k", yaxis_title="P@k", height=500)
-    st.plotly_chart(chart.unchecked, on_select="rerun", selection_mode="points")
+    marks[0] += [
+        {"run": run, "y": name, "x": x, "low": 0.9 * x, "high": 1.1 * x}
+        for name, x in zip(names, score.tolist(), strict=True)
+    ]
+    marks[1] += [
+        {"run": run, "x": k, "y": y, "low": y, "high": y} for k, y in enumerate(curve, start=1)
+    ]
+    marks[2] += [{"run": run, "x": at, "y": n} for at, n in enumerate(count.tolist())]
+SHAPES = (("bar", "rule", "x"), ("line", "area", "y"), ("bar", None, ""))
+for values, (shape, interval, channel) in zip(marks, SHAPES, strict=True):
+    encoding = {"x": {"field": "x", "type": "quantitative"}, "y": {"field": "y"}}
+    encoding |= {"color": {"field": "run"}, "tooltip": {"field": "run"}}
+    clicked = [{"name": "clicked", "select": {"type": "point", "fields": ["run"]}}]
+    layers = [{"mark": shape, "encoding": encoding, "params": clicked}]
+    if interval:
+        ends = {channel: {"field": "low"}, f"{channel}2": {"field": "high"}}
+        layers.append({"mark": interval, "encoding": encoding | ends})
+    spec = {"data": {"values": values}, "layer": layers, "title": "runs", "height": 500}
+    st.vega_lite_chart(None, spec, on_select="rerun", selection_mode="clicked")
 table = pd.DataFrame(dict(zip(runs, scores, strict=True)))
 st.dataframe(table)
 st.dataframe(table.head(8))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from drawn import current_run, wait_until_drawn
+from drawn import CHART, current_run, wait_until_drawn
 from picking import pick_row
 from playwright.sync_api import Page, expect
 
@@ -78,7 +78,7 @@ def test_a_click_makes_one_entry_in_the_history_and_typing_none(page: Page, app_
 
 def test_a_cell_of_the_grid_opens_its_sentence(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/?tab=Grid&models=minilm-mlm")
-    cell = page.locator(".js-plotly-plot .scatterlayer .point").nth(1)
+    cell = page.locator(f"{CHART} .mark-rect path").nth(1)
     cell.wait_for(state="attached")
     wait_until_drawn(page)
     box = cell.bounding_box()

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from drawn import wait_until_drawn
+from drawn import CHART, wait_until_drawn
 from playwright.sync_api import Page, expect
 
 
@@ -42,7 +42,7 @@ def test_a_reader_goes_through_a_lesson_and_takes_it_along(page: Page, app_url: 
     to_step(page, "Next", 5)
     page.get_by_text("60 to 80 %", exact=True).click()
     to_step(page, "Predict", 6)
-    expect(page.locator(".js-plotly-plot")).to_be_visible()
+    expect(page.locator(f"{CHART} svg")).to_be_visible()
     to_step(page, "Next", 7)
     to_step(page, "Next", 8)
     to_step(page, "Summary", 9)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from drawn import wait_until_drawn
+from drawn import CHART, wait_until_drawn
 from load.clients import running_app
 from pip_packages import EXAMPLE, path_with, pip_install
 from playwright.sync_api import Page, expect
@@ -39,7 +39,7 @@ def test_a_view_has_its_chart(page: Page, url: str) -> None:
     page.goto(f"{url}/results?tab=More")
     page.get_by_role("button", name="Length of the subject").click()
     expect(page.get_by_text("Are facts about longer names harder?")).to_be_visible()
-    expect(page.locator(".js-plotly-plot")).to_be_visible()
+    expect(page.locator(f"{CHART} svg")).to_be_visible()
     wait_until_drawn(page)
     assert "chart=Length+of+the+subject" in page.url
 

@@ -1,8 +1,9 @@
 """From a bar on Results to its facts and on to a cloze query, in a real browser."""
 
 import re
+from pathlib import Path
 
-from drawn import wait_until_drawn
+from drawn import CHART, click_mark, wait_until_drawn
 from picking import pick_row
 from playwright.sync_api import Page, expect
 
@@ -15,26 +16,17 @@ def open_page(page: Page, url: str) -> None:
     wait_until_drawn(page)
 
 
-def click_bar(page: Page, number: int) -> None:
-    """Click a bar of the chart, near where it begins: the baseline's mark may be on its middle."""
-    bar = page.locator(".barlayer .point path").nth(number)
-    bar.scroll_into_view_if_needed()
-    box = bar.bounding_box()
-    assert box is not None
-    page.mouse.click(box["x"] + box["width"] / 8, box["y"] + box["height"] / 2)
-
-
 def test_a_bar_leads_to_its_facts_and_a_fact_to_a_cloze_query(page: Page, app_url: str) -> None:
     # Two masked and causal models that this machine has, or offers to fetch, so that Cloze opens.
     chosen = "data=made-up&models=minilm-mlm&models=smollm2-135m"
     open_page(page, f"{app_url}/results?{chosen}")
-    click_bar(page, 17)  # five rows a model with the source's, and two traces of whiskers on them
+    click_mark(page, re.compile("^P101 made-up relation 1\nMiniLM"))
     page.wait_for_url(re.compile(r"relations=P101\+made-up\+relation\+1"))
     wait_until_drawn(page)
-    click_bar(page, 3)  # the relation's other model
+    click_mark(page, re.compile("^P101 made-up relation 1\nSmolLM2"))
     page.wait_for_url(re.compile(r"models=SmolLM2\+135M\+Instruct(?!.*models=)"))
     wait_until_drawn(page)
-    click_bar(page, 0)  # the only one that is left
+    click_mark(page, re.compile("^P101 made-up relation 1"))  # the only one that is left
     page.wait_for_url(FACTS)
     wait_until_drawn(page)
     expect(page).to_have_url(re.compile(r"relations=P101\+made-up\+relation\+1"))
@@ -55,25 +47,52 @@ def test_a_bar_leads_to_its_facts_and_a_fact_to_a_cloze_query(page: Page, app_ur
     expect(page).to_have_url(re.compile("relations=P101"))
 
 
-def test_dragging_zooms_a_chart_and_a_double_click_resets_it(page: Page, app_url: str) -> None:
+def test_whiskers_and_baselines_lead_to_facts_lines_nowhere(page: Page, app_url: str) -> None:
     open_page(page, f"{app_url}/results?data=made-up&models=gpt2")
-    chart = page.locator(".js-plotly-plot").nth(1)
-    ends = "chart => chart._fullLayout.xaxis.range.map(end => Math.round(100 * end))"
-    chart.scroll_into_view_if_needed()
-    whole, box = chart.evaluate(ends), chart.locator(".nsewdrag").first.bounding_box()
+    before = page.url
+    curve = page.locator(CHART).nth(1).locator(".mark-line path").first
+    box = curve.bounding_box()
     assert box is not None
-    # Above the curve, because a click on a mark opens its facts; so the zoomed chart has none.
-    x, y = box["x"] + box["width"] * 0.1, box["y"] + box["height"] * 0.05
-    page.mouse.move(x, y)
-    page.mouse.down()
-    page.mouse.move(x + 60, y + 60, steps=8)
-    page.mouse.up()
+    # At the curve's left end, its first point; a little above it, only the line.
+    page.mouse.click(box["x"] + 0.08 * box["width"], box["y"] + 0.5 * box["height"])
     wait_until_drawn(page)
-    low, high = chart.evaluate(ends)
-    assert whole[0] < low < high < whole[1]
-    page.mouse.dblclick(x, y)
-    wait_until_drawn(page)
-    assert chart.evaluate(ends) == whole
+    assert page.url == before
+    for kind in (".mark-rule.role-mark line", ".mark-symbol.role-mark path"):
+        mark = page.locator(CHART).first.locator(kind).last
+        mark.scroll_into_view_if_needed()
+        box = mark.bounding_box()
+        assert box is not None
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.wait_for_url(re.compile("relations="))
+        page.go_back()
+        page.wait_for_url(lambda url: "relations=" not in url)
+        wait_until_drawn(page)
+
+
+def test_a_model_under_the_mouse_stands_out_and_the_browser_loads_no_plotly(
+    page: Page, app_url: str
+) -> None:
+    loaded: list[str] = []
+    page.on("request", lambda request: loaded.append(request.url))
+    open_page(page, f"{app_url}/results?data=made-up&models=gpt2&models=minilm-mlm")
+    assert not [url for url in loaded if "plotly" in url.lower()]
+    lit = "marks => marks.filter(mark => mark.getAttribute('opacity') === '1').length"
+    bars = page.locator(CHART).first.locator(".mark-rect path")
+    n_all = bars.evaluate_all(lit)
+    bars.last.hover(position={"x": 3, "y": 3})
+    page.wait_for_function(
+        f"([bars, n]) => ({lit})([...document.querySelectorAll(bars)]) < n",
+        arg=[f"{CHART} .mark-rect path", n_all],
+    )
+    expect(page.locator("#vg-tooltip-element")).to_contain_text("relation")
+
+
+def test_the_menu_of_a_chart_gives_its_picture(page: Page, app_url: str) -> None:
+    open_page(page, f"{app_url}/results?data=made-up&models=gpt2")
+    page.locator(CHART).first.hover()
+    with page.expect_download() as taken:
+        page.get_by_role("button", name="Download as PNG").first.click()
+    assert Path(taken.value.path()).read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_keyboard_comes_to_a_number_and_by_a_button_to_its_facts(
@@ -95,12 +114,9 @@ def test_a_cell_of_golds_by_answers_leads_to_its_facts(page: Page, app_url: str)
         page,
         f"{app_url}/results?tab=Wrong+answers&data=made-up&models=gpt2&view=Confusion&words=10",
     )
-    # The first gold is right most often: its first cell, clicked beside its middle.
-    cells = page.locator(".heatmaplayer image").first
-    cells.scroll_into_view_if_needed()
-    box = cells.bounding_box()
-    assert box is not None
-    page.mouse.click(box["x"] + box["width"] / 11 * 0.7, box["y"] + box["height"] / 11 * 0.5)
+    cell = page.locator(f"{CHART} .mark-rect path").first
+    cell.scroll_into_view_if_needed()
+    cell.click(position={"x": 4, "y": 4})
     page.wait_for_url(re.compile("gold=.*answer="))
     wait_until_drawn(page)
     expect(
@@ -115,7 +131,7 @@ def test_a_bin_leads_to_its_facts_and_one_step_back_to_its_chart(page: Page, app
     )
     page.wait_for_url(re.compile("among="))
     before, entries = page.url, page.evaluate("history.length")
-    click_bar(page, 2)
+    click_mark(page, re.compile("rank 3 to 5"))
     page.wait_for_url(re.compile(FACTS.pattern + ".*among="))
     wait_until_drawn(page)
     expect(page).to_have_url(re.compile("rank_min=3.*rank_max=5"))

@@ -10,7 +10,7 @@ import csv
 import re
 from pathlib import Path
 
-from drawn import wait_until_drawn
+from drawn import CHART, click_mark, wait_until_drawn
 from picking import pick_row
 from playwright.sync_api import FilePayload, Locator, Page, expect
 
@@ -161,13 +161,10 @@ def test_8_an_own_lesson_file(page: Page, app_url: str, app_home: Path) -> None:
 def test_9_a_low_p_at_1_leads_to_its_wrong_answers(page: Page, app_url: str) -> None:
     """3: Results, the bar, Wrong answers."""
     open_page(page, app_url, "Results")
-    chart = page.locator(".js-plotly-plot").first
-    expect(chart.locator(".point path").first).to_be_visible()
+    bars = page.locator(CHART).first.locator(".mark-rect path")
+    expect(bars.first).to_be_visible()
     wait_until_drawn(page)
-    boxes = [bar.bounding_box() for bar in chart.locator(".point path").all()]
-    bars = [box for box in boxes if box and box["height"] > 8 and box["width"] > 60]
-    low = min(bars, key=lambda box: box["width"])
-    page.mouse.click(low["x"] + low["width"] / 2, low["y"] + low["height"] / 2)
+    click_mark(page, re.compile("^TREx.*SmolLM2", re.DOTALL))
     shown_button(page, re.compile("Wrong answers$")).click()
     expect(
         page.get_by_text(re.compile("^[0-9,]+ of [0-9,]+ (scored )?facts.* · wrong in"))

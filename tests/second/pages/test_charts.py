@@ -1,18 +1,22 @@
-"""Charts and exports: what is clicked says what it stands for, and what is taken says how made."""
+"""Charts of pages: what is clicked says what it stands for, and texts of data are texts."""
 
+import json
+import sys
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 import pytest
-from plotly import io
+from chart_marks import DARK, LIGHT, Drawn, charts, drawn
+from opening import open_page
 
 from lama_core.metrics.confusion import Confusion
+from lama_core.queries.grid import GridCell
 from lama_core.rounding import percent
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
+from lama_core.views import vega
 from lama_core.views.colours import PALETTE
 from lama_core.views.correlations import triangle
 from lama_core.views.figure import (
@@ -27,25 +31,16 @@ from lama_core.views.figure import (
 from lama_core.views.margins import margins
 from lama_core.views.ranks import ranks
 from lama_core.views.view import Shown, show_runs
-from pages.ui.shared import charts, figures
-from pages.ui.shared.plotly_chart import PlotlyChart, UncheckedFigure
+from pages.ui.prompts.ensembles import method_columns
+from pages.ui.queries.grid_chart import HeatMapLook, grid_figure
+from pages.ui.shared import figures
 from pages.ui.shared.run_choice import pick_runs, run_names, run_titles
 from pages.ui.shared.url_state import title_of
+from pages.ui.wrong_answers.answer_scores import OTHER, score_points
+from pages.ui.wrong_answers.confusion import COUNTED, RIGHT, TOTAL, cells_of
 from tools.bench.made_up import make_runs
 
 COLOURS = {"a": "#2c86c7", "b": "#e0913a"}
-
-
-def chart(*traces: dict[str, Any], **layout: Any) -> PlotlyChart:
-    """A chart with these traces."""
-    made = PlotlyChart()
-    for trace in traces:
-        made.add(**trace)
-    return made.update(**layout)
-
-
-PLAIN = PlotlyChart.unchecked.fget  # as users have it; see `conftest.charts_are_checked`
-BAR = {"kind": "bar", "x": [1]}
 
 
 def by_relation(names: tuple[str, ...]) -> pd.DataFrame:
@@ -59,12 +54,10 @@ def by_relation(names: tuple[str, ...]) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def bars(table: pd.DataFrame, colours: dict[str, str], **more: Any) -> go.Figure:
+def bars(
+    table: pd.DataFrame, colours: dict[str, str], look: vega.Look = LIGHT, **more: Any
+) -> Drawn:
     """The drawn chart of such a table, with both baselines."""
-    return chart_of(table, colours, **more).figure
-
-
-def chart_of(table: pd.DataFrame, colours: dict[str, str], **more: Any) -> PlotlyChart:
     lines = [
         said(
             f"{line['name']}, {line['label']}",
@@ -74,6 +67,7 @@ def chart_of(table: pd.DataFrame, colours: dict[str, str], **more: Any) -> Plotl
         )
         for line in table.to_dict("records")
     ]
+    settings = {"title": "P@1"} | more
     figure = Figure(
         shape="bars",
         frame=table.assign(said=lines),
@@ -84,68 +78,143 @@ def chart_of(table: pd.DataFrame, colours: dict[str, str], **more: Any) -> Plotl
         low="low",
         high="high",
         baselines=(Baseline(column="freq", name="Freq", mark="tick"), CHANCE),
-        title="P@1",
-        **more,
+        **settings,
     )
-    return figures.plot(figure, colours)
+    return drawn(figure, colours, look)
 
 
 def test_every_bar_says_its_run_and_relation() -> None:
-    figure = bars(by_relation(("a", "b")), COLOURS)
-    drawn = [trace for trace in figure.data if trace.type == "bar" and trace.hoverinfo != "skip"]
-    assert [list(bar.customdata[1]) for bar in drawn] == [[2], [3]]  # rows of the table
-    assert drawn[0].marker.color == COLOURS["a"]
-    assert list(drawn[0].x) == [25.0, 25.0]
-    whiskers = [trace.error_x for trace in figure.data if trace.error_x.color == charts.DARK]
-    np.testing.assert_allclose(whiskers[0].array, [15.0, 15.0])
-    assert drawn[0].hovertext[0] == (
-        "<b>a, P19 label</b><br>25.0 %<br>95 % interval: 20.0 to 40.0<br>40 facts"
-    )
-    assert figure.layout.xaxis.title.text == "P@1, % of facts"
+    chart = bars(by_relation(("a", "b")), COLOURS)
+    marks = chart.marks("rect")
+    assert [(one["mark"], one["name"], one["ink"]) for one in marks] == [
+        (0, "a", COLOURS["a"]), (1, "b", COLOURS["b"]), (2, "a", COLOURS["a"]),
+        (3, "b", COLOURS["b"]),
+    ]  # fmt: skip
+    assert [one["value"] for one in marks] == [25.0] * 4
+    assert [(one["low"], one["high"]) for one in chart.marks("rule")] == [(20.0, 40.0)] * 8
+    assert marks[0]["said"] == "a, P19 label\n25.0 %\n95 % interval: 20.0 to 40.0\n40 facts"
+    assert chart.axis_title("x") == "P@1, % of facts"
 
 
 def test_a_source_stands_in_bold_above_its_relations() -> None:
     table = by_relation(("a", "b"))
     whole = table[table["relation"] == "P19"].assign(label="<i>x</i>, 2 relations")
-    figure = bars(pd.concat([whole, table]), COLOURS, bold=frozenset({"<i>x</i>, 2 relations"}))
-    assert figure.layout.yaxis.ticktext == (
-        "<b>&lt;i&gt;x&lt;/i&gt;, 2 relations</b>", "P19 label", "P36 label"
-    )  # fmt: skip
+    chart = bars(pd.concat([whole, table]), COLOURS, bold=frozenset({"<i>x</i>, 2 relations"}))
+    assert chart.parameter("names") == ["<i>x</i>, 2 relations", "P19 label", "P36 label"]
+    bold = chart.axis("y")["labelFontWeight"]["condition"]
+    assert bold == {"test": "indexof([0], datum.value) >= 0", "value": "bold"}
 
 
 def test_long_names_take_three_lines_and_longer_ones_are_cut_but_stay_apart() -> None:
-    long = "a name of more than eighty letters, which are the three lines of thirty letters, "
+    long = "a name of more than eighty letters, which take the three lines of thirty letters, "
+    long += "and some more, "
     table = by_relation(("a",)).assign(label=[f"{long}one", f"{long}two"])
-    figure = bars(table, {"a": COLOURS["a"]})
-    assert list(figure.layout.yaxis.tickvals) == [f"{long}one", f"{long}two"]
-    assert len(set(figure.layout.yaxis.ticktext)) == 1
-    assert figure.layout.yaxis.ticktext[0].count("<br>") == 2
-    assert list(figure.data[0].y) == [f"{long}one", f"{long}two"]
+    chart = bars(table, {"a": COLOURS["a"]})
+    (names,) = (one["value"] for one in chart.spec["params"] if one["name"] == "names")
+    assert [len(lines) for lines in names] == [3, 3] and names[0][-1].endswith(" …")
+    assert [one["ahead"] < at < one["behind"] for at, one in enumerate(chart.marks("rect"))] == [
+        True, True
+    ]  # fmt: skip
 
 
 def test_correlations_are_written_as_papers_round_them_and_none_is_no_text() -> None:
     names = ["SM", "OM", "P@1"]
     matrix = pd.DataFrame([[1, 0, 0], [0.125, 1, 0], [np.nan, -0.125, 1]], names, names)
-    cells, marks = figures.plot(triangle(matrix, title="r", caption="8 facts"), {}).figure.data
-    assert [list(line) for line in cells.text] == [["0.13", ""], ["", "-0.13"]]
-    assert list(marks.hovertext)[1] == "<b>right answer with subject mentions: unknown</b>"
+    chart = drawn(triangle(matrix, title="r", caption="8 facts"), {})
+    cells = [(one["column"], one["at"], one["text"]) for one in chart.marks("text")]
+    assert cells == [(0, 0, "0.13"), (1, 1, "-0.13")], "an unknown one isn't drawn"
+    assert chart.marks("rect")[0]["said"] == "object mentions with subject mentions: r = 0.125"
+
+
+WORDS = Confusion(
+    pd.DataFrame({"gold": ["<b>", "<b>"], "answer": ["x", "y"], "n": [3, 1]}),
+    ("<b>",), ("x",), 2, 3, np.array([[3, 1], [0, 8000]]),
+)  # fmt: skip
 
 
 def test_every_cell_of_golds_by_answers_says_its_words_and_facts() -> None:
-    pairs = pd.DataFrame({"gold": ["<b>", "<b>"], "answer": ["x", "y"], "n": [3, 1]})
-    found = Confusion(pairs, ("<b>",), ("x",), 2, 3, np.array([[3, 1], [0, 8]]))
-    cells, right, others, marks = charts.confusion(found).figure.data
-    assert not np.isfinite(right.z.astype(float)).any(), "<b> is no answer"
-    assert [[bool(np.isfinite(z)) for z in line] for line in others.z] == [
-        [False, True],
-        [False, True],
-    ]
-    assert [list(mark) for mark in marks.customdata] == [["<b>", "x"], ["<b>", ""], ["", ""]]
-    assert np.isnan(cells.z[1][0]) and cells.z[0][0] == np.log10(3)
-    first, second, third = marks.hovertext
-    assert "&lt;b&gt;" in first and "3 facts, 75.0 %" in first and "1 facts, 25.0 %" in second
-    assert "1 other right answers" in third and "8 facts, 100.0 %" in third
-    assert "<b>2 other answers</b>" in second
+    figure = cells_of(WORDS, "words", "")
+    chart = drawn(figure, {})
+    cells = chart.marks("rect")
+    assert [(one["behind"] - 0.48, one["right"] - 0.49) for one in cells] == [
+        (0, 0), (0, 1), (1, 1)
+    ], "no cell without facts"  # fmt: skip
+    rows = [figures.mark_of(figure, [{"mark": one["mark"]}]) or {} for one in cells]
+    assert [(row["gold"], row["answer"]) for row in rows] == [("<b>", "x"), ("<b>", ""), ("", "")]
+    assert [one["said"].splitlines() for one in cells] == [
+        ["right answer <b>", "first answer x", "3 facts, 75.0 % of this right answer's"],
+        ["right answer <b>", "first answer 2 other answers",
+         "1 fact, 25.0 % of this right answer's"],
+        ["right answer 1 other right answers", "first answer 2 other answers",
+         "8,000 facts, 100.0 % of this right answer's"],
+    ]  # fmt: skip
+    assert chart.parameter("words") == ["x", "2 other answers"]
+    assert chart.axis("x")["orient"] == "top"
+
+
+def test_cells_have_colours_by_facts_others_by_what_they_are() -> None:
+    pairs = pd.DataFrame({"gold": [], "answer": [], "n": []})
+    counts = np.array([[10, 1000, 5], [1, 100, 5], [5, 5, 5]])
+    found = Confusion(pairs, ("x", "y"), ("X", "z"), 3, 3, counts)
+    inks = [one["ink"] for one in drawn(cells_of(found, "", ""), {}).marks("rect")]
+    assert inks == [
+        vega.between(RIGHT, 1 / 3), COUNTED[1], TOTAL,
+        COUNTED[0], vega.between(COUNTED, 2 / 3), TOTAL, TOTAL, TOTAL, TOTAL,
+    ]  # fmt: skip
+    assert all(contrast("#ffffff", ink) >= 3 for ink in (*COUNTED, *RIGHT, TOTAL))
+
+
+def test_a_narrow_confusion_matrix_has_short_names() -> None:
+    chart = drawn(cells_of(WORDS, "", "", narrow=True), {})
+    assert chart.parameter("words") == ["x", "others"]
+    assert chart.parameter("names") == ["<b>", "others"]
+
+
+def test_words_of_a_grid_whose_rank_is_unknown_have_no_colour_but_can_be_clicked() -> None:
+    def cell(sentence: int, rank: int | None, prob: float | None) -> GridCell:
+        return GridCell(sentence, "t", "<w>", rank, prob, None, 1, None)
+
+    rows = [(cell(0, 1, 1.0), cell(1, None, None)), (cell(0, 20, 1e-4), cell(1, 2, 0.01))]
+    probs, numbers = ["1.000", "", "<\N{NO-BREAK SPACE}0.001", "0.010"], ["1", "", "20", "2"]
+    for by_rank, words in ((False, probs), (True, numbers)):
+        look = HeatMapLook(("#eaf3fb", "#5ba4e3"), 1e-4, 10, by_rank, None)
+        chart = drawn(grid_figure(rows, ["same", "same"], look, "m"), {})
+        cells = chart.marks("rect")
+        first, last = cells[0]["ink"], cells[3]["ink"]
+        assert [one["ink"] for one in cells[:2]] == ["#5ba4e3", "transparent"]
+        assert first != last and cells[1]["said"] == "same\n<w>: not among the first 100"
+        assert [one["mark"] for one in cells] == [0, 1, 2, 3]
+        weights = {layer["mark"]["fontWeight"]: [one["text"] for one in layer["data"]["values"]]
+                   for layer in chart.layers("text")}  # fmt: skip
+        assert weights == {"normal": words[1:3], "bold": [words[0], words[3]]}
+        assert chart.parameter("words") == ["same", "same"], "one column each"
+
+
+def test_names_above_columns_end_at_the_cells_and_are_cut_without_room() -> None:
+    def words(names: list[str]) -> tuple[list[Any], Any, Any]:
+        rows = [tuple(GridCell(at, "t", "w", 1, 1.0, None, 1, None) for at in range(len(names)))]
+        look = HeatMapLook(("#eaf3fb", "#5ba4e3"), 1e-4, 10, False, None)
+        spec = drawn(grid_figure(rows, names, look, "m"), {}, replace(LIGHT, width=500)).spec
+        (shown,) = (one["value"] for one in spec["params"] if one["name"] == "words")
+        axis = next(iter(Drawn(spec).layers()))["encoding"]["x"]["axis"]
+        return shown, axis["labelAngle"], axis["labelPadding"]
+
+    shown, angle, padding = words(["one", "a name of several lines, " * 4])
+    n = len(shown[1])
+    assert angle == 0 and n > 1 and shown[0] == ["\N{NO-BREAK SPACE}"] * (n - 1) + ["one"]
+    assert padding == pytest.approx(0.7 * 12 + (n - 1) * 14)
+    long = "Donaudampfschifffahrtsgesellschaftskapitän"
+    shown, angle, _ = words([long] * 40)
+    assert angle == vega.TILTED and {*map(tuple, shown)} == {(long,), ("",)}, "a file has all of it"
+    page = drawn(
+        grid_figure(
+            [tuple(GridCell(at, "t", long, 1, 1.0, None, 1, None) for at in range(40))],
+            [long] * 40, HeatMapLook(("#eaf3fb", "#5ba4e3"), 1e-4, 10, False, None), "m",
+        ), {}, replace(LIGHT, most=26),
+    )  # fmt: skip
+    (tilted, *_), (name,) = page.parameter("words"), page.parameter("names")
+    for shown_name in (tilted, name):
+        assert shown_name.endswith("…") and long.startswith(shown_name.rstrip(" …"))
 
 
 def test_rows_whose_first_name_is_a_number_are_all_drawn() -> None:
@@ -155,7 +224,7 @@ def test_rows_whose_first_name_is_a_number_are_all_drawn() -> None:
             "difference": [0.1, -0.1], "low": [0.0, -0.2], "high": [0.2, 0.0], "unsure": True,
         }
     )  # fmt: skip
-    figure = figures.plot(
+    chart = drawn(
         Figure(
             shape="points", frame=table, by=Axis(column="row", title="slice"),
             value=Axis(column="difference", title="B minus A", share=True), series="ahead",
@@ -163,139 +232,84 @@ def test_rows_whose_first_name_is_a_number_are_all_drawn() -> None:
             hollow="unsure", hollow_name="open", title="differences",
         ),
         {"a": "#2c86c7", "b": "#1aa179"},
-    ).figure  # fmt: skip
-    assert [list(trace.y) for trace in figure.data[:4:2]] == [["1"], ["2 to 5"]]
-    keys = {one.name: one.marker.symbol for one in figure.data if one.showlegend is not False}
-    assert keys == {"b ahead": None, "a ahead": None, "open": "circle-open"}
-    assert figure.layout.yaxis.type == "category"  # else Plotly infers numbers from the first trace
-
-
-def test_a_narrow_confusion_matrix_has_short_names() -> None:
-    pairs = pd.DataFrame({"gold": ["x"], "answer": ["y"], "n": [3]})
-    found = Confusion(pairs, ("x",), ("y",), 2, 3, np.array([[3, 1], [0, 8]]))
-    figure = charts.confusion(found, narrow=True).figure
-    assert figure.layout.xaxis.ticktext == ("y", "others") and not figure.data[0].showscale
+    )  # fmt: skip
+    assert [(one["at"], one["face"]) for one in chart.marks("point")] == [
+        (0, "#ffffff"), (1, "#ffffff")
+    ]  # fmt: skip
+    assert list(chart.keys) == ["b ahead", "a ahead", "open"]
+    assert chart.keys["open"]["fill"] == "transparent"
+    assert chart.parameter("names") == ["1", "2 to 5"]
 
 
 def test_many_runs_are_points_on_one_line_a_relation() -> None:
     names = tuple("abcd")
     colours = dict.fromkeys(names, "#2c86c7")
-    figure = bars(by_relation(names), colours)
-    assert {trace.type for trace in figure.data} == {"scatter"}
+    chart = bars(by_relation(names), colours)
+    assert not chart.marks("rect")
+    values = [one for one in chart.marks("point") if "value" in one]
+    assert [one["at"] for one in values] == [0] * 4 + [1] * 4
 
 
-@pytest.mark.parametrize("under", [*PALETTE, "#ffffff", "#12161c"])
-def test_whiskers_are_seen_on_every_bar_and_page(under: str) -> None:
-    figure = bars(by_relation(("a",)), {"a": PALETTE[0]})
-    edge, core = (trace.error_x for trace in figure.data if trace.error_x.array is not None)
-    assert core.thickness < edge.thickness and list(core.array) == list(edge.array)
-    assert max(contrast(core.color, under), contrast(edge.color, under)) >= 3
-    if under in PALETTE:
-        assert contrast(core.color, under) >= 3, "the edge has gone, the line is still there"
+@pytest.mark.parametrize("look", [LIGHT, DARK])
+@pytest.mark.parametrize("under", [*PALETTE, "page"])
+def test_whiskers_are_seen_on_every_bar_and_page(under: str, look: vega.Look) -> None:
+    chart = bars(by_relation(("a",)), {"a": PALETTE[0]}, look)
+    edge, core = (layer["mark"] for layer in chart.layers("rule"))
+    assert core["strokeWidth"] < edge["strokeWidth"]
+    ground = look.page if under == "page" else under
+    assert max(contrast(one["color"], ground) for one in (core, edge)) >= 3
+    if under in PALETTE and look == LIGHT:
+        assert contrast(core["color"], under) >= 3, "the edge has gone, the line is still there"
 
 
-@pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> list[go.Figure]:
-    """The figures that were shown."""
-    found: list[go.Figure] = []
-
-    class Event:
-        class selection:
-            points: tuple[dict[str, str], ...] = ()
-
-    def draw(figure: UncheckedFigure, **_: object) -> type[Event]:
-        found.append(go.Figure(figure.to_dict()))
-        return Event
-
-    monkeypatch.setattr(charts.st, "plotly_chart", draw)
-    return found
-
-
-def test_a_title_of_several_lines_begins_where_a_single_one_does(drawn: list[go.Figure]) -> None:
-    for title in ("Short", "Long enough to take two lines" + " of at most ninety letters each" * 3):
-        charts.draw_chart(chart(BAR), "key", title=title)
-    one, two = (figure.layout for figure in drawn)
-    assert (one.title.text.count("<br>"), two.title.text.count("<br>")) == (0, 1)
-    # Plotly writes a single line 0.7 of its 14 pixels below the place, several from the place on.
-    assert two.title.pad.t == pytest.approx(one.title.pad.t + 0.7 * 14)
-    # Below it there is room for both lines, of 1.3 * 14 pixels each.
-    assert two.margin.t >= two.title.pad.t + 1.3 * 14
-
-
-def test_a_chart_of_one_model_has_its_title_once(drawn: list[go.Figure]) -> None:
-    """Bars with intervals are two traces, and two traces have a legend unless it is forbidden."""
+def test_a_chart_of_one_model_has_its_title_once() -> None:
     table = by_relation(("a",)).assign(freq=np.nan, chance=np.nan)
-    made = chart_of(table, {"a": "#2c86c7"})
-    assert len(made.data) > 1
-    charts.draw_chart(made, "key", title="P@1 of a")
-    (layout,) = (figure.layout for figure in drawn)
-    assert layout.title.text == "<b>P@1 of a</b>"
-    assert layout.showlegend is False
+    chart = bars(table, {"a": "#2c86c7"}, title="P@1 of a")
+    assert chart.title == "P@1 of a"
+    assert not [one for one in chart.spec["layer"] if one["mark"] == "point"], "no legend"
 
 
-def test_large_letters_are_large_in_a_chart_too(drawn: list[go.Figure]) -> None:
-    for made in (chart(BAR), chart(BAR, BAR)):
-        charts.draw_chart(made, "key", title="P@1", footnote="a run", enlarged=1.5)
-    one, two = (figure.layout for figure in drawn)
-    assert one.title.font.size == two.title.font.size == 1.5 * 14
-    assert one.xaxis.tickfont.size == two.yaxis.title.font.size == two.legend.font.size == 1.5 * 12
-    assert "font-size:16.5px" in one.xaxis.title.text and one.height > 1.5 * 400
-
-
-def test_a_long_footnote_takes_lines_that_a_picture_has_room_for(drawn: list[go.Figure]) -> None:
-    run = "starter-a_model-manual-982bb2ed6d-" + 60 * "a"
-    for orientation, footnote in (("h", run), ("h", f"{run}, {run}"), ("v", f"{run}, {run}")):
-        made = chart({**BAR, "orientation": orientation}, xaxis_title="facts")
-        charts.draw_chart(made, "key", title="P@1", footnote=footnote)
-    one, two, three = (figure.layout for figure in drawn)
-    first, second = (layout.annotations[0].text for layout in (one, two))
-    assert f">{run}</span>" in first and f">{run},<br>{run}</span>" in second
-    assert two.margin.b - one.margin.b == two.height - one.height == 15
-    text = three.xaxis.title.text
-    assert text.startswith("facts<br>") and f"{run},<br>{run}" in text
-
-
-def test_properties_are_nested_and_others_kept() -> None:
-    made = chart({**BAR, "marker_line_width": 2, "error_x": {"array": [1]}}, xaxis_title="facts")
-    made.update(xaxis={"title": {"font_size": 9}, "range": [0, 1]}, plot_bgcolor="#fff")
-    assert made.data == [
-        {"type": "bar", "x": [1], "marker": {"line": {"width": 2}}, "error_x": {"array": [1]}}
-    ]
-    axis = {"title": {"text": "facts", "font": {"size": 9}}, "range": [0, 1]}
-    assert made.layout == {"xaxis": axis, "plot_bgcolor": "#fff"}
-    without_title = made.update(yaxis_title=None, xaxis_title_text=None)
-    assert without_title.figure.layout.xaxis.title.text is None
-    with pytest.raises(ValueError, match="Invalid property"):
-        _ = chart({**BAR, "marker_size": 3}).figure
-
-
-def test_a_chart_is_sent_as_plotly_would_send_it() -> None:
-    made = chart_of(by_relation(("a", "b")), COLOURS)
-    sent, checked = io.from_json(io.to_json(PLAIN(made).to_dict(), validate=False)), made.figure
-    assert sent.layout == checked.layout and sent.layout.template == checked.layout.template
-    for one, other in zip(sent.data, checked.data, strict=True):
-        assert [list(one[name]) for name in "xy"] == [list(other[name]) for name in "xy"]
-        assert (one.marker, one.type, one.name) == (other.marker, other.type, other.name)
+def test_large_letters_are_large_in_a_chart_too() -> None:
+    look = replace(LIGHT, size=18.0)
+    one, two = (bars(by_relation(names), COLOURS, look) for names in (("a",), ("a", "b")))
+    for chart in (one, two):
+        config = chart.spec["config"]
+        sizes = {config[part]["labelFontSize"] for part in ("axis", "legend")}
+        assert sizes == {18.0} and config["title"]["fontSize"] == 1.15 * 18
+    assert one.spec["height"] > bars(by_relation(("a",)), COLOURS).spec["height"]
 
 
 def test_a_clicked_mark_is_a_row_of_plain_numbers() -> None:
     # A number of numpy can't be compared with (), as the filter of the facts behind a mark does.
     axis, frame = Axis(column="k", title="k"), pd.DataFrame({"k": [1, 2]})
     made = Figure(shape="points", frame=frame, by=axis, value=axis, names={}, title="", caption="")
-    row = figures.mark_of(made, [{"customdata": [1]}])
+    row = figures.mark_of(made, [{"mark": 1}])
     assert row == {"k": 2} and type(row["k"]) is int
+    for picked in (None, [], [{}], [{"mark": 2}], [{"mark": "1"}]):
+        assert figures.mark_of(made, picked) is None
 
 
-def test_a_title_of_data_is_shown_as_text(drawn: list[go.Figure]) -> None:
-    table = by_relation(("a", "b")).assign(label="<b>P19</b>")
-    for colours in (COLOURS, {"a": COLOURS["a"]}):
-        made = chart_of(table, colours)
-        made.data = made.data[: 3 * len(colours)]
-        assert charts.draw_chart(made, "key", title="P@1 of <i>x</i>") == []
-    alone, both = drawn[1].layout, drawn[0].layout
-    assert both.title.text == alone.title.text == "<b>P@1 of &lt;i&gt;x&lt;/i&gt;</b>"
-    assert set(alone.yaxis.ticktext) == {"&lt;b&gt;P19&lt;/b&gt;"}
-    assert drawn[0].data[0].hovertext[0].startswith("<b>a, &lt;b&gt;P19&lt;/b&gt;</b><br>")
+TEXTS = ("<b>P19</b>", "datum.value", "a' + alert(1) + '", '"\\n"', "a ? b : c")
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_text_of_data_is_shown_as_text(text: str) -> None:
+    table = by_relation(("a", "b")).assign(label=text)
+    table["name"] = table["name"].map({"a": "a", "b": text})
+    chart = bars(table, {"a": "#2c86c7", text: "#e0913a"}, title=f"P@1 of {text}")
+    assert chart.title == f"P@1 of {text}"
+    assert chart.parameter("names") == [text] and chart.parameter("keys")[1] == text
+    assert chart.marks("rect")[1]["said"].startswith(f"{text}, {text}\n")
+    scene = json.dumps(vega_scene(chart))
+    assert json.dumps(text)[1:-1] in scene
+
+
+def vega_scene(chart: Drawn) -> Any:
+    """What is drawn, on a page of 600 pixels."""
+    import vl_convert
+
+    spec = chart.spec
+    return vl_convert.vegalite_to_scenegraph(json.dumps({**spec, "width": 600}))
 
 
 def contrast(one: str, other: str) -> float:
@@ -310,59 +324,56 @@ def contrast(one: str, other: str) -> float:
     return (bright + 0.05) / (dark + 0.05)
 
 
-def drawn_with(frame: pd.DataFrame, **more: Any) -> go.Figure:
+def drawn_with(frame: pd.DataFrame, **more: Any) -> Drawn:
     """A figure of the run `a` with its marks."""
     figure = Figure(frame=frame.assign(run="a", said="a"), names={"a": "a"}, title="", **more)
-    return figures.plot(figure, COLOURS).figure
+    return drawn(figure, COLOURS)
 
 
 def test_the_sizes_of_a_reliability_diagram_stand_in_its_legend() -> None:
     bins = pd.DataFrame({"n": [1500, 20], "confidence": [0.05, 0.1], "accuracy": [0.1, 0.2]})
-    figure = drawn_with(
+    chart = drawn_with(
         bins, shape="lines", by=Axis(column="confidence", title=""),
         value=Axis(column="accuracy", title=""), size="n", diagonal="perfect calibration",
     )  # fmt: skip
-    sizes = {trace.name: trace.marker.size for trace in figure.data[-2:]}
-    assert list(sizes) == ["100 facts", "1,000 facts"]
-    assert sizes["1,000 facts"] == pytest.approx(4 + 12 * np.sqrt(1000 / 1500))
-    assert figure.data[0].name == "perfect calibration" and list(figure.data[0].y) == [0, 1]
-    assert max(figure.data[1].marker.size) == 16
+    assert list(chart.keys) == ["perfect calibration", "a", "100 facts", "1,000 facts"]
+    assert chart.keys["1,000 facts"]["size"] == pytest.approx((4 + 12 * np.sqrt(1000 / 1500)) ** 2)
+    assert [one["value"] for one in chart.marks("line")[:2]] == [0, 1], "the diagonal"
+    assert max(one["area"] for one in chart.marks("point")) == 16**2
 
 
 def test_histogram_bins_say_their_ranks(tmp_path_factory: pytest.TempPathFactory) -> None:
     run = make_runs(tmp_path_factory.mktemp("runs"), n_relations=2, n_facts=50)[0]
     shown = show_runs(ranks.view, [run], ranks.request())
-    drawn = figures.plot(shown.figure, {}).figure
-    assert [mark[0] for mark in drawn.data[0].customdata[:3]] == [0, 1, 2]
-    assert drawn.data[0].x[2] == "3–5"
-    mark = figures.mark_of(shown.figure, [{"customdata": [2]}])
+    chart = drawn(shown.figure, {})
+    assert [one["mark"] for one in chart.marks("rect")[:3]] == [0, 1, 2]
+    assert chart.parameter("words")[2] == "3–5"
+    mark = figures.mark_of(shown.figure, [{"mark": 2}])
     assert mark is not None
     found = shown.facts(mark)
     assert found is not None and (found.filter["rank_min"], found.filter["rank_max"]) == (3, 5)
 
 
-def test_backgrounds_are_clear_and_texts_left_to_the_theme() -> None:
+def test_a_box_has_its_quartiles_whiskers_and_mean() -> None:
     box = {"n": 9, "low": 1, "q1": 2, "median": 3, "q3": 4, "high": 9, "mean": 4, "who": "a"}
-    figure = drawn_with(
+    chart = drawn_with(
         pd.DataFrame([box]), shape="boxes", by=Axis(column="who", title="model"),
         value=Axis(column="mean", title="rank", log=True), low="low", high="high",
     )  # fmt: skip
-    assert figure.layout.font.color is None
-    assert figure.data[0].lowerfence == (1,) and figure.data[0].upperfence == (9,)
+    assert chart.spec["background"] == "transparent"
+    (body,), (mean,) = chart.marks("rect"), chart.marks("point")
+    assert (body["q1"], body["q3"], mean["value"]) == (2, 4, 4)
+    whiskers = [layer["data"]["values"][0] for layer in chart.layers("rule")]
+    assert {(one.get("low"), one.get("q1")) for one in whiskers} >= {(1, 2)}
+    assert {(one.get("q3"), one.get("high")) for one in whiskers} >= {(4, 9)}
 
 
-@pytest.mark.parametrize(("theme", "page"), (("light", "#ffffff"), ("dark", "#12161c")))
-def test_the_texts_of_axes_can_be_read(
-    drawn: list[go.Figure], monkeypatch: pytest.MonkeyPatch, theme: str, page: str
-) -> None:
-    monkeypatch.setattr(charts, "theme", lambda: theme)
-    cells = {"kind": "heatmap", "z": [[1]], "colorbar": {"title": "n"}}
-    charts.draw_chart(chart(BAR, BAR, cells), "key", title="P@1")
-    (layout,), scale = [figure.layout for figure in drawn], drawn[0].data[2].colorbar
-    for part in (layout.xaxis, layout.yaxis, scale):
-        assert contrast(part.tickfont.color, page) >= 4.5
-        assert contrast(part.title.font.color, page) >= 4.5
-    assert contrast(layout.legend.font.color, page) >= 4.5
+@pytest.mark.parametrize("look", [LIGHT, DARK])
+def test_the_texts_of_charts_can_be_read(look: vega.Look) -> None:
+    config = bars(by_relation(("a", "b")), COLOURS, look).spec["config"]
+    inks = [config["axis"]["labelColor"], config["axis"]["titleColor"], config["title"]["color"]]
+    for ink in (*inks, config["legend"]["labelColor"], config["title"]["subtitleColor"]):
+        assert contrast(ink, look.page) >= 4.5
 
 
 def test_a_model_is_shown_by_its_run_on_most_facts(
@@ -400,19 +411,18 @@ def test_a_label_that_repeats_the_name_is_left_out() -> None:
 
 
 def test_a_chance_level_that_can_be_told_from_0_is_marked_once_a_relation() -> None:
-    table = by_relation(("a", "b"))
-    figure = bars(table, COLOURS)
-    edge, marks = [trace for trace in figure.data if trace.name == CHANCE.name]
-    assert (edge.hoverinfo, edge.showlegend, marks.showlegend) == ("skip", False, True)
-    assert list(edge.x) == list(marks.x)
-    assert list(marks.x) == [5.0, 5.0] and list(marks.y) == ["P19 label", "P36 label"]
-    assert [list(one) for one in marks.customdata] == [[0], [2]]
+    table = by_relation(("a", "b")).assign(freq=np.nan)
+    chart = bars(table, COLOURS)
+    edge, core = chart.layers("point")
+    marks = core["data"]["values"]
+    assert edge["data"] == core["data"] and CHANCE.name in chart.keys
+    assert [(one["line"], one["mark"]) for one in marks] == [(5.0, 0), (5.0, 2)]
+    assert "said" in marks[0], "a click and a tooltip"
     for unseen in (0.0009, float("nan")):
-        figure = bars(table.assign(chance=unseen), COLOURS)
-        assert CHANCE.name not in [trace.name for trace in figure.data]
+        assert CHANCE.name not in bars(table.assign(chance=unseen), COLOURS).parameter("keys")
 
 
-def test_margins_of_wrong_answers_are_striped(
+def test_margins_of_wrong_answers_are_hollow(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     bins = [(-np.inf, 0.0), (0.0, 2.0), (2.0, np.inf)]
@@ -425,13 +435,19 @@ def test_margins_of_wrong_answers_are_striped(
     )
     info = make_runs(tmp_path_factory.mktemp("runs"), n_relations=2, n_facts=50)[0].info
     shown = Shown(margins.view, margins.request(), (info,), table, {"a": "a"})
-    bars, key = figures.plot(shown.figure, COLOURS).figure.data
-    assert list(bars.x) == ["0 to 2", "> 2", "≤ 0"]
-    assert list(bars.y) == [100 * 3 / 8, 100 * 1 / 8, 100 * 4 / 8]
-    assert list(bars.marker.pattern.shape) == ["", "", "/"] and "wrong" in key.name
+    chart = drawn(shown.figure, COLOURS)
+    columns = {
+        chart.parameter("words")[round((one["ahead"] + one["behind"]) / 2)]: one
+        for one in chart.marks("rect")
+    }
+    assert {word: one["value"] for word, one in columns.items()} == {
+        "0 to 2": 100 * 3 / 8, "> 2": 100 * 1 / 8, "≤ 0": 100 * 4 / 8
+    }  # fmt: skip
+    hollow = [word for word, one in columns.items() if one["face"] == "#ffffff"]
+    assert hollow == ["≤ 0"] and any("wrong" in name for name in chart.keys)
 
 
-def test_bars_of_answers_end_at_their_scores_and_the_gold_is_marked() -> None:
+def test_answers_are_at_their_scores_and_the_gold_is_marked() -> None:
     table = pd.DataFrame(
         {
             "word": ["Rome", "<b>Paris</b>", "Oslo"],
@@ -440,15 +456,53 @@ def test_bars_of_answers_end_at_their_scores_and_the_gold_is_marked() -> None:
             "mark": ["", "gold", "also right"],
         }
     )
-    figure = charts.answer_scores(table, COLOURS["a"]).figure
-    ends = {
-        trace.name: [trace.base + length for length in trace.x] for trace in figure.data
-    }  # fmt: skip
-    assert ends == {
-        "other answers": pytest.approx([-1.0]), "right answer": pytest.approx([-2.0]),
-        "also right": pytest.approx([-5.0]),
-    }  # fmt: skip
-    assert all(min(trace.x) > 0 for trace in figure.data), "the worst has a bar, too"
-    assert list(figure.layout.yaxis.ticktext) == [
-        "Rome", "<b>&lt;b&gt;Paris&lt;/b&gt;</b>", "<b>Oslo</b>"
+    chart = drawn(score_points(table, "scores"), {"right answer": "#2c86c7"})
+    points = sorted(chart.marks("point"), key=lambda one: int(one["at"]))
+    assert [(one["value"], one["name"]) for one in points] == [
+        (-1.0, OTHER), (-2.0, "right answer"), (-5.0, "also right")
     ]  # fmt: skip
+    assert [one["face"] == "#ffffff" for one in points] == [True, False, True], "only gold is full"
+    assert chart.parameter("names") == ["Rome", "<b>Paris</b>", "Oslo"]
+    assert "indexof([1, 2]" in chart.axis("y")["labelFontWeight"]["condition"]["test"]
+    assert points[1]["said"] == (
+        "<b>Paris</b>, right answer\nrank 2, score -2.00\n25.0 % of the answers' softmax"
+    )
+
+
+def test_columns_of_methods_have_numbers_above_their_whiskers_and_published_ones() -> None:
+    rows = pd.DataFrame(
+        {"title": ["Top1", "Oracle"], "value": [40.0, 60.0], "low": [30.0, 50.0],
+         "high": [50.0, 70.0], "published": [31.5, np.nan], "facts": 100}
+    )  # fmt: skip
+    names = {"ours": "m", "published": "BERT (published)"}
+    chart = drawn(
+        method_columns(rows, names, "P@1, %", title="t", caption="c"), {"ours": "#2c86c7"}
+    )
+    numbers = [(one["text"], one["end"]) for one in chart.marks("text")]
+    assert numbers == [("40.0", 50), ("60.0", 70), ("31.5", 31.5)]
+    columns = [one["said"].splitlines() for one in chart.marks("rect")]
+    assert columns == [
+        ["Top1: 40.0 %", "95 % interval: 30.0 to 50.0", "100 test facts"],
+        ["Oracle: 60.0 %", "95 % interval: 50.0 to 70.0", "100 test facts"],
+        ["Top1, published: 31.5 %"],
+    ]
+    assert {one["name"] for one in chart.marks("rule")} == {"m"}
+
+
+PAGES = (
+    ("results", {}),
+    ("results", {"tab": "Wrong answers", "view": "Confusion"}),
+    ("", {"tab": "Grid", "models": "minilm-mlm"}),
+)
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(("page", "params"), PAGES)
+def test_pages_draw_without_libraries_that_make_charts_of_objects(
+    page: str, params: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [*sys.modules, "plotly", "altair"]:
+        if name.split(".")[0] in ("plotly", "altair"):
+            monkeypatch.setitem(sys.modules, name, None)
+    app = open_page(page, **params)
+    assert not app.exception and not app.error and charts(app)

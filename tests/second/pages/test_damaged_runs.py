@@ -1,6 +1,7 @@
 """A damaged run is named on the pages, and the others are shown."""
 
 import pytest
+from chart_marks import charts
 from opening import open_page
 
 from lama_core.runs.find import runs_dir
@@ -34,6 +35,6 @@ def test_a_page_names_a_damaged_run_and_shows_the_others(
     said = " ".join(one.value for one in app.error).replace("\\", "")
     if page != "data":
         assert first.info.id in said and "Delete the run and make it again" in said
-        assert "smollm2" in str(app.main).lower() or app.get("plotly_chart")
+        assert "smollm2" in str(app.main).lower() or charts(app)
     else:
         assert app.get("arrow_data_frame") or app.dataframe

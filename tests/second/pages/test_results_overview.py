@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chart_marks import charts
 from opening import open_page
 from streamlit.testing.v1 import AppTest
 
@@ -48,10 +49,6 @@ def click(app: AppTest, label: str) -> None:
     next(one for one in app.button if one.label.strip("*") == label).click().run()
 
 
-def figures(app: AppTest) -> list[dict[str, Any]]:
-    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
-
-
 def test_the_headline_is_first_and_has_the_figure_of_the_curve(runs: dict[str, Run]) -> None:
     app = open_page("results", data="made-up", models=TWO)
     curves = precision_curves(align([runs[name] for name in TWO]), k_max=1)
@@ -63,7 +60,9 @@ def test_the_headline_is_first_and_has_the_figure_of_the_curve(runs: dict[str, R
     )
     counted = f"6 relations, {best['n']:,} facts in all"
     assert any(counted in one.proto.help for one in app.caption)
-    order = [one.type for one in app.main if one.type in ("subheader", "plotly_chart", "dataframe")]
+    order = [
+        one.type for one in app.main if one.type in ("subheader", "vega_lite_chart", "dataframe")
+    ]
     assert not order or order[0] == "subheader"
 
 
@@ -146,7 +145,7 @@ def test_the_sentence_over_slices_counts_the_slices_below_it(runs: dict[str, Run
     (by,) = (box for box in app.selectbox if box.label == "Slice by")
     assert by.value == "type of relation"
     (said,) = (one.value for one in app.subheader if "slices, " in one.value)
-    rows = {y for one in figures(app)[-1]["data"] for y in one.get("y") or () if y}
+    rows = charts(app)[-1].parameter("names")
     assert said.startswith(f"Of {len(rows)} slices, ")
     assert "type of relation" in said
 
@@ -156,10 +155,10 @@ def test_models_have_titles_and_no_run_is_named_under_a_chart(
     tab: str, runs: dict[str, Run]
 ) -> None:
     app = open_page("results", data="made-up", models=TWO, tab=tab)
-    for figure in figures(app):
-        text = json.dumps(figure)
+    for chart in charts(app):
+        text = json.dumps(chart.spec)
         assert not any(run.info.id in text for run in runs.values())
-        names = {one.get("name", "") for one in figure["data"]}
+        names = {*chart.parameter("keys"), *(one["name"] for one in chart.marks())}
         assert not names & {*TWO, *(f"{name} ahead" for name in TWO)}
     columns = {str(name) for frame in app.dataframe[:2] for name in frame.value}
     assert not columns & set(TWO)
@@ -180,7 +179,7 @@ def test_the_menu_names_each_chart_with_its_question(gone: list[dict[str, Any]])
         "Margins", "Ways of asking", "Training", "Causal traces", "Wording and negation",
     ]  # fmt: skip
     assert "**Needs:** a whole-answer run." in said
-    assert not figures(app)
+    assert not charts(app)
     click(app, "Slices")
     assert gone[-1]["chart"] == "Slices"
 
@@ -190,10 +189,10 @@ def test_a_chart_of_an_address_that_cant_be_drawn_says_what_it_needs(
 ) -> None:
     app = open_page("results", data="made-up", tab="More", chart="Margins")
     assert "Needs: a whole-answer run." in [one.value for one in app.info]
-    assert not figures(app)
+    assert not charts(app)
     n_gone = len(gone)
     app = open_page("results", data="starter", tab="More", chart="Margins")
-    assert figures(app) and not app.info
+    assert charts(app) and not app.info
     assert any(one.value.startswith("Shown here only: ") for one in app.caption)
     assert len(gone) == n_gone and "prompts" not in app.query_params  # other tabs stay as they are
 
@@ -221,7 +220,6 @@ def test_charts_that_other_pages_link_to_are_in_the_menu() -> None:
         ("tab", "Curves", "Overview"),
         ("view", "Wrong answers", "Facts"),
         ("scored_on", "each its own", "the same facts"),
-        ("picture", "bmp", "png"),
     ],
 )
 def test_a_former_name_in_an_address_is_named_and_the_default_is_shown(
@@ -298,5 +296,5 @@ def test_frequent_answers_have_a_conclusion_and_one_axis(runs: dict[str, Run]) -
     assert headline(app).startswith("The most frequent wrong answer: ") or headline(app).startswith(
         "The most frequent wrong word: "
     )
-    specs = [json.loads(one.proto.spec) for one in app.get("plotly_chart")]
-    assert len({tuple(spec["layout"]["xaxis"]["range"]) for spec in specs}) == 1 < len(specs)
+    drawn = charts(app)
+    assert len({tuple(one.axis("x")["scale"]["domain"]) for one in drawn}) == 1 < len(drawn)

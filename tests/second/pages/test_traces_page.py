@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from chart_marks import drawn as drawn_figure
 from opening import open_page, said
 from statement_fakes import make_ways
 from streamlit.testing.v1 import AppTest
@@ -16,7 +17,7 @@ from lama_core.probes.tracing.request import TraceRequest
 from lama_core.probes.tracing.traces import ALL_FACTS, read_traces, trace_runs
 from lama_core.runs.info import Run
 from pages.ui.results import traces
-from pages.ui.shared import charts, links, screens, tables
+from pages.ui.shared import links, screens, tables
 from pages.ui.shared.run_form import show_runs
 
 RUNS = trace_runs("starter")
@@ -63,18 +64,18 @@ def test_all_relations_are_averaged_together(home: Path) -> None:
 
 def test_every_role_has_a_line_and_a_band() -> None:
     effects = read_traces(RUN).effects
-    figure = traces.effect_lines(effects).figure
-    lines = [one for one in figure.data if one.mode == "lines+markers"]
-    assert [one.name for one in lines] == [
-        role for role in traces.ROLES if role in set(effects["role"])
-    ]
-    assert sum(one.fill == "toself" for one in figure.data) == len(lines)
+    chart = drawn_figure(traces.effect_lines(effects, "effects", "a run"), traces.INKS)
+    roles = [role for role in traces.ROLES if role in set(effects["role"])]
+    assert (
+        list(chart.keys) == roles == list(dict.fromkeys(one["name"] for one in chart.marks("line")))
+    )
+    assert list(dict.fromkeys(one["name"] for one in chart.marks("area"))) == roles
 
 
 def test_a_point_shows_its_facts_and_a_fact_is_traced_on_ask(
     home: Path, gone: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(charts, "draw_chart", lambda *_, **__: [{"customdata": [1, "blank"]}])
+    monkeypatch.setattr(traces, "draw_figure", lambda *_, **__: {"layer": 1, "role": "blank"})
     drawn = tables.draw_table
 
     def tick_first(*given: Any, **named: Any) -> tables.Picked:

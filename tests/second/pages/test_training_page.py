@@ -4,13 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chart_marks import charts
 from opening import open_page, said
 from series_fakes import STEPS, make_series
 from streamlit.testing.v1 import AppTest
 
 from lama_core.metrics.training import training_of
 from lama_core.runs.info import Run
-from pages.ui.shared import charts, screens
+from pages.ui.shared import figures, screens
 
 
 @pytest.fixture
@@ -39,14 +40,16 @@ def test_the_chart_says_what_is_learned_and_forgotten(runs: tuple[Run, ...]) -> 
 def test_every_measure_and_line_can_be_drawn(runs: tuple[Run, ...]) -> None:
     for line, label in (("source", "mean rank"), ("relation", "log-probability")):
         app = open_training(lines=line, training_measure=label)
-        assert any(label.capitalize() in str(one.proto) for one in app.get("plotly_chart"))
+        assert any(label.capitalize() in chart.title for chart in charts(app))
 
 
 def test_a_point_leads_to_the_facts_at_its_step(
     runs: tuple[Run, ...], gone: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mark = {"customdata": [STEPS.index(4)]}  # of the first relation
-    monkeypatch.setattr(charts, "draw_ready", lambda *_: [mark])
+    at = STEPS.index(4)  # of the first relation
+    monkeypatch.setattr(
+        figures, "draw_figure", lambda figure, *_, **__: figures.mark_of(figure, [{"mark": at}])
+    )
     open_training(lines="relation")
     assert gone[-1]["runs"] == [runs[STEPS.index(4)].info.id]
     assert gone[-1]["relations"] == ["P19 place of birth"]

@@ -1,10 +1,10 @@
 """Ways of asking on Results, and generated texts on Wrong answers, on the facts of make_ways."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from chart_marks import charts
 from opening import html, open_page, said
 from statement_fakes import make_ways
 from streamlit.testing.v1 import AppTest
@@ -65,8 +65,8 @@ def test_the_relations_that_differ_most_are_drawn_until_all_are_wanted(
     monkeypatch.setattr("pages.ui.results.ways_of_asking.MOST_RELATIONS", 1)
 
     def drawn(app: AppTest) -> int:
-        (chart,) = (json.loads(one.proto.spec) for one in app.get("plotly_chart"))
-        return len(chart["layout"]["yaxis"]["categoryarray"])
+        (chart,) = charts(app)
+        return len(chart.parameter("names"))
 
     app = open_ways()
     assert app.toggle(key="all_relations").label == "All 2 relations" and drawn(app) == 1

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from http.client import HTTPSConnection
 
 import pytest
-from drawn import MAX_WAIT, wait_until_drawn
+from drawn import CHART, MAX_WAIT, wait_until_drawn
 from load.proxy import NAME, find_nginx, running_nginx, unverified
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from websockets.exceptions import InvalidStatus
@@ -122,8 +122,7 @@ def test_a_browser_asks_through_nginx_and_the_policy_blocks_nothing(
     page.goto(f"{site.origin}{BASE}/?text=Tokyo+is+the+capital+of+___.&models=minilm-mlm")
     page.get_by_text("japan").first.wait_for()
     page.goto(f"{site.origin}{BASE}/results")
-    page.get_by_test_id("stPlotlyChart").first.wait_for()
-    page.locator(".js-plotly-plot").first.wait_for()
+    page.locator(f"{CHART} svg").first.wait_for()
     wait_until_drawn(page)
     assert not [text for text in said if "Content Security Policy" in text]
     check_addresses(context, site.origin + BASE)
