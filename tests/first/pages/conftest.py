@@ -2,7 +2,6 @@
 
 from visiting import (  # noqa: F401
     at_the_machine,
-    charts_are_checked,
     components_are_sought_once,
     gone,
 )
