@@ -1,4 +1,4 @@
-"""Styles that Streamlit's theme can't set, and accessible names for elements without one.
+"""Styles that Streamlit's theme can't set, names for elements without one, charts as SVG.
 
 Colours follow the theme (currentColor, --st-*), so the same sheet serves light and dark.
 """

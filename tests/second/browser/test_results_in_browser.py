@@ -89,10 +89,14 @@ def test_a_model_under_the_mouse_stands_out_and_the_browser_loads_no_plotly(
 
 def test_the_menu_of_a_chart_gives_its_picture(page: Page, app_url: str) -> None:
     open_page(page, f"{app_url}/results?data=made-up&models=gpt2")
-    page.locator(CHART).first.hover()
-    with page.expect_download() as taken:
-        page.get_by_role("button", name="Download as PNG").first.click()
-    assert Path(taken.value.path()).read_bytes().startswith(b"\x89PNG")
+    for ending, start in (("PNG", b"\x89PNG"), ("SVG", b"<svg ")):
+        page.locator(CHART).first.hover()
+        with page.expect_download() as taken:
+            page.get_by_role("button", name=f"Download as {ending}").first.click()
+        picture = Path(taken.value.path()).read_bytes()
+        assert picture.startswith(start) and taken.value.suggested_filename.endswith(ending.lower())
+    texts = re.findall(r">([^<>]+)</text>|<tspan[^>]*>([^<]+)", picture.decode())
+    assert "filtered ranking" in " ".join(map("".join, texts)), "the caption is in the picture"
 
 
 def test_the_keyboard_comes_to_a_number_and_by_a_button_to_its_facts(
