@@ -26,17 +26,15 @@ from hypothesis import settings
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported, here or in a command
 os.environ.setdefault("LAMA_DEVICE", "cpu")  # a graphics card has other last digits
 
-# Families in the default run, one of each way to spell, mark, attend and be refused.
-USUAL_FAMILIES = (
-    "bert", "bert-cased", "bert-uncased", "roberta", "deberta-v3", "modernbert", "reformer",
-    "gpt2", "llama", "smollm2", "gemma3_text", "mixtral", "mamba", "openai-gpt", "xlnet",
-    "musicgen", "t5", "t5gemma2",
-)  # fmt: skip
 TESTS = Path(__file__).parent / "tests"
+FIRST, SECOND = TESTS / "first", TESTS / "second"
+# Families of the first tier. The tests of that folder run with the others in the second tier.
+FIRST_FAMILIES = ("bert-cased", "gpt2", "t5")
+OF_FIRST = "LAMA_TESTS_OF_FIRST"  # which of its tests run, also for the processes of xdist
 OTHER_CPU = TESTS / "other_cpu" / "sitecustomize.py"
 WITHOUT_POSIX = TESTS / "without_posix" / "sitecustomize.py"
 # The browser tests lock their gates with `fcntl`.
-collect_ignore = ["tests/browser"] if sys.platform == "win32" else []
+collect_ignore_glob = ["tests/*/browser"] if sys.platform == "win32" else []
 CPUINFO = Path("/proc/cpuinfo")
 HIDDEN = re.compile(r" (avx512|avx_vnni|amx_|bf16|svebf16)\w*")
 USERS_HOME = "LAMA_TESTS_USERS_HOME"  # LAMA_HOME before the tests; xdist's processes inherit it
@@ -66,6 +64,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         return
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    places = [Path(place.partition("::")[0]).resolve() for place in config.args]
+    usual = any(place in (TESTS, FIRST) or FIRST in place.parents for place in places)
+    others = "::" in "".join(config.args) or any(place in (TESTS, SECOND) for place in places)
+    os.environ[OF_FIRST] = "usual " * usual + "other" * others
+    if others and not usual:
+        config.args.append(str(FIRST))
     os.environ[USERS_HOME] = os.environ.get("LAMA_HOME", "")
     home = os.environ["LAMA_HOME"] = tempfile.mkdtemp(prefix="lama-tests-")
 
@@ -129,18 +133,31 @@ pytest_runtest_call = pytest.hookimpl(wrapper=True)(_skip_without_posix)
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of other families slow, and sort the tests.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the families of the other tier out, and sort the tests.
 
     Those that fork come first: a fork takes 10 ms in a new process, and 100 ms once it has loaded
     many models. Then files whose fixture takes long, so that no process takes
     half of such a file from the other.
     """
+    families: dict[str, list[str]] = {}
     for item in items:
-        family = item.callspec.params.get("family", "bert") if hasattr(item, "callspec") else "bert"
-        if family not in USUAL_FAMILIES:
-            item.add_marker(pytest.mark.slow)
+        if FIRST in item.path.parents and (family := _family(item)):
+            families.setdefault(item.nodeid.partition("[")[0], []).append(family)
+    kept: dict[bool, list[pytest.Item]] = {True: [], False: []}
+    for item in items:
+        named = families.get(item.nodeid.partition("[")[0], [""])
+        usual = {*FIRST_FAMILIES} & {*named} or named[:1]
+        which = "usual" if _family(item) in usual else "other"
+        kept[FIRST not in item.path.parents or which in os.environ[OF_FIRST]].append(item)
+    if kept[False]:
+        config.hook.pytest_deselected(items=kept[False])
+    items[:] = kept[True]
     items.sort(key=_place)
+
+
+def _family(item: Any) -> str:
+    return item.callspec.params.get("family", "") if hasattr(item, "callspec") else ""
 
 
 def _place(item: Any) -> int:

@@ -1,12 +1,10 @@
 """A page opened as by its address, without a browser."""
 
-from pathlib import Path
-
+from project_files import ROOT
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.shared import screens
 
-ROOT = Path(__file__).resolve().parents[1]
 TIMEOUT = 300  # a first answer loads the model; a busy machine is slow, not wrong
 # Screens of every page, as `open_page` takes them.
 SCREENS: list[tuple[str, dict[str, str]]] = [

@@ -32,7 +32,6 @@ from ray.cluster_utils import Cluster  # noqa: E402
 from lama_ray import cluster as executors  # noqa: E402
 from lama_ray.cluster import RayExecutor  # noqa: E402
 
-pytestmark = pytest.mark.slow
 # Nodes are missed after a second instead of a quarter of a minute.
 SOON = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300,
         "health_check_failure_threshold": 3}  # fmt: skip

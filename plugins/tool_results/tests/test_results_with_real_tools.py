@@ -117,7 +117,6 @@ def import_one(path: Path, **fields: Any) -> Run:
     return load_run(name)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("home")
 def test_lm_pub_quiz_and_our_statements_agree_through_import_and_export(tmp_path: Path) -> None:
     from lm_pub_quiz import Dataset, Evaluator
@@ -159,7 +158,6 @@ def test_lm_pub_quiz_and_our_statements_agree_through_import_and_export(tmp_path
         lama.export_run(ours.info.id, out=tmp_path / "quiz")
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("home")
 def test_the_real_harness_has_the_accuracies_of_the_imported_runs(tmp_path: Path) -> None:
     pytest.importorskip("lm_eval", reason="pip install lm-eval, in an own environment")

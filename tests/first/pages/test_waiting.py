@@ -1,0 +1,92 @@
+"""A page's place in the queue, and the answers that are kept."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from cachetools import LRUCache
+from streamlit.delta_generator import DeltaGenerator
+from until import SECONDS, until
+
+from lama_core.queue import VisitorQueue
+from pages.ui.shared import query_queue
+
+
+def test_the_answer_that_was_not_looked_at_for_longest_goes_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(query_queue, "ANSWERS", LRUCache(2))
+    asked: list[str] = []
+    for key in ("a", "b", "a", "c", "a", "b"):
+        assert query_queue.cached_answer(key, lambda key=key: asked.append(key) or key) == key
+    assert asked == ["a", "b", "c", "b"]
+
+
+def test_only_what_is_kept_is_had_without_asking(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query_queue, "ANSWERS", LRUCache(9))
+    asked: list[str] = []
+
+    def ask(key: str) -> str:
+        return query_queue.cached_answer(key, lambda: asked.append(key) or key.upper())
+
+    assert query_queue.if_cached(lambda: ask("a")) is None and not asked
+    assert ask("a") == "A"
+    assert query_queue.if_cached(lambda: ask("a")) == "A"
+    assert query_queue.if_cached(lambda: ask("a") + ask("b")) is None
+    assert ask("b") == "B", "asking goes on afterwards"
+    assert asked == ["a", "b"]
+    with pytest.raises(ValueError, match="none"):
+        query_queue.if_cached(lambda: int("none"))
+    assert ask("c") == "C"
+
+
+def test_whoever_steps_back_waits_behind_those_who_came_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    queue = VisitorQueue(slots=1)
+    monkeypatch.setattr(query_queue, "QUEUE", queue)
+    order: list[str] = []
+
+    def many() -> None:
+        for number in range(2):
+            query_queue.queue_last()
+            with query_queue.queue_slot():
+                order.append(f"many {number}")
+                if not number:
+                    begun.set()
+                    assert other.is_set() or other.wait(SECONDS)
+
+    def alone() -> None:
+        with queue.slot("single", lambda n: None):
+            order.append("single")
+
+    begun, other = threading.Event(), threading.Event()
+    greedy = threading.Thread(target=many)
+    greedy.start()
+    assert begun.wait(SECONDS)
+    single = threading.Thread(target=alone)
+    single.start()
+    until(lambda: queue.n_waiting)
+    other.set()
+    single.join(SECONDS)
+    greedy.join(SECONDS)
+    assert order == ["many 0", "single", "many 1"]
+
+
+def test_the_page_says_how_many_queries_are_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+
+    @contextmanager
+    def slot(_: str, tell: Callable[[int], None], *__: object) -> Iterator[None]:
+        for n_ahead in (2, 1, 0):
+            tell(n_ahead)
+        yield
+
+    monkeypatch.setattr(query_queue.QUEUE, "slot", slot)
+    monkeypatch.setattr(DeltaGenerator, "caption", lambda _, text: said.append(text))
+    with query_queue.queue_slot():
+        pass
+    assert [text.partition("Queued: ")[2] for text in said] == [
+        "2 queries ahead.", "1 query ahead.", "You are next.",
+    ]  # fmt: skip

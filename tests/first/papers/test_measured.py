@@ -1,0 +1,66 @@
+"""This project's own results on LAMA's T-REx: whole, and what is made of them."""
+
+import json
+from collections import Counter
+
+import pytest
+from project_files import SHARED
+
+from lama_core.papers.own_results import load_measured, measured_curves, measured_table
+from lama_core.published import published_table
+
+MEASURED = SHARED.parent / "results" / "lama_trex_41.json"
+
+
+def test_all_41_relations_of_table_2_are_there_for_both_models() -> None:
+    measured = load_measured()
+    assert [model.model for model in measured.models] == ["minilm-mlm", "smollm2-135m"]
+    types = {one.name: one.type for one in measured.relations}
+    table = published_table("petroni2019", "table2")
+    printed = {row.labels[2]: row.labels[4] for row in table.rows if row.labels[0] == "TREx"}
+    for model in measured.models:
+        kinds = Counter(types[one.relation] for one in model.relations)
+        assert {**kinds, None: len(model.relations)} == printed  # 2, 23, 16 and 41
+        assert all(one.n + one.n_excluded > 0 for one in model.relations)
+        facts = sum(one.n + one.n_excluded for one in model.relations)
+        assert facts == measured.n_facts == 29_411
+
+
+def test_the_figures_are_those_that_were_measured() -> None:
+    if not MEASURED.is_file():
+        pytest.skip(f"the measured results are not here ({MEASURED})")
+    read = json.loads(MEASURED.read_text(encoding="utf-8"))
+    measured = load_measured()
+    for model, theirs in zip(measured.models, read["models"], strict=True):
+        assert model.weights == theirs["weights"]
+        for one in model.relations:
+            line = theirs["relations"][one.relation]
+            assert (one.n, one.n_excluded) == (line["n"], line["n_excluded"])
+            for ranking, figures in (("raw", one.raw), ("filtered", one.filtered)):
+                assert figures.p_at_k == tuple(line[ranking]["p_at_k"].values())
+                assert (figures.mrr, figures.mean_rank) == (
+                    line[ranking]["mrr"], line[ranking]["mean_rank"],
+                )  # fmt: skip
+
+
+def test_a_total_is_the_unweighted_mean_of_its_relations() -> None:
+    by_relation = measured_table("relation", "raw")
+    capitals = by_relation[by_relation["type"] == "1-1"]
+    capitals = capitals[capitals["model"] == "minilm-mlm"].set_index("relation")["p_at_1"]
+    by_type = measured_table("type", "raw").set_index(["model", "type"])["p_at_1"]
+    expected = (capitals["P36"] + capitals["P1376"]) / 2
+    assert by_type["minilm-mlm", "1-1"] == pytest.approx(expected)
+    total = measured_table("source", "raw").set_index("model")
+    ours = by_relation[by_relation["model"] == "smollm2-135m"]["p_at_1"]
+    assert total.loc["smollm2-135m", "p_at_1"] == pytest.approx(ours.sum() / 41)
+    assert total.loc["smollm2-135m", "low"] < ours.mean() < total.loc["smollm2-135m", "high"]
+
+
+def test_the_curve_begins_with_p_at_1_and_never_falls() -> None:
+    curves = measured_curves("filtered")
+    total = measured_table("source", "filtered").set_index("model")
+    for model, part in curves.groupby("model"):
+        assert part["k"].tolist() == [1, 2, 3, 5, 10, 20, 30, 50, 70, 100]
+        assert part["p_at_k"].is_monotonic_increasing
+        assert part["p_at_k"].iloc[0] == total.loc[model, "p_at_1"]
+        assert part["p_at_k"].iloc[4] == pytest.approx(total.loc[model, "p_at_10"])

@@ -1,0 +1,149 @@
+"""From a bar on Results to its facts and on to a cloze query, in a real browser."""
+
+import re
+from pathlib import Path
+
+from drawn import CHART, click_mark, wait_until_drawn
+from picking import pick_row
+from playwright.sync_api import Page, expect
+
+OF_FACTS = r"of \d+ (scored )?facts( \(\d+ excluded\))?"  # above the list
+FACTS = re.compile(r"/results\?.*tab=Wrong\+answers")
+
+
+def open_page(page: Page, url: str) -> None:
+    page.goto(url)
+    wait_until_drawn(page)
+
+
+def test_a_bar_leads_to_its_facts_and_a_fact_to_a_cloze_query(page: Page, app_url: str) -> None:
+    # Two masked and causal models that this machine has, or offers to fetch, so that Cloze opens.
+    chosen = "data=made-up&models=minilm-mlm&models=smollm2-135m"
+    open_page(page, f"{app_url}/results?{chosen}")
+    click_mark(page, re.compile("^P101 made-up relation 1\nMiniLM"))
+    page.wait_for_url(re.compile(r"relations=P101\+made-up\+relation\+1"))
+    wait_until_drawn(page)
+    click_mark(page, re.compile("^P101 made-up relation 1\nSmolLM2"))
+    page.wait_for_url(re.compile(r"models=SmolLM2\+135M\+Instruct(?!.*models=)"))
+    wait_until_drawn(page)
+    click_mark(page, re.compile("^P101 made-up relation 1"))  # the only one that is left
+    page.wait_for_url(FACTS)
+    wait_until_drawn(page)
+    expect(page).to_have_url(re.compile(r"relations=P101\+made-up\+relation\+1"))
+    expect(page).to_have_url(re.compile(r"models=SmolLM2\+135M\+Instruct"))
+    expect(page.get_by_text(re.compile(f"{OF_FACTS} · P101 made-up relation 1"))).to_be_visible()
+
+    opened = page.get_by_role("button", name="Ask it")
+    pick_row(page, 0, opened, across=80)
+    expect(page).to_have_url(re.compile("fact=P101"))
+    opened.click()
+    page.wait_for_url(re.compile(r"/\?text=.*is\+related\+to"))
+    field = page.get_by_role("textbox", name="Sentence with a blank")
+    expect(field).to_have_value(re.compile(r"is related to \[MASK\] \.$"))
+
+    page.go_back()
+    wait_until_drawn(page)
+    expect(page.get_by_role("radio", name="Facts")).to_be_visible()
+    expect(page).to_have_url(re.compile("relations=P101"))
+
+
+def test_whiskers_and_baselines_lead_to_facts_lines_nowhere(page: Page, app_url: str) -> None:
+    open_page(page, f"{app_url}/results?data=made-up&models=gpt2")
+    before = page.url
+    curve = page.locator(CHART).nth(1).locator(".mark-line path").first
+    box = curve.bounding_box()
+    assert box is not None
+    # At the curve's left end, its first point; a little above it, only the line.
+    page.mouse.click(box["x"] + 0.08 * box["width"], box["y"] + 0.5 * box["height"])
+    wait_until_drawn(page)
+    assert page.url == before
+    for kind in (".mark-rule.role-mark line", ".mark-symbol.role-mark path"):
+        mark = page.locator(CHART).first.locator(kind).last
+        mark.scroll_into_view_if_needed()
+        box = mark.bounding_box()
+        assert box is not None
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.wait_for_url(re.compile("relations="))
+        page.go_back()
+        page.wait_for_url(lambda url: "relations=" not in url)
+        wait_until_drawn(page)
+
+
+def test_a_model_under_the_mouse_stands_out_and_the_browser_loads_no_plotly(
+    page: Page, app_url: str
+) -> None:
+    loaded: list[str] = []
+    page.on("request", lambda request: loaded.append(request.url))
+    open_page(page, f"{app_url}/results?data=made-up&models=minilm-mlm&models=smollm2-135m")
+    assert not [url for url in loaded if "plotly" in url.lower()]
+    lit = "marks => marks.filter(mark => mark.getAttribute('opacity') === '1').length"
+    bars = page.locator(CHART).first.locator(".mark-rect path")
+    n_all = bars.evaluate_all(lit)
+    bars.last.hover(position={"x": 3, "y": 3})
+    page.wait_for_function(
+        f"([bars, n]) => ({lit})([...document.querySelectorAll(bars)]) < n",
+        arg=[f"{CHART} .mark-rect path", n_all],
+    )
+    expect(page.locator("#vg-tooltip-element")).to_contain_text("relation")
+
+
+def test_the_menu_of_a_chart_gives_its_picture(page: Page, app_url: str) -> None:
+    open_page(page, f"{app_url}/results?data=made-up&models=gpt2")
+    for ending, start in (("PNG", b"\x89PNG"), ("SVG", b"<svg ")):
+        page.locator(CHART).first.hover()
+        with page.expect_download() as taken:
+            page.get_by_role("button", name=f"Download as {ending}").first.click()
+        picture = Path(taken.value.path()).read_bytes()
+        assert picture.startswith(start) and taken.value.suggested_filename.endswith(ending.lower())
+    texts = re.findall(r">([^<>]+)</text>|<tspan[^>]*>([^<]+)", picture.decode())
+    assert "filtered ranking" in " ".join(map("".join, texts)), "the caption is in the picture"
+
+
+def test_the_keyboard_comes_to_a_number_and_by_a_button_to_its_facts(
+    page: Page, app_url: str
+) -> None:
+    open_page(page, f"{app_url}/results?data=made-up&models=gpt2")
+    page.get_by_test_id("data-grid-canvas").last.focus()
+    page.keyboard.press("ArrowDown")
+    way = page.get_by_role("button", name=re.compile("Facts: P10[01] .*, GPT-2 small"))
+    expect(way).to_be_enabled()
+    wait_until_drawn(page)
+    assert "/results" in page.url, "choosing leads nowhere"
+    way.press("Enter")
+    page.wait_for_url(re.compile(r"/results\?(?=.*relations=P10).*tab=Wrong\+answers"))
+
+
+def test_a_cell_of_golds_by_answers_leads_to_its_facts(page: Page, app_url: str) -> None:
+    open_page(
+        page,
+        f"{app_url}/results?tab=Wrong+answers&data=made-up&models=gpt2&view=Confusion&words=10",
+    )
+    cell = page.locator(f"{CHART} .mark-rect path").first
+    cell.scroll_into_view_if_needed()
+    cell.click(position={"x": 4, "y": 4})
+    page.wait_for_url(re.compile("gold=.*answer="))
+    wait_until_drawn(page)
+    expect(
+        page.get_by_text(re.compile(OF_FACTS + r" · right answer “\w+” · GPT-2 small answers"))
+    ).to_be_visible()
+
+
+def test_a_bin_leads_to_its_facts_and_one_step_back_to_its_chart(page: Page, app_url: str) -> None:
+    open_page(
+        page,
+        f"{app_url}/results?data=made-up&models=gpt2&tab=More&chart=Rank+distribution&p_at=7",
+    )
+    page.wait_for_url(re.compile("among="))
+    before, entries = page.url, page.evaluate("history.length")
+    click_mark(page, re.compile("rank 3–5"))
+    page.wait_for_url(re.compile(FACTS.pattern + ".*among="))
+    wait_until_drawn(page)
+    expect(page).to_have_url(re.compile("rank_min=3.*rank_max=5"))
+    expect(page.get_by_text(re.compile("rank 3 to 5 in GPT-2 small"))).to_be_visible()
+    assert page.evaluate("history.length") == entries + 1
+    page.go_back()
+    expect(page.get_by_role("heading", name="Results")).to_be_visible()
+    expect(page).to_have_url(before)
+    wait_until_drawn(page)
+    page.get_by_role("button", name="More options").click()
+    expect(page.get_by_role("spinbutton", name="k")).to_have_value("7")

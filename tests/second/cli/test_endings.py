@@ -1,0 +1,190 @@
+"""However a command ends: in a sentence, with its status, and never in a traceback."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from calling import call
+from forked import forked
+from project_files import ROOT
+
+from lama_core import cli
+from lama_core.cli import exit_codes, output
+
+pytestmark = pytest.mark.usefixtures("home")
+
+
+def raising(error: BaseException) -> object:
+    def fail(**_: object) -> None:
+        raise error
+
+    return fail
+
+
+def end_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
+    """The status and the words of a command that raises."""
+    monkeypatch.setattr("lama_core.runs.manage.list_kept", raising(error))
+    status, _, said = call("runs", "list")
+    return status, said
+
+
+def test_a_fault_of_ours_is_one_line_and_its_details_are_in_a_log(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, said = end_with(KeyError("P19"), monkeypatch)
+    assert status == 1
+    assert said.count("\n") == 1 and "KeyError: 'P19'" in said
+    (log,) = (home / "cache" / exit_codes.LOG_FOLDER).iterdir()
+    assert str(log) in said
+    text = log.read_text(encoding="utf-8")
+    assert "command: lama_core runs list" in text and "torch" in text
+    assert "Traceback (most recent call last)" in text and "in answer" in text
+
+
+def test_a_fault_is_told_even_where_no_log_can_be_written(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, text: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(exit_codes, "write_text_atomically", full)
+    status, said = end_with(KeyError("P19"), monkeypatch)
+    assert status == 1
+    assert "the details can't be saved (No space left on device)" in said
+
+
+def test_the_logs_of_the_last_faults_are_kept(home: Path) -> None:
+    folder = home / "cache" / exit_codes.LOG_FOLDER
+    folder.mkdir(parents=True)
+    for number in range(exit_codes.N_LOGS + 5):
+        (folder / f"2020-01-01T00-00-{number:02}Z-1.log").write_text("old")
+    newest = exit_codes.write_log(KeyError("x"))
+    left = sorted(folder.iterdir())
+    assert len(left) == exit_codes.N_LOGS and left[-1] == newest
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (MemoryError(), "Not enough memory"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "Not enough memory"),
+        (OSError(errno.ENOSPC, "No space", "/d/facts.parquet"), "/d/facts.parquet can't be"),
+        (OSError(errno.ENOSPC, "No space"), "the disk is full"),
+        (OSError(errno.EROFS, "Read-only", "/d/x"), "set LAMA_HOME to a folder on another disk"),
+        (OSError(errno.ENAMETOOLONG, "Too long", "n" * 300), "255 bytes at most"),
+        (OSError(errno.EMFILE, "Too many", "/d/x"), "raise `ulimit -n`"),
+        (ValueError("can't write: No space left on device (os error 28)"), "the disk is full"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_what_the_machine_refuses_gets_its_sentence(
+    error: Exception, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, said = end_with(error, monkeypatch)
+    assert status == 2
+    assert said.count("\n") == 1 and says in said and len(said) < 300
+
+
+def test_a_stopped_command_says_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    status, said = end_with(KeyboardInterrupt(), monkeypatch)
+    assert (status, said.count("\n")) == (130, 1)
+    assert "Stopped" in said and "the same command resumes" in said
+
+
+@pytest.mark.parametrize(
+    "given", ["", " ", "/dev/null", "~nobody/x", "n" * 300, "/dev/null/x", "\udcff", "FILE", "LOOP"]
+)
+def test_a_home_that_can_be_no_folder_is_refused(
+    given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "FILE").write_text("")
+    (tmp_path / "LOOP").symlink_to("LOOP")
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path / given) if given.isupper() else given)
+    status, _, said = call("runs", "list")
+    assert (
+        status == 2
+        and said.count("\n") == 1
+        and "LAMA_HOME" in said
+        and "set it to a folder" in said
+    )
+
+
+def test_a_home_that_is_not_there_yet_is_none_to_complain_of(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAMA_HOME", str(home / "deep" / "down"))
+    assert call("runs", "list")[0] == 0
+    assert not home.exists()
+
+
+def test_a_home_that_cant_be_made_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMA_HOME", "/proc/none")
+    words = ("data", "import", str(ROOT / "assets/datasets/starter"), "--name", "own")
+    status, _, said = call(*words)
+    assert status == 2 and "/proc/none" in said
+
+
+def test_bytes_that_are_no_text_are_refused() -> None:
+    status, _, said = call("cloze", os.fsdecode(b"Caf\xe9 is a [MASK] ."))
+    assert status == 2
+    assert said.count("\n") == 1 and "not in UTF-8" in said
+
+
+def test_a_full_standard_output_is_a_sentence(home: Path) -> None:
+    for words in ("models list", "models list --json"):
+        command = f"{sys.executable} -m lama_core {words} > /dev/full"
+        ended = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, timeout=120)
+        assert ended.returncode == 2
+        assert ended.stderr.count(b"\n") == 1 and b"can't be" in ended.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_fault(closed: str, home: Path) -> None:
+    for words, status in (("models list", 0), ("models no-such", 2)):
+        command = f"{sys.executable} -m lama_core {words} {closed}"
+        ended = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, timeout=120)
+        assert ended.returncode == status
+        assert b"Traceback" not in ended.stderr
+
+
+def test_a_word_of_a_table_is_broken_only_where_it_does_not_fit(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    long = "a-name-without-a-space-" + "x" * 90
+    output.print_table(("name", "about"), [(long, "some words " * 9)])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith(long) and len(lines) == 4
+    output.print_table(("name", "about"), [(long, "y" * 90)])
+    assert all(len(line) <= 160 for line in capsys.readouterr().out.splitlines())
+
+
+def test_json_is_strict_whatever_is_in_it(capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_json({"a": float("nan"), "b": [float("inf")], "c": "\udcff", "d": (1, "ä")})
+    printed = capsys.readouterr().out
+    assert json.loads(printed, parse_constant=pytest.fail) == {
+        "a": None, "b": [None], "c": "\udcff", "d": [1, "ä"]
+    }  # fmt: skip
+
+
+def test_what_went_wrong_is_one_line_without_control_signs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    output.print_error("no file a\nb\x1b[31mc" + "d" * 100_000)
+    said = capsys.readouterr().err
+    assert said.startswith("Error: no file a\\nb\\x1b[31mcddd")
+    assert said.count("\n") == 1 and len(said) < 2100
+
+
+def test_signs_that_the_output_lacks_are_written_by_their_numbers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A table of names with accents, in an environment without UTF-8."""
+    runs = ("starter-minilm_mlm_twin-manual", "starter-minilm_mlm-manual")
+    monkeypatch.setattr(sys, "argv", ["lama_core", "compare", *runs])
+    done = forked(cli.main, encoding="ascii")
+    assert done.status == 0, done.said
+    assert "\\xe7" in done.out or "\\xc9" in done.out

@@ -1,0 +1,346 @@
+"""The Prompts page without a browser: every tab draws, and the first paint needs no torch."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+from opening import open_page
+from probe_fakes import CITIES, hash_model, write_dataset
+from project_files import ROOT
+from streamlit.testing.v1 import AppTest
+
+from lama_core.datasets.library.download import import_dataset
+from lama_core.errors import UserError
+from lama_core.probes.prompts.gains import Gain
+from lama_core.probes.prompts.plan import plan
+from lama_core.probes.prompts.request import StudyRequest
+from lama_core.probes.prompts.spec import Study, list_studies
+from lama_core.runs.execute import execute
+from lama_core.runs.find import bundled_dir
+from lama_core.runs.info import RunInfo
+from pages.ui.prompts import study_choice
+from pages.ui.prompts.published import TABLES, PaperTable, python_of, relations_of
+from pages.ui.prompts.study_choice import PromptsChoice, default_study
+from pages.ui.prompts.view import VIEWS
+from pages.ui.shared import cache, screens
+
+# The views of the tab Prompts as URL parameters.
+PROMPTS = {"page": "results", "tab": "Prompts"}
+SCREENS = [
+    *({**PROMPTS, "prompts_view": view} for view in VIEWS),
+    {**PROMPTS, "prompts_view": screens.FOLDED, "prompts_part": "In the paper"},
+    {"page": "data", "tab": "New study"},
+    {"page": "results"},
+    {"page": "data"},
+]
+
+SCRIPT = """
+import json
+import sys
+from streamlit.components.v2 import manifest_scanner
+from streamlit.testing.v1 import AppTest
+from pages.ui.shared import screens
+
+manifest_scanner.scan_component_manifests = lambda: []
+for params in json.loads(sys.argv[1]):
+    page, params = screens.resolve(params.pop("page"), params)
+    app = AppTest.from_file("app.py", default_timeout=120)
+    app.switch_page(page)
+    for name, value in params.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception, (params, app.exception)
+    assert not app.error, (params, app.error)
+    assert app.header[0].value == ("Results" if page == screens.RESULTS else "Data and runs")
+    assert "torch" not in sys.modules, params
+print("drawn")
+"""
+
+
+def _draw(home: Path) -> str:
+    """What is printed when these screens are opened, in a process of its own."""
+    import os
+
+    result = subprocess.run(
+        [sys.executable, "-c", SCRIPT, json.dumps(SCREENS)],
+        cwd=ROOT,
+        env={**os.environ, "LAMA_HOME": str(home), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    return result.stdout
+
+
+def test_results_data_and_every_tab_of_prompts_draw_without_torch(tmp_path: Path) -> None:
+    assert list_studies([bundled_dir()])
+    assert "drawn" in _draw(tmp_path)
+
+
+@pytest.fixture
+def open_on(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
+    """`open_on(which, view)`: the view, on the first study for which `which` holds."""
+
+    def opened(which: Callable[[Study], bool], view: str, **params: str) -> AppTest:
+        def first(studies: Sequence[Study]) -> Study:
+            return next(filter(which, studies))
+
+        monkeypatch.setattr(study_choice, "default_study", first)
+        app = open_page("results", tab="Prompts", prompts_view=view, **params)
+        assert not app.error
+        return app
+
+    return opened
+
+
+def test_the_page_opens_on_the_study_of_most_facts() -> None:
+    studies = list_studies([bundled_dir()])
+    assert default_study(studies) is default_study(studies[::-1])
+    assert default_study(studies).info.n == max(study.info.n for study in studies)
+
+
+def test_a_study_whose_gain_is_not_known_is_no_reason_to_open_on_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, known = list_studies([bundled_dir()])
+
+    def gain_of(info: RunInfo) -> Gain:
+        if info.id == one.info.id:
+            raise UserError("damaged")
+        return Gain("mine", "top1", {"P1": -0.5})
+
+    monkeypatch.setattr(cache, "gain_of", gain_of)
+    assert default_study([one, known]) is known
+    assert default_study([one]) is one
+
+
+def test_prompts_that_tell_a_left_to_right_model_nothing_are_marked(
+    open_on: Callable[..., AppTest],
+) -> None:
+    app = open_on(
+        lambda study: study.info.context == "left", "Prompts", relation="P36 capital", set="All"
+    )
+    table = app.dataframe[0].value
+    blind = [text.index("[Y]") < text.index("[X]") for text in table["prompt"]]
+    assert 0 < sum(blind) < len(blind)
+    assert [bool(told) for told in table["tells"]] == blind
+    said = f"{sum(blind)} of {len(blind)} prompts hide the subject"
+    assert any(said in caption.value for caption in app.caption)
+
+
+def test_a_typed_prompt_without_an_object_is_refused_in_one_sentence(
+    open_on: Callable[..., AppTest],
+) -> None:
+    app = open_on(lambda study: study.info.model == "minilm-mlm", "Try a prompt")
+    app.text_input(key="try").set_value("The chief city of [X] is big.").run()
+    assert ["has no \\[Y\\]" in fault.value for fault in app.error] == [True]
+
+
+def test_a_prompt_of_the_study_is_compared_with_the_manual_one_at_once(
+    open_on: Callable[..., AppTest],
+) -> None:
+    app = open_on(
+        lambda study: study.info.model == "smollm2-135m", "Try a prompt", relation="P17 country"
+    )
+    study = next(one for one in list_studies([bundled_dir()]) if one.info.model == "smollm2-135m")
+    relation = study.relation("P17")
+    template = app.text_input(key="try").value
+    own, manual = relation.pool.find(template), relation.pool.manual
+    assert own is not None and manual is not None and own != manual
+    right = relation.ranks == 1
+    gained, lost = (right[own] & ~right[manual]).sum(), (right[manual] & ~right[own]).sum()
+    points = 100 * (gained - lost) / len(relation.test)
+    (said,) = (one.value for one in app.markdown if "This prompt is better" in one.value)
+    assert f"is {points:.1f} points higher" in said and f"same {len(relation.test)} facts" in said
+    values = [metric.value for metric in app.metric]
+    assert values == [f"{100 * right[one].mean():.1f} %" for one in (own, manual)]
+    board, flips = (one.value for one in app.dataframe)
+    assert board["test"].is_monotonic_decreasing
+    place = list(board["prompt"]).index(template)
+    assert board["difference"].iloc[place] == pytest.approx(points, abs=0.06)
+    n = len(relation.pool.members("all"))
+    assert len(board) == 5 < n  # the others are one click away
+    assert any(f"number {place + 1} of {n}" in one.value for one in app.markdown)
+    assert flips["this prompt"].str.endswith(" ✓").sum() == gained
+    assert flips["manual prompt"].str.endswith(" ✓").sum() == lost
+
+
+def test_the_example_follows_the_relation_and_a_typed_prompt_stays(
+    open_on: Callable[..., AppTest],
+) -> None:
+    app = open_on(
+        lambda study: study.info.model == "minilm-mlm", "Try a prompt", relation="P17 country"
+    )
+    first = app.text_input(key="try").value
+    app.selectbox(key="relation").set_value("P36").run()
+    second = app.text_input(key="try").value
+    assert second not in ("", first)
+    own = "The chief city of [X] is big [Y]."
+    app.text_input(key="try").set_value(own).run()
+    assert len(app.metric) == 2  # a typed prompt is tried
+    app.selectbox(key="relation").set_value("P17").run()
+    assert app.text_input(key="try").value == own and not app.exception
+    assert any("**Try it**" in caption.value for caption in app.caption)
+
+
+def test_a_new_prompt_is_compared_on_the_facts_that_were_queried(
+    open_on: Callable[..., AppTest],
+) -> None:
+    app = open_on(
+        lambda study: study.info.model == "minilm-mlm", "Try a prompt", relation="P36 capital"
+    )
+    app.text_input(key="try").set_value("The chief city of [X] is [Y] .").run()
+    next(button for button in app.button if button.label == "Try it").click().run()
+    assert not app.exception and not app.error
+    assert any("on the same 88 facts" in one.value for one in app.markdown)
+    assert any(one.value.endswith("; 88 of 88 test facts") for one in app.caption)
+    yours = app.dataframe[0].value.set_index("from").loc["yours"]
+    assert yours["prompt"] == "The chief city of [X] is [Y] ."
+    app.segmented_control(key="prompts_view").set_value("Prompts").run()
+    assert "yours" in set(app.dataframe[0].value["from"]) and not app.exception
+
+
+def test_a_set_of_prompts_is_explained_next_to_its_name(open_on: Callable[..., AppTest]) -> None:
+    app = open_on(lambda _: True, "Prompts", set="mine+man")
+    said = "**Mined + manual**: the mined prompts and the manual one"
+    assert said in [caption.value for caption in app.caption]
+
+
+def test_the_papers_tables_are_of_all_relations_and_sets() -> None:
+    for view, part in (("Prompts", None), (screens.FOLDED, "In the paper")):
+        parts = {"prompts_part": part} if part else {}
+        app = open_page("results", tab="Prompts", prompts_view=view, **parts)
+        assert app.selectbox(key="relation").disabled is bool(part)
+        assert any("candidates (" in one.value for one in app.caption) is not bool(part)
+
+
+def test_every_tab_of_a_filtered_study_is_filtered(
+    open_on: Callable[..., AppTest], tmp_path: Path
+) -> None:
+    data = write_dataset(tmp_path / "lama", n_facts=0)
+    facts = [
+        {"uuid": f"n{n}", "sub_label": f"Land {n % 4}", "obj_label": CITIES[n // 4]}
+        for n in range(160)  # every object is right for every subject
+    ]
+    (data / "TREx" / "P47.jsonl").write_text("\n".join(map(json.dumps, facts)), encoding="utf-8")
+    _write_mined(tmp_path / "own")
+    request = StudyRequest(
+        dataset=str(data), model="hash", relations=("P47",), prompts=tmp_path / "own",
+        ranking="filtered", combinations=("manual", "mine+man"),
+    )  # fmt: skip
+    made = Study(execute(plan(request, load=hash_model)[0], load=hash_model))
+    study = made.relation("P47")
+    found = study.ensemble("mine+man", "optimised")
+    assert found is not None
+    right = 100 * (found[1] == 1).mean()
+    raw = 100 * (study.ensemble_rows["rank_raw"] == 1).mean(axis=1)
+    assert right not in raw
+    for view in VIEWS[1:]:
+        app = open_on(lambda study: not study.info.bundled, view)
+        assert any("**filtered ranking**" in caption.value for caption in app.caption)
+        if view == "Ensembles":
+            table = app.dataframe[0].value.set_index("weights")["P@1"]
+            assert table["optimised"] == pytest.approx(right)
+            assert any("filtered ranking; log-linear" in one.value for one in app.caption)
+
+
+def test_an_imported_set_of_prompts_feeds_a_new_study(home: Path, tmp_path: Path) -> None:
+    _write_mined(tmp_path / "own" / "prompt", "P36")
+    import_dataset(tmp_path / "own", name="mine-own")
+    app = open_page("data", tab="New study")
+    app.selectbox(key="study prompts").set_value("mine-own").run()
+    assert not app.exception and not app.error
+    assert app.multiselect(key="study_relations").options == ["P36 capital"]
+    assert any("--prompts mine-own" in code.value for code in app.code)
+
+
+def _write_mined(folder: Path, relation: str = "P47") -> None:
+    (folder / "mine").mkdir(parents=True)
+    rows = [json.dumps({"template": text}) for text in ("[X] , near [Y] .", "[X] and [Y] .")]
+    (folder / "mine" / f"{relation}.jsonl").write_text("\n".join(rows), encoding="utf-8")
+
+
+def test_a_study_that_its_user_made_is_the_one_that_is_shown(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "gain_of", lambda _: None)
+    for study in list_studies([bundled_dir()]):
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+        app.switch_page(screens.RESULTS)
+        app.query_params.update(screens.PROMPTS)
+        app.session_state[study_choice.MADE_STUDY_KEY] = (study.info.id,)
+        app.run()
+        assert not app.exception and not app.error
+        assert app.selectbox(key="study").value == study.info.id
+
+
+def _in_the_paper(open_on: Callable[..., AppTest], table: str) -> tuple[AppTest, str]:
+    """The paper's table on the first study, and all that is written around it."""
+    app = open_on(lambda study: True, screens.FOLDED, prompts_part="In the paper", table=table)
+    return app, " ".join(one.value for one in (*app.markdown, *app.caption))
+
+
+def test_gains_stand_above_the_papers_and_it_is_said_what_differs(
+    open_on: Callable[..., AppTest],
+) -> None:
+    app, said = _in_the_paper(open_on, "table4")
+    ours, theirs = (one.value for one in app.dataframe)
+    assert set(ours["id"]) == {"P17", "P19", "P30", "P36", "P37", "P103", "P106", "P1376"}
+    assert dict(zip(theirs["id"], theirs["gain"], strict=True))["P140"] == 60.0
+    assert (ours["test facts"] > 0).all() and ours["gain"].is_monotonic_decreasing
+    assert "starter facts" in said and "not BERT" in said and "Not comparable" in said
+
+
+def test_what_a_study_does_not_hold_is_the_papers_alone(open_on: Callable[..., AppTest]) -> None:
+    app, said = _in_the_paper(open_on, "table9")
+    (theirs,) = (one.value for one in app.dataframe)
+    assert list(theirs.columns) == ["model", "Man+Para"]  # the others can't be read
+    assert "reproduce jiang2020 --table table9" in said and "illegible in the copy" in said
+
+
+@pytest.mark.parametrize(
+    ("table", "line"),
+    [("table8", "MiniLM-MLM"), ("table12", "Mine+Man"), ("majority", "Majority")],
+)
+def test_a_table_over_relations_has_the_studys_line(
+    open_on: Callable[..., AppTest], table: str, line: str
+) -> None:
+    app, _ = _in_the_paper(open_on, table)
+    ours = app.dataframe[0].value
+    assert line in set(ours.iloc[:, 0]) and (ours["test facts"] > 0).all()
+
+
+@pytest.mark.parametrize(
+    "table",
+    [one for one in TABLES.values() if one.python],
+    ids=lambda one: one.id,
+)
+def test_the_lines_of_python_give_the_table(home: Path, table: PaperTable) -> None:
+    study = bundled_study()
+    relation = study.relation(study.relations[0])
+    choice = PromptsChoice(study, relation, "mine")
+    lines = python_of(choice, table, ours=True)
+    body, last = lines.split("others = ")
+    known = names_after(f"{body}others = {last.partition(chr(10))[0]}")
+    assert table.ours is not None
+    exec(f"found = {table.python}", named := {**known})
+    assert bool(named["found"]) == (not table.ours(choice, relations_of(study)).empty)
+
+
+@lru_cache
+def bundled_study() -> Study:
+    """Read once for all tables."""
+    return list_studies([bundled_dir()])[0]
+
+
+@lru_cache
+def names_after(lines: str) -> dict[str, object]:
+    """What lines of Python name; most tables have the same lines but the last."""
+    known: dict[str, object] = {}
+    exec(lines, known)
+    return known

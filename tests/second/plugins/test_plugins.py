@@ -1,0 +1,471 @@
+"""Plug-ins: their rows follow as the project's own do, and their mistakes are theirs."""
+
+import ast
+import importlib.util
+import inspect
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from calling import call, told
+from pip_packages import EXAMPLE, path_with, pip_install
+from project_files import ROOT
+from streamlit.testing.v1 import AppTest
+
+import lama_core as lama
+from lama_core import plugins
+from lama_core.cli import exit_codes
+from lama_core.datasets import formats
+from lama_core.errors import UserError
+from lama_core.models.sources.catalog import add_model, added_models, find_model, is_served
+from lama_core.probes.kinds import read_request, title_of
+from lama_core.requests import StoredRequest
+from lama_core.runs.importers.formats import recognize
+from lama_core.views.table import VIEWS, all_views
+
+
+def install(place: Path, package: str, code: str, entry: str, name: str = "it") -> None:
+    """Lay a package out as pip does."""
+    (place / package).mkdir(parents=True)
+    (place / package / "__init__.py").write_text(code, encoding="utf-8")
+    about = place / f"{package}-1.2.dist-info"
+    about.mkdir()
+    metadata = f"Metadata-Version: 2.1\nName: {package.replace('_', '-')}\nVersion: 1.2\n"
+    (about / "METADATA").write_text(metadata)
+    (about / "entry_points.txt").write_text(f"[{plugins.GROUP}]\n{name} = {entry}\n")
+
+
+def forget() -> None:
+    """Look for plug-ins again."""
+    for kept in (plugins.find_plugins, plugins._warn, plugins.rows):
+        kept.cache_clear()
+    sys.modules.pop("lama_core.cli.results", None)  # which has the commands of plug-ins' views
+    importlib.invalidate_caches()
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder that Python imports from, for packages with plug-ins."""
+    before = {*sys.modules}
+    monkeypatch.syspath_prepend(tmp_path)
+    forget()
+    yield tmp_path
+    monkeypatch.undo()
+    for name in {*sys.modules} - before:
+        if name.startswith("lama_test_"):
+            del sys.modules[name]
+    forget()
+
+
+HEAD = "from lama_core.plugins import Plugin\n"
+
+
+def test_the_project_knows_no_name_of_a_plugin_before_its_own(place: Path) -> None:
+    code = (
+        f'{HEAD}PLUGIN = Plugin(name="it", functions={{"fill": "os:getcwd", "where": "os:getcwd"}})'
+    )
+    install(place, "lama_test_names", code, "lama_test_names:PLUGIN")
+    assert lama.fill.request.python == "fill"
+    assert lama.where() == os.getcwd()
+    assert "where" in dir(lama)
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("raise RuntimeError('no luck')", "RuntimeError: no luck"),
+        ("PLUGIN = 1", "TypeError: lama_test_bad:PLUGIN is not a Plugin"),
+        (f'{HEAD}PLUGIN = Plugin(name="it", views={{"a": "b"}})', "'b' is not of the form"),
+        (f'{HEAD}PLUGIN = Plugin(name="it", views={{"a": None}})', "None is not of the form"),
+        (f'{HEAD}PLUGIN = Plugin(nome="it")', "TypeError"),
+        (f"{HEAD}PLUGIN = Plugin(name=['it'])", "['it'] can't be a plug-in's name"),
+        (f"{HEAD}PLUGIN = Plugin(name='it', needs=None)", "TypeError"),
+        (f"{HEAD}PLUGIN = Plugin(name='it', needs='other')", "needs is not a tuple"),
+        (f"{HEAD}PLUGIN = Plugin(name='it', views=None)", "AttributeError"),
+        (f"{HEAD}PLUGIN = Plugin(name='it', views={{1: 'a:b'}})", "1 can't be a name in views"),
+        (f"{HEAD}PLUGIN = Plugin(name='it', queries={{'--help': 'a:b'}})", "'--help' can't be"),
+        (f"{HEAD}PLUGIN = Plugin(name='it', commands={{'a b': 'a:b'}})", "'a b' can't be a name"),
+        (f"{HEAD}PLUGIN = Plugin(name='it', pages={{'a/b': 'a:b'}})", "'a/b' can't be a name in"),
+        (f"{HEAD}PLUGIN = Plugin(name='it', pages={{'_stcore': 'a:b'}})", "'_stcore' can't be a"),
+        ("class Panic(BaseException): ...\nraise Panic('in Rust')", "Panic: in Rust"),
+        ("import lama_core; hasattr(lama_core, 'mine')", "looks for plug-ins while it is imported"),
+        ("def PLUGIN(", "SyntaxError"),
+        ("import sys; sys.exit(3)", "SystemExit: 3"),
+    ],
+)
+def test_a_broken_plugin_is_one_note(place: Path, code: str, reason: str) -> None:
+    install(place, "lama_test_bad", code, "lama_test_bad:PLUGIN")
+    _, problems = plugins.find_plugins()
+    assert len(problems) == 1
+    assert problems[0].startswith("The plug-in it of the package lama-test-bad can't be used (")
+    assert reason in problems[0]
+    status, _, errors = call("plugins", "list")
+    assert status == 0 and errors.count(reason) == 1
+
+
+def test_a_row_that_cant_be_imported_names_its_plugin(place: Path) -> None:
+    code = f'{HEAD}PLUGIN = Plugin(name="it", formats={{"no": "lama_test_row.nowhere:FORM"}})'
+    install(place, "lama_test_row", code, "lama_test_row:PLUGIN")
+    with pytest.raises(UserError, match="plug-in it of the package lama-test-row"):
+        plugins.find("formats", "no")
+    assert "no" not in plugins.rows("formats")
+
+
+def test_a_package_that_cant_be_read_hides_no_other(place: Path) -> None:
+    for package in ("lama_test_bytes", "lama_test_good"):
+        code = f'{HEAD}PLUGIN = Plugin(name="{package}", functions={{"{package}": "os:getcwd"}})'
+        install(place, package, code, f"{package}:PLUGIN", name=package)
+    (place / "lama_test_bytes-1.2.dist-info" / "entry_points.txt").write_bytes(b"\xff")
+    (place / "lama_test_good-1.2.dist-info" / "METADATA").unlink()
+    found, problems = plugins.find_plugins()
+    assert "lama_test_good" in {one.plugin.name for one in found}
+    assert len(problems) == 1 and f"{place} can't be read (UnicodeDecodeError" in problems[0]
+
+
+@pytest.mark.parametrize("value", ["", "not valid!", "lama-test-value:PLUGIN", "lama_test_value:"])
+def test_an_entry_that_is_no_target_is_one_note(place: Path, value: str) -> None:
+    install(place, "lama_test_value", "", value, name="its")
+    assert "is not of the form module:object" in plugins.find_plugins()[1][0]
+
+
+def test_a_module_that_prints_leaves_json_alone(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = f"print('hello')\n{HEAD}PLUGIN = Plugin(name='it')"
+    install(place, "lama_test_print", code, "lama_test_print:PLUGIN")
+    assert "it" in {one["name"] for one in told("plugins", "list")}
+    assert capsys.readouterr().out == ""
+
+
+VIEW = (
+    HEAD
+    + '''
+from dataclasses import dataclass
+from lama_core.views.choice import RunsRequest
+from lama_core.views.view import View, ViewFunction
+PLUGIN = Plugin(name="it", views={"wrong": "lama_test_view:wrong"})
+@dataclass(frozen=True)
+class WrongRequest(RunsRequest, command="results wrong", python="wrong"):
+    """Fields."""
+class Wrong(View[WrongRequest, object]):
+    """Wrong."""
+    name = title = "wrong"
+    question = "Why?"
+    example = "results wrong"
+    def compute(self, runs, request):
+        return MISTAKE
+    def tables(self, shown):
+        yield ""
+wrong = ViewFunction(WrongRequest, Wrong(), "Nothing.")
+'''
+)
+
+
+def row(place: Path, table: str, name: str, code: str) -> None:
+    """Lay out a plug-in with one row, the object IT of a module."""
+    package = f"lama_test_{table}"
+    plugin = f'{HEAD}PLUGIN = Plugin(name="it", {table}={{"{name}": "{package}.rows:IT"}})'
+    install(place, package, plugin, f"{package}:PLUGIN")
+    (place / package / "rows.py").write_text(code, encoding="utf-8")
+
+
+@pytest.mark.parametrize("table", [name for name in plugins.TABLES if name != "functions"])
+def test_a_row_of_another_class_names_its_plugin(place: Path, table: str) -> None:
+    row(place, table, "mine", "IT = 1")
+    with pytest.raises(plugins.PluginError, match=r"of the package lama-test.* is not a"):
+        plugins.find(table, "mine")
+    assert "mine" not in plugins.rows(table)
+    assert isinstance(inspect.getmembers(lama), list)
+
+
+def test_a_row_is_called_as_its_function(place: Path) -> None:
+    row(place, "views", "other", VIEW.replace("MISTAKE", "None") + "IT = wrong")
+    with pytest.raises(plugins.PluginError, match="the row 'other' of views is called 'wrong'"):
+        plugins.find("views", "other")
+
+
+FORMAT = """
+from lama_core.datasets.formats import Format
+IT = Format("mine", "mine", "facts", {}, lambda path, **about: None, {})
+"""
+
+
+@pytest.mark.parametrize("asked", ["1 / 0", "__import__('sys').exit(3)"])
+def test_a_format_that_raises_hides_no_data(
+    place: Path, tmp_path_factory: pytest.TempPathFactory, asked: str
+) -> None:
+    row(place, "formats", "mine", FORMAT.format(f"lambda folder: {asked}", f"lambda file: {asked}"))
+    table = tmp_path_factory.mktemp("data") / "facts.csv"
+    table.write_text("subject,object\nNorway,Oslo\nPeru,Lima\n")
+    for path in (table, table.parent):
+        assert formats.detect(path).name == "table" and len(formats.load_facts(path).facts) == 2
+    with pytest.raises(UserError, match=r"expected .*, mine, a table"):
+        formats.detect(Path(__file__))
+
+
+RESULTS = """
+from lama_core.runs.importers.results import ResultsFormat
+IT = ResultsFormat("mine", "mine", lambda path: 1 / 0, lambda *given: [])
+"""
+
+
+def test_a_format_of_results_that_raises_hides_no_results(place: Path, tmp_path: Path) -> None:
+    row(place, "result_formats", "mine", RESULTS)
+    table = tmp_path / "ranks.csv"
+    table.write_text("subject,object,rank\nNorway,Oslo,1\n")
+    found = recognize(table)
+    assert found is not None and found.name == "table"
+
+
+def test_what_a_format_returned_names_its_plugin(place: Path, tmp_path: Path) -> None:
+    row(place, "formats", "mine", FORMAT.format("lambda folder: 'here'", "lambda file: True"))
+    (tmp_path / "data.zzz").write_text("a")
+    with pytest.raises(plugins.PluginError, match=r"lama-test-formats failed .* returned NoneType"):
+        formats.load(tmp_path / "data.zzz")
+    with pytest.raises(plugins.PluginError, match=r"lama-test-formats failed .* returned str"):
+        formats.root_of(tmp_path)
+
+
+def test_a_broken_source_leaves_the_list_of_models(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAMA_HOME", str(place / "home"))
+    add_model("owner/name")
+    row(place, "sources", "toy", "1 / 0")
+    file = next((place / "home").rglob("*.json"))
+    file.write_text(file.read_text().replace("owner/name", 'owner/name", "toy:bear'))
+    hub, toy = added_models()
+    assert hub.name == "owner/name" and toy.name == "toy:bear"
+    assert "lama-test-sources can't be used" in toy.source.why
+
+
+def test_the_projects_commands_and_views_win(place: Path) -> None:
+    row(
+        place,
+        "views",
+        "wrong",
+        VIEW.replace("MISTAKE", "1 / 0").replace("results wrong", "results ranks") + "IT = wrong",
+    )
+    assert call("results", "ranks", "starter-minilm_mlm-manual")[0] == 0
+    for package in ("lama_test_go", "lama_test_went"):
+        code = f'{HEAD}PLUGIN = Plugin(name="{package}", queries={{"go": "a:b", "os": "a:b"}})'
+        install(place, package, code, f"{package}:PLUGIN", name=package)
+    forget()
+    assert call("--help")[0] == 0
+    status, _, errors = call("os")
+    assert status == 2 and "lama-test-go can't be used (ModuleNotFoundError" in errors
+    assert sum("lama_test_went isn't used" in one for one in plugins.find_plugins()[1]) == 2
+
+
+def test_a_page_at_a_taken_path_leaves_the_app(place: Path) -> None:
+    paths = ("cloze", "poll", "first", "help", "mine")
+    rows = {path: "lama_test_pages.rows:draw" for path in paths}
+    code = f'{HEAD}PLUGIN = Plugin(name="it", pages={rows})'
+    install(place, "lama_test_pages", code, "lama_test_pages:PLUGIN")
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
+    app.switch_page("pages/help.py").run()
+    assert not app.exception and app.header[0].value == "Help"
+    linked = [one.proto.page for one in app.get("page_link")]
+    assert linked.count("mine") == 1 and not {"poll", "cloze"} & {*linked}
+
+
+def test_a_plugin_that_needs_another_isnt_used_without_it(place: Path) -> None:
+    code = f'{HEAD}PLUGIN = Plugin(name="it", needs=("other",), functions={{"where": "os:getcwd"}})'
+    install(place, "lama_test_needs", code, "lama_test_needs:PLUGIN")
+    assert "needs the plug-in other" in plugins.find_plugins()[1][0]
+    with pytest.raises(AttributeError):
+        _ = lama.where
+
+
+def test_nor_is_a_plugin_that_needs_one_that_isnt_used(place: Path) -> None:
+    for name, needed in (("a", "b"), ("b", "c")):
+        code = f'{HEAD}PLUGIN = Plugin(name="{name}", needs=("{needed}",))'
+        install(place, f"lama_test_{name}", code, f"lama_test_{name}:PLUGIN", name=name)
+    found, problems = plugins.find_plugins()
+    assert not {"a", "b"} & {one.plugin.name for one in found} and len(problems) == 2
+
+
+def test_two_plugins_of_one_name_are_one_note(place: Path) -> None:
+    for package, text in (("lama_test_one", "getcwd"), ("lama_test_two", "getpid")):
+        code = f'{HEAD}PLUGIN = Plugin(name="it", functions={{"where": "os:{text}"}})'
+        install(place, package, code, f"{package}:PLUGIN", name=package)
+    assert lama.where is os.getcwd
+    assert "lama-test-one has the same name" in plugins.find_plugins()[1][0]
+
+
+@pytest.mark.parametrize(
+    ("mistake", "reason"),
+    [
+        ("runs[0].facts['no such column']", "KeyError"),
+        ("runs[0].table(['no such column'])", "no run has a column 'no such column'"),
+        ("1 / 0", "ZeroDivisionError"),
+    ],
+)
+def test_a_mistake_in_a_plugin_is_its_authors(place: Path, mistake: str, reason: str) -> None:
+    install(place, "lama_test_view", VIEW.replace("MISTAKE", mistake), "lama_test_view:PLUGIN")
+    view = all_views()[len(VIEWS)]
+    with pytest.raises(Exception) as raised:
+        view.answer(view.request(("starter-minilm_mlm-manual",)))
+    assert not isinstance(raised.value, UserError)
+    message = exit_codes.bug_message(raised.value)
+    assert message.startswith("The plug-in it of the package lama-test-view failed (")
+    assert reason in message and "damaged" not in message and "Delete" not in message
+    status, _, errors = call("results", "wrong", "starter-minilm_mlm-manual")
+    assert status == 1 and "lama-test-view" in errors
+
+
+def test_a_mistake_of_the_project_is_no_plugins(place: Path) -> None:
+    code = f'{HEAD}PLUGIN = Plugin(name="it", functions={{"where": "os:getcwd"}})'
+    install(place, "lama_test_none", code, "lama_test_none:PLUGIN")
+    try:
+        raise ValueError("mine")
+    except ValueError as error:
+        assert plugins.blame(error) == ""
+    try:
+        os.makedirs(ROOT)  # whose module a row names
+    except FileExistsError as error:
+        assert plugins.blame(error) == ""
+
+
+def test_models_of_a_source_are_named_by_its_prefix(place: Path) -> None:
+    code = HEAD + (
+        "from lama_core.models.sources.catalog import AddedSource\n"
+        'PLUGIN = Plugin(name="it", sources={"toy": "lama_test_source:TOY"})\n'
+        'TOY = AddedSource("Toys", lambda name: None, "masked")\n'
+    )
+    install(place, "lama_test_source", code, "lama_test_source:PLUGIN")
+    entry = find_model("toy:bear:2")
+    assert (entry.name, entry.title, entry.kind) == ("toy:bear:2", "bear:2 (Toys)", "masked")
+    assert is_served("toy:bear") and not is_served("boy:bear") and not is_served("toy:")
+    for name in ("boy:bear", "C:/toy", "toy"):
+        with pytest.raises(UserError):
+            find_model(name)
+
+
+def test_a_run_of_a_plugin_that_isnt_installed_names_its_package() -> None:
+    with pytest.raises(UserError, match="pip install lama-toys"):
+        read_request(StoredRequest("play", {}, package="lama-toys"))
+    assert title_of("play") == "play"
+
+
+def test_the_first_answer_looks_for_no_plugins() -> None:
+    code = (
+        "import lama_core as lama; from lama_core import plugins\n"
+        "lama.fill('Oslo is in ___.', models=['minilm-mlm'])\n"
+        "from lama_core.testing import command_json\n"
+        "command_json('cloze', 'Oslo is in ___.')\n"
+        "print(plugins.find_plugins.cache_info().currsize)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[-1] == "0"
+
+
+def test_a_plugins_table_of_rows_imports_nothing_heavy(place: Path) -> None:
+    code = (
+        "import sys; from lama_core import plugins; plugins.find_plugins()\n"
+        "print(*{'torch', 'pandas', 'numpy', 'streamlit'} & {*sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+@pytest.fixture(scope="module")
+def strangers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of processes for which pip has installed the example."""
+    folder = tmp_path_factory.mktemp("site")
+    pip_install(EXAMPLE, folder)
+    return {**os.environ, "PYTHONPATH": path_with(folder)}
+
+
+def run(environment: dict[str, str], *words: str) -> str:
+    """What a process prints."""
+    done = subprocess.run(
+        [sys.executable, *words], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_strangers_tests_pass(strangers: dict[str, str]) -> None:
+    place = str(EXAMPLE)
+    run(strangers, "-m", "pytest", "-q", "-c", os.devnull, "--rootdir", place, place)
+
+
+def test_a_new_plugins_tests_pass(tmp_path: Path) -> None:
+    status, out, errors = call("plugins", "new", "mine", "--out", str(tmp_path / "new"))
+    assert status == 0 and str(tmp_path / "new") in out, errors
+    assert "example" not in (tmp_path / "new" / "lama_mine" / "__init__.py").read_text()
+    pip_install(tmp_path / "new", tmp_path / "site")
+    place = str(tmp_path / "new")
+    run(
+        {**os.environ, "PYTHONPATH": path_with(tmp_path / "site")},
+        "-m",
+        "pytest",
+        "-q",
+        "-c",
+        os.devnull,
+        "--rootdir",
+        place,
+        place,
+    )
+    for name in ("Mine", "mine-1", "", "../x", "mine\n"):
+        assert call("plugins", "new", name, "--out", str(tmp_path / "other"))[0] == 2
+    assert call("plugins", "new", "mine", "--out", place)[0] == 2
+
+
+def test_commands_of_strangers_are_listed(strangers: dict[str, str]) -> None:
+    assert "example-surprise" in run(strangers, "-m", "lama_core", "--help")
+    assert "example-lengths" in run(strangers, "-m", "lama_core", "results", "--help")
+    assert '"lama-example"' in run(strangers, "-m", "lama_core", "plugins", "list", "--json")
+
+
+def test_without_plugins_their_commands_are_unknown() -> None:
+    status, _, errors = call("example-surprise", "Oslo is in ___.")
+    assert status == 2 and "Unexpected command" in errors
+    assert isinstance(told("plugins", "list"), list)
+
+
+GUIDE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+PROMISED = set(re.findall(r"^- `((?:lama_core|pages)[\w.]*)`$", GUIDE, re.MULTILINE))
+
+
+def test_the_guide_shows_the_examples_code() -> None:
+    shown = re.findall(
+        r"^\[[\w/.]+\]\((example-plugin/[\w/.]+)\):\n\n```\w+\n(.*?)^```", GUIDE, re.M | re.S
+    )
+    assert len(shown) == 10
+    for path, code in shown:
+        assert code in (ROOT / "docs" / path).read_text(encoding="utf-8"), path
+
+
+def test_the_example_needs_promised_modules_only_which_exist() -> None:
+    found = [
+        (f"{node.module}", name.name)
+        for path in EXAMPLE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and f"{node.module}".startswith(("lama_core", "pages"))
+        for name in node.names
+    ]
+    imported = {
+        f"{module}.{name}" if (ROOT / module.replace(".", "/") / f"{name}.py").exists() else module
+        for module, name in found
+    }
+    assert imported <= PROMISED
+    assert len(PROMISED) <= 40
+    assert all(importlib.util.find_spec(name) for name in PROMISED)
+
+
+def test_a_plugins_model_without_an_attribute_is_refused_with_its_name(place: Path) -> None:
+    code = HEAD + (
+        "from types import SimpleNamespace\n"
+        "from lama_core.models.sources.catalog import AddedSource\n"
+        'PLUGIN = Plugin(name="it", sources={"toy": "lama_test_lacks:TOY"})\n'
+        'TOY = AddedSource("Toys", lambda name: SimpleNamespace(name=name, kind="masked"))\n'
+    )
+    install(place, "lama_test_lacks", code, "lama_test_lacks:PLUGIN")
+    with pytest.raises(UserError, match="SimpleNamespace, lacks blank_log_probs, device, encode"):
+        lama.fill("Oslo is in ___.", models=["toy:bear"])

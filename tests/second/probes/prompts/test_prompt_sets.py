@@ -1,0 +1,123 @@
+"""Sets of prompts: twins, faults, combinations."""
+
+from pathlib import Path
+
+import pytest
+from project_files import SHARED
+
+from lama_core.datasets.prompt_sets import (
+    COMBINATIONS,
+    MEANINGS,
+    TITLES,
+    PromptPool,
+    check_templates,
+    load_pool,
+    make_pool,
+    normalise_template,
+    parse_combination,
+)
+from lama_core.errors import UserError
+from lama_core.types import Prompt, Relation
+
+LPAQA = SHARED / "lpaqa"
+CAPITAL = Relation("P36", "TREx", prompts=(Prompt("The capital of [X] is [Y] ."),))
+
+
+def _pool() -> PromptPool:
+    return make_pool(
+        "P36",
+        {
+            "manual": [Prompt("[X] has capital [Y] .")],
+            "mined": [Prompt("[Y] in [X] ."), Prompt("[X] , [Y] .")],
+            "mined-paraphrased": [Prompt("[Y] in [X]."), Prompt("[Y] inside [X].")],
+            "manual-paraphrased": [Prompt("[X] has capital [Y]."), Prompt("[Y] heads [X].")],
+        },
+    )
+
+
+def test_spaces_before_signs_make_no_other_prompt() -> None:
+    assert normalise_template("[X]  is in [Y] .") == "[X] is in [Y]."
+    assert normalise_template("[X] ( born [Y] ) .") == "[X] (born [Y])."
+
+
+def test_case_and_the_full_stop_make_another_prompt() -> None:
+    forms = {normalise_template(text) for text in ("[X] in [Y].", "[X] In [Y].", "[X] in [Y]")}
+    assert len(forms) == 3
+
+
+@pytest.mark.parametrize(
+    ("template", "missing"), [("born in [Y].", r"\[X\]"), ("[X] was born.", r"\[Y\]")]
+)
+def test_a_prompt_without_subject_or_object_is_refused(template: str, missing: str) -> None:
+    with pytest.raises(UserError, match=f"no {missing}"):
+        check_templates([template])
+
+
+def test_two_prompts_that_are_the_same_after_normalising_are_refused_by_name() -> None:
+    with pytest.raises(UserError, match=r"'\[X\] in \[Y\] \.' and '\[X\] in \[Y\]\.'"):
+        check_templates(["[X] in [Y] .", "[X] in [Y]."])
+
+
+def test_a_users_prompt_that_is_there_already_is_refused() -> None:
+    with pytest.raises(UserError, match="differ only in spaces"):
+        _pool().with_user(["[Y] inside [X] ."])
+
+
+def test_a_prompt_of_two_sets_is_one_prompt_of_both() -> None:
+    pool = _pool()
+    assert pool.templates == (
+        "[X] has capital [Y] .",
+        "[Y] in [X] .",
+        "[X] , [Y] .",
+        "[Y] inside [X].",
+        "[Y] heads [X].",
+    )
+    assert pool.entries[1].origins == {"mined", "mined-paraphrased"}
+
+
+def test_combinations_are_those_of_the_paper() -> None:
+    pool = _pool()
+    found = {name: pool.members(name) for name in ("mine", "mine+man", "mine+para", "man+para")}
+    assert found == {"mine": (1, 2), "mine+man": (0, 1, 2), "mine+para": (1, 3), "man+para": (0, 4)}
+
+
+def test_a_prompt_is_found_by_its_twin() -> None:
+    pool = _pool()
+    assert pool.find("[Y] in  [X].") == pool.members("mine")[0]
+    assert pool.find("[Y] at [X].") is None
+    assert pool.manual == pool.find("[X] has capital [Y].") == 0
+    assert pool.only(["mine"]).manual is None
+
+
+def test_every_combination_is_explained() -> None:
+    assert MEANINGS.keys() == TITLES.keys() == COMBINATIONS.keys()
+
+
+def test_a_pool_of_some_combinations_has_their_prompts_alone() -> None:
+    assert _pool().only(["man+para"]).templates == ("[X] has capital [Y] .", "[Y] heads [X].")
+
+
+def test_twins_and_faults_in_a_file_are_left_out_and_named() -> None:
+    pool = make_pool("P1", {"mined": [Prompt("[X] a [Y]"), Prompt("[X]  a [Y]"), Prompt("[X]")]})
+    assert pool.templates == ("[X] a [Y]",)
+    assert len(pool.notes) == 2
+    assert "no [Y]" in pool.notes[1]
+
+
+def test_an_unknown_combination_offers_the_nearest() -> None:
+    with pytest.raises(UserError, match=r"did you mean 'mine\+man'"):
+        parse_combination("mine+mann")
+
+
+def test_a_folder_without_lpaqas_folders_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="none of LPAQA's folders"):
+        load_pool(CAPITAL, folder=tmp_path)
+
+
+@pytest.mark.skipif(not LPAQA.is_dir(), reason="../shared/data/lpaqa is not here")
+def test_the_released_prompts_of_p36_are_read_with_their_weights() -> None:
+    pool = load_pool(CAPITAL, folder=LPAQA)
+    assert len(pool.members("mine")) == 29
+    weights = [pool.prompts[number].weight for number in pool.members("mine")]
+    assert sum(weight for weight in weights if weight) == pytest.approx(1, abs=0.01)
+    assert all(entry.prompt.template.count("[Y]") == 1 for entry in pool.entries)

@@ -1,0 +1,146 @@
+"""Training pairs: apart from the test facts, or refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+from project_files import SHARED
+
+from lama_core.datasets.lpaqa import read_pairs, read_prompts
+from lama_core.errors import UserError
+from lama_core.probes.prompts.training_pairs import (
+    RELEASED_SHARE,
+    halve,
+    limited_positions,
+    make_split,
+    overlapping_facts,
+    share_of,
+)
+from lama_core.types import Fact
+
+LPAQA = SHARED / "lpaqa"
+
+
+def _facts(*pairs: tuple[str, str]) -> list[Fact]:
+    return [Fact(f"{n}", subject, "P1", obj, "TREx") for n, (subject, obj) in enumerate(pairs)]
+
+
+TEST = _facts(("Paris", "France"), ("Rome", "Italy"))
+
+
+def test_no_training_pairs_is_refused() -> None:
+    with pytest.raises(UserError, match="P1 has no training pairs"):
+        make_split("P1", [], TEST)
+
+
+def test_training_pairs_that_are_test_facts_are_refused_by_name() -> None:
+    train = _facts(("Oslo", "Norway"), ("rome", "ITALY"))
+    with pytest.raises(UserError, match=r"1 training pair.*rome - ITALY"):
+        make_split("P1", train, TEST)
+
+
+def test_training_pairs_that_are_test_facts_can_be_dropped_by_name() -> None:
+    train = _facts(("Oslo", "Norway"), ("Rome", "Italy"))
+    split = make_split("P1", train, TEST, drop_overlap=True)
+    assert [fact.subject for fact in split.train] == ["Oslo"]
+    assert "Rome - Italy" in split.notes[0]
+
+
+def test_nothing_left_after_dropping_is_refused() -> None:
+    with pytest.raises(UserError, match="all training pairs are also test facts"):
+        make_split("P1", _facts(("Rome", "Italy")), TEST, drop_overlap=True)
+
+
+def test_a_subject_with_another_object_is_no_overlap() -> None:
+    assert overlapping_facts(_facts(("Paris", "Texas")), TEST) == ()
+
+
+def test_the_halves_are_disjoint_and_whole_and_do_not_depend_on_other_facts() -> None:
+    facts = _facts(*((f"s{n}", f"o{n % 7}") for n in range(200)), ("s0", "o0"))
+    train, test = halve(facts)
+    assert overlapping_facts(train, test) == ()
+    assert len(train) + len(test) == len(facts)
+    assert 70 < len(train) < 130
+    fewer, _ = halve(facts[:50])
+    assert set(fewer) <= set(train)
+
+
+def test_a_share_is_drawn_by_pair_and_keeps_its_order() -> None:
+    facts = _facts(*((f"s{n}", f"o{n % 7}") for n in range(36)))
+    train = share_of(facts, RELEASED_SHARE)
+    assert len(train) == int(36 * 0.8) == 28  # as in the released `split_dev`
+    assert set(train) < set(facts)
+    assert [*train] == sorted(train, key=facts.index)
+    turned = share_of(facts[::-1], RELEASED_SHARE)
+    assert set(turned) == set(train)
+    assert train != tuple(facts[:28])
+
+
+def test_a_share_of_one_pair_is_that_pair_and_of_all_is_all() -> None:
+    assert share_of(TEST[:1], 0.8) == (TEST[0],)
+    assert share_of(TEST, 1.0) == tuple(TEST)
+    for share in (0.0, 1.2):
+        with pytest.raises(UserError, match="share of training pairs"):
+            share_of(TEST, share)
+
+
+def test_a_limit_takes_the_first_and_with_a_seed_the_same_random_ones() -> None:
+    facts = _facts(*((f"s{n}", "o") for n in range(50)))
+    assert limited_positions(facts, 3, None) == (0, 1, 2)
+    assert (
+        limited_positions(facts, 3, 5)
+        == limited_positions(facts, 3, 5)
+        != limited_positions(facts, 3, 6)
+    )
+    assert limited_positions(facts, 99, 5) == tuple(range(50))
+    split = make_split("P1", _facts(("Oslo", "Norway")), facts, limit=3, seed=5)
+    assert split.test == tuple(facts[number] for number in limited_positions(facts, 3, 5))
+
+
+def test_pairs_are_read_once_each_and_bad_lines_are_reported(tmp_path: Path) -> None:
+    good = {"sub_label": "Oslo", "obj_label": "Norway", "sub_uri": "Q585", "obj_uri": "Q20"}
+    lines = [json.dumps(good), json.dumps(good), "{broken", json.dumps({"sub_label": "Rome"})]
+    (tmp_path / "P1.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    facts, report = read_pairs(tmp_path, "P1")
+    assert [(fact.subject, fact.object, fact.subject_id) for fact in facts] == [
+        ("Oslo", "Norway", "Q585")
+    ]
+    assert [dropped.line for dropped in report.dropped] == [3, 4]
+    assert "duplicate pair" in report.notes[0]
+
+
+def test_training_pairs_keep_the_order_of_their_file(tmp_path: Path) -> None:
+    subjects = ["Oslo", "Bern", "Rome", "Athens"]
+    lines = [json.dumps({"sub_label": one, "obj_label": f"land of {one}"}) for one in subjects]
+    (tmp_path / "P1.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    split = make_split("P1", read_pairs(tmp_path, "P1")[0], TEST)
+    kept = [split.train[number] for number in limited_positions(split.train, 3, seed=7)]
+    assert [fact.subject for fact in split.train] == subjects
+    assert kept == sorted(kept, key=lambda fact: subjects.index(fact.subject))
+
+
+def test_pairs_of_a_relation_without_a_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="Missing training pairs of P1"):
+        read_pairs(tmp_path, "P1")
+
+
+def test_prompt_files_of_both_kinds_are_read(tmp_path: Path) -> None:
+    (tmp_path / "P1.txt").write_text("[X] a [Y] .\n\n[X] b [Y] .\n", encoding="utf-8")
+    (tmp_path / "P2.jsonl").write_text(
+        '{"template": "[X] c [Y]", "weight": 0.5}\n{"weight": 1}\n', encoding="utf-8"
+    )
+    lines, _ = read_prompts(tmp_path, "P1")
+    objects, report = read_prompts(tmp_path, "P2")
+    assert [prompt.template for prompt in lines] == ["[X] a [Y] .", "[X] b [Y] ."]
+    assert [(prompt.template, prompt.weight) for prompt in objects] == [("[X] c [Y]", 0.5)]
+    assert report.dropped[0].line == 2
+
+
+@pytest.mark.skipif(not LPAQA.is_dir(), reason="../shared/data/lpaqa is not here")
+def test_a_released_training_pair_is_a_test_fact_of_p1376() -> None:
+    from lama_core.datasets import load_dataset
+
+    test = load_dataset(LPAQA.parent / "lama").facts_of("P1376")
+    train, _ = read_pairs(LPAQA / "TREx_train", "P1376")
+    with pytest.raises(UserError, match="Bucharest - Romania"):
+        make_split("P1376", train, test)

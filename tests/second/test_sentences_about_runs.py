@@ -1,0 +1,476 @@
+"""Sentences with numbers about the bundled runs and data, in lessons, model cards and docs.
+
+Each is in `CLAIMS`, where its numbers are computed, or in `OTHERS`, with where they are from.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+
+import orjson
+import pandas as pd
+import pytest
+from project_files import ROOT
+from test_prose import of_values
+
+from lama_core import load_dataset, metrics, ways
+from lama_core.lessons.charts import chart_table
+from lama_core.lessons.lesson import ShowRun
+from lama_core.metrics.cooccurrence import STATED_FILE, load_stated
+from lama_core.metrics.fact_answers import join_answers
+from lama_core.metrics.origins import gain_from_training, trained_on
+from lama_core.metrics.readings import readings_of
+from lama_core.metrics.slices import PAIR_SEEN, WORDING_SEEN, slice_differences
+from lama_core.paths import ASSETS
+from lama_core.rounding import fixed, percent
+from lama_core.runs.find import bundled_dir, list_runs
+from lama_core.runs.info import Run
+from lama_core.runs.series import find_series
+from lama_core.scoring.ranking import Ranking
+
+LESSON_3, LESSON_6, LESSON_10 = (
+    f"assets/lessons/{name}.toml"
+    for name in ("3-negation", "6-where-knowledge-comes-from", "10-when-facts-appear")
+)
+CARD, TWIN = (f"assets/models/{name}/README.md" for name in ("minilm-mlm", "minilm-mlm-twin"))
+STARTER, RUNS = "assets/datasets/starter/README.md", "assets/results/README.md"
+DEPARTURES, HOSTING = "docs/departures.md", "docs/hosting.md"
+GENERATION, PROTOCOL = "docs/generation.md", "docs/protocol.md"
+DOCUMENTS = [
+    *ROOT.glob("assets/lessons/*.toml"), *ROOT.glob("assets/*/**/README.md"),
+    *ROOT.glob("docs/*.md"), *ROOT.glob("plugins/*/README.md"), ROOT / "README.md",
+]  # fmt: skip
+
+
+@cache
+def run_of(model: str, kind: str = "cloze") -> Run:
+    """The bundled run of a model with manual prompts."""
+    infos = list_runs([bundled_dir()], kinds=(kind,))
+    (info,) = (one for one in infos if (one.model, one.prompts) == (model, "manual"))
+    return Run(info)
+
+
+@cache
+def series() -> tuple[Run, ...]:
+    """The bundled runs of MiniLM-MLM's training history."""
+    found = find_series(list_runs([bundled_dir()]))
+    return tuple(Run(info) for one in found if one.name == "minilm-mlm" for info in one.runs)
+
+
+def steps_of_stages() -> list[str]:
+    """Steps of both stages of MiniLM-MLM's training, which end with the last two checkpoints."""
+    first, last = (int(run.info.model.rpartition("step")[2]) for run in series()[-2:])
+    return [f"{first:,}", f"{last - first:,}"]
+
+
+def chart(figure: str, row: str) -> str:
+    """A value of lesson 10's charts, in percent."""
+    table = chart_table(list(series()), ShowRun(figure=figure, models=("minilm-mlm",)))  # type: ignore[arg-type]
+    return percent(table.set_index("row").loc[row, "value"])
+
+
+def first_answer(step: int) -> str:
+    """The first answer to lesson 10's query at a step."""
+    (run,) = (one for one in series() if one.info.model.endswith(f"step{step}"))
+    (row,) = (run.facts["query"] == "The capital of Bangladesh is [MASK].").to_numpy().nonzero()[0]
+    return str(run.top.words[row][0])
+
+
+def pair_readings(subject: str, gold: str) -> int:
+    """How often MiniLM-MLM had read a pair at the last step."""
+    readings = readings_of("minilm-mlm")
+    assert readings is not None
+    return readings.counts[subject, gold][-1]
+
+
+@cache
+def mean_by_source(column: str, ranking: Ranking, model: str = "minilm-mlm") -> pd.Series:
+    """Means over the relations of each source."""
+    table = metrics.score_table([run_of(model)], ranking=ranking)
+    return table.groupby("source", observed=True)[column].mean()
+
+
+def over_conceptnets_facts() -> str:
+    """MiniLM-MLM's P@1 on ConceptNet, over facts."""
+    table = metrics.score_table([run_of("minilm-mlm")])
+    table = table[table["source"] == "ConceptNet"]
+    return percent((table["n"] * table["p_at_k"]).sum() / table["n"].sum())
+
+
+def of_p527() -> list[str]:
+    """The baseline Freq of P527, raw and filtered."""
+    tables = [
+        metrics.score_table([run_of("minilm-mlm")], ranking=ranking, relations=("P527",))
+        for ranking in ("raw", "filtered")
+    ]  # fmt: skip
+    return [percent(float(table["freq"].iloc[0])) for table in tables]
+
+
+def twins() -> tuple[Run, Run]:
+    """MiniLM-MLM's twin and MiniLM-MLM."""
+    return run_of("minilm-mlm-twin"), run_of("minilm-mlm")
+
+
+def twins_over(what: str) -> list[str]:
+    """A row of the twin's card; the interval over relations has them as a sample."""
+    comparison = metrics.compare(*twins())
+    found = comparison.over_relations if what == "relations" else comparison.over_facts
+    ends = comparison.over_relations.sample_interval if what == "relations" else found.interval
+    numbers = (found.difference, ends.low, ends.high)
+    return [
+        f"{found.n:,}", percent(found.a), percent(found.b),
+        *(percent(number, signed=True) for number in numbers),
+    ]  # fmt: skip
+
+
+def twins_on_pairs(name: str) -> list[str]:
+    """A row of the twin's card: n, P@1 of both, and the difference with its interval."""
+    lines = slice_differences(join_answers(twins()))
+    line = lines[(lines["by"] == PAIR_SEEN) & (lines["slice"] == name)].iloc[0]
+    shares = (percent(line[column]) for column in ("a", "b"))
+    ends = (line["difference"], line["low"], line["high"])
+    return [f"{line['n']:,}", *shares, *(percent(end, signed=True) for end in ends)]
+
+
+def twins_on_wordings(name: str) -> list[str]:
+    """Facts with a wording in these texts, and MiniLM-MLM's points ahead of its twin on them."""
+    lines = slice_differences(join_answers(twins()))
+    line = lines[(lines["by"] == WORDING_SEEN) & (lines["slice"] == name)].iloc[0]
+    return [f"{line['n']:,}", percent(line["difference"])]
+
+
+def twins_by_wording(name: str) -> list[str]:
+    """MiniLM-MLM's points ahead of its twin on facts with a wording in these texts; the facts."""
+    lines = slice_differences(join_answers(twins()))
+    line = lines[(lines["by"] == WORDING_SEEN) & (lines["slice"] == name)].iloc[0]
+    ends = [percent(line[end]) for end in ("low", "high")]
+    return [percent(line["difference"], signed=True), *ends, f"{line['n']:,}"]
+
+
+def negated_answers(state: str) -> list[str]:
+    """MiniLM-MLM's first answers for a state's capital with "not" and without it."""
+    infos = list_runs([bundled_dir()], kinds=("contrast",))
+    (info,) = (one for one in infos if one.prompts == "negated")
+    facts = Run(info).facts
+    line = facts[facts["query"] == f"The capital of {state} is not [MASK]."].iloc[0]
+    return [str(line["first"]), str(line["plain_first"])]
+
+
+def twins_by_relation() -> list[str]:
+    """In how many relations MiniLM-MLM is ahead, of how many; behind; equal."""
+    found = metrics.compare(*twins()).over_relations
+    return [str(n) for n in (found.ahead_b, found.n, found.ahead_a, found.equal)]
+
+
+def twins_gain() -> list[str]:
+    """MiniLM-MLM's gain in facts, and the share of it on facts of its sources."""
+    gain = gain_from_training(*reversed(twins()))
+    return [f"{gain.n:,}", f"{100 * gain.share:.0f}"]
+
+
+def wordnet_in_the_twins_text() -> list[str]:
+    """Facts from WordNet that count for the twin, and those with both names in a passage."""
+    facts = run_of("minilm-mlm-twin").facts
+    facts = facts[facts["excluded"].isna() & (facts["origin"] == "WordNet 3.0")]
+    stated = load_stated(ASSETS / "models" / "minilm-mlm-twin" / STATED_FILE)
+    pairs = zip(facts["subject"], facts["object"], strict=True)
+    return [f"{len(facts):,}", str(sum(stated[pair] for pair in pairs))]
+
+
+def corpus_words(model: str) -> float:
+    """Words of a model's training text, in millions."""
+    text = (ASSETS / "models" / model / "evaluation.json").read_bytes()
+    return sum(source["n_words"] for source in orjson.loads(text)["corpus"]) / 1e6
+
+
+def n_of_origin(origin: str) -> str:
+    """Starter facts of an origin."""
+    return f"{sum(fact.origin == origin for fact in load_dataset('starter').facts):,}"
+
+
+def tied() -> int:
+    """Gold answers among the ten best words that have the log-probability of another one."""
+    n = 0
+    for model in ("minilm-mlm", "minilm-mlm-twin", "smollm2-135m"):
+        run = run_of(model)
+        ranks = run.facts["rank_raw"].to_numpy()
+        for row in (run.facts["excluded"].isna().to_numpy() & (ranks <= 10)).nonzero()[0]:
+            log_probs = run.top.log_probs[row]
+            n += int((log_probs == log_probs[int(ranks[row]) - 1]).sum() > 1)
+    return n
+
+
+def analogy_decisions() -> list[str]:
+    """Ties and decisions of the bundled analogy runs without classifiers, which have no seed."""
+    runs = map(Run, list_runs([bundled_dir()], kinds=("analogy",)))
+    columns = ["score", "negative_score", "seed", "excluded"]
+    facts = pd.concat([run.facts[columns] for run in runs])
+    facts = facts[facts["excluded"].isna() & facts["seed"].isna()]
+    n_ties = int((facts["score"] == facts["negative_score"]).sum())
+    return ["none" if n_ties == 0 else str(n_ties), f"{len(facts):,}"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A text with a {} for each number, and what computes them."""
+
+    document: str
+    text: str
+    numbers: Callable[[], list[str]]
+
+
+def sources(column: str, name: str, *rankings: Ranking) -> list[str]:
+    """Means of a source under rankings, in percent."""
+    return [percent(mean_by_source(column, ranking)[name]) for ranking in rankings]
+
+
+def reciprocal_ranks() -> list[str]:
+    """MRR on T-REx of MiniLM-MLM and SmolLM2."""
+    models = ("minilm-mlm", "smollm2-135m")
+    return [fixed(mean_by_source("mrr", "filtered", model)["TREx"], 5) for model in models]
+
+
+def generated_shares(prompts: str) -> list[str]:
+    """SmolLM2's generated answers: texts that contain a right answer, and right texts, in %."""
+    infos = list_runs([bundled_dir()], kinds=("generation",))
+    (info,) = (one for one in infos if one.prompts == prompts)
+    run = Run(info)
+    right = run.facts["rank_filtered"] == 1
+    return [percent(float(share.mean())) for share in (pd.Series(run.column("contains")), right)]
+
+
+def on_wordings() -> list[str]:
+    """MiniLM-MLM's P@1 on the main wordings seen in training, and on the others, in percent."""
+    found = trained_on(run_of("minilm-mlm"))
+    assert found is not None
+    return [percent(part.p_at_k) for part in (found.seen, found.unseen)]
+
+
+def one_way(name: str) -> list[str]:
+    """SmolLM2's facts of all ways; P@1 of a way with its interval, and facts known in it only."""
+    table = ways()
+    line = table[(table["relation"] == "all") & (table["way"] == name)].iloc[0]
+    shares = (percent(line[column]) for column in ("p_at_1", "low", "high"))
+    return [f"{line['n']:,}", *shares, f"{line['n_only']:,}"]
+
+
+CLAIMS = (
+    Claim(PROTOCOL, "P@1 on either kind of wordings, too: {} % and {} % with the main ones.",
+          on_wordings),
+    Claim(GENERATION, "the bundled runs of SmolLM2 on the {} facts that count in all of them:",
+          lambda: one_way("whole answers")[:1]),
+    Claim(GENERATION, "| word at a blank (left context) | 15,809 words | {} | {} to {} | {} |",
+          lambda: one_way("word at a blank")[1:]),
+    Claim(GENERATION, "| whole answers | the relation's objects | {} | {} to {} | {} |",
+          lambda: one_way("whole answers")[1:]),
+    Claim(GENERATION, "| generated answer, 0 examples | any text | {} | {} to {} | {} |",
+          lambda: one_way("generated answer")[1:]),
+    Claim(DEPARTURES, "without examples {} % contain a right answer and {} % are right; with three "
+          "examples {} and {} %.",
+          lambda: [*generated_shares("questions, 0-shot"), *generated_shares("questions, 3-shot")]),
+    Claim(LESSON_10, "{} % at step 1,024, {} % at step 2,048 and {} % at the last step",
+          lambda: [chart("training", f"step {n}") for n in ("1,024", "2,048", "12,800")]),
+    Claim(LESSON_10, "is *{}* at step 64, *{}* at step 256, *{}* at step 512, *{}* at step 1,024, "
+          "*{}* at step 4,096, *{}* at step 8,192, and *{}* again at the last step",
+          lambda: [first_answer(step) for step in (64, 256, 512, 1024, 4096, 8192, 12800)]),
+    Claim(LESSON_10, "Japan and Tokyo together in {} passages, and Russia and Moscow in {}.",
+          lambda: [f"{pair_readings('Japan', 'Tokyo'):,}", str(pair_readings("Russia", "Moscow"))]),
+    Claim(LESSON_10, "{} % are right, of those read 64 times or more {} %",
+          lambda: [chart("readings", row) for row in ("never", "64 times or more")]),
+    Claim(LESSON_10, "{} % of the facts read once are right, and {} % of those read 2 to 3 times",
+          lambda: [chart("readings", row) for row in ("once", "2 to 3 times")]),
+    Claim(LESSON_10, "was trained, in {} steps of about 8,192 tokens, and {} of about 2,048",
+          steps_of_stages),
+    Claim(LESSON_6, "a text of {} million words", lambda: [f"{corpus_words('minilm-mlm'):.0f}"]),
+    Claim(LESSON_6, "{} facts whose wording is only in MiniLM-MLM's text, it is {} points ahead",
+          lambda: twins_on_wordings("in minilm-mlm's text alone")),
+    Claim(LESSON_6, "{} facts whose wording is in both texts, it is {} points ahead",
+          lambda: twins_on_wordings("in both texts")),
+    Claim(LESSON_6, "the {} whose wording is in neither, {}.",
+          lambda: twins_on_wordings("in neither text")),
+    Claim(LESSON_3, "in *The capital of California is not ___*, MiniLM-MLM ranks *{}* first, and "
+          "no longer *{}*; in *The capital of Connecticut is not ___* a word of another kind, "
+          "*{}*.",
+          lambda: [*negated_answers("California"), negated_answers("Connecticut")[0]]),
+    Claim(TWIN, "| over relations | {} relations | {} | {} | {} | {} to {} |",
+          partial(twins_over, "relations")),
+    Claim(TWIN, "| over facts | {} facts | {} | {} | {} | {} to {} |",
+          partial(twins_over, "facts")),
+    Claim(TWIN, "| pair in both texts | {} facts | {} | {} | {} | {} to {} |",
+          partial(twins_on_pairs, "in both texts")),
+    Claim(TWIN, "| pair in minilm-mlm's text alone | {} facts | {} | {} | {} | {} to {} |",
+          partial(twins_on_pairs, "in minilm-mlm's text alone")),
+    Claim(TWIN, "| pair in neither text | {} facts | {} | {} | {} | {} to {} |",
+          partial(twins_on_pairs, "in neither text")),
+    Claim(TWIN, "minilm-mlm is ahead in {} of the {} relations, behind in {} and equal in {}.",
+          twins_by_relation),
+    Claim(TWIN, "Of its gain ({} facts) {} % are facts from", twins_gain),
+    Claim(TWIN, "{} points ({} to {}) on the {} facts whose wording is in minilm-mlm's text alone",
+          lambda: twins_by_wording("in minilm-mlm's text alone")),
+    Claim(TWIN, "{} ({} to {}) on the {} whose wording is in neither text",
+          lambda: twins_by_wording("in neither text")),
+    Claim(TWIN, "{} ({} to {}) on the {} whose wording is in both",
+          lambda: twins_by_wording("in both texts")),
+    Claim(TWIN, "Of the {} starter facts from WordNet that count, {} have both names",
+          wordnet_in_the_twins_text),
+    Claim(DEPARTURES, "run has {} filtered and {} raw on T-REx, and {} and {} on ConceptNet",
+          lambda: [*sources("p_at_k", "TREx", "filtered", "raw"),
+                   *sources("p_at_k", "ConceptNet", "filtered", "raw")]),
+    Claim(DEPARTURES, "The bundled MiniLM-MLM run has {} over relations and {} over facts",
+          lambda: [*sources("p_at_k", "ConceptNet", "filtered"), over_conceptnets_facts()]),
+    Claim(DEPARTURES, "on T-REx it is {} for MiniLM-MLM and {} for SmolLM2", reciprocal_ranks),
+    Claim(DEPARTURES, "relations is {} raw and {} filtered on T-REx, and {} and {} on ConceptNet.",
+          lambda: [*sources("freq", "TREx", "raw", "filtered"),
+                   *sources("freq", "ConceptNet", "raw", "filtered")]),
+    Claim(DEPARTURES, "The largest difference is that of P527: {} and {}.", of_p527),
+    Claim(DEPARTURES, "{} of the {} decisions of the bundled unsupervised runs", analogy_decisions),
+    Claim(DEPARTURES, "{} gold answer among the ten best words has the same log-probability",
+          lambda: ["no" if tied() == 0 else f"{tied():,}"]),
+    Claim(RUNS, "The first run ranks the {} words",
+          lambda: [f"{run_of('minilm-mlm').info.n_candidates:,}"]),
+    Claim("README.md", "{} starter facts in {} relations",
+          lambda: [f"{len(load_dataset('starter').facts):,}",
+                   str(len(load_dataset("starter").relations))]),
+    Claim(STARTER, "| written by hand | {} |", lambda: [n_of_origin("written by hand")]),
+    Claim(STARTER, "| WordNet 3.0, through Debian's `wordnet-base` | {} |",
+          lambda: [n_of_origin("WordNet 3.0")]),
+)  # fmt: skip
+
+# What a sentence must name, and what isn't a number of a run: names, years, relations, code.
+ABOUT = re.compile(r"MiniLM|SmolLM2|\bbundled|\btwin\b|\bstarter facts|GloVe", re.I)
+NO_NUMBERS = re.compile(
+    r"`[^`]*`|SmolLM2(-135M)?|MiniLM-L6-v2|P@\d+|\bP\d+|et al\.,? \(?\d+|Apache-2\.0|"
+    r"\[[^\]]*\]\([^)]*\)"
+)
+
+# Where the numbers of other sentences are from -> document and beginning of each.
+OTHERS: dict[str, list[tuple[str, str]]] = {
+    "a question, a setting or a size, not a result": [
+        (LESSON_6, "If the answer occurs 10 to 99 times in the training text:"),
+        (LESSON_10, "MiniLM-MLM, first 20 a relation"),
+        (TWIN, "The data has 20 of LAMA's 41 T-REx relations."),
+        (CARD, "- First stage: 10,240 steps of about 8,192 tokens"),
+        (DEPARTURES, "Numbers of MiniLM-MLM are of its current weights, except"),
+        (HOSTING, "This also downloads SmolLM2 into"),
+        (DEPARTURES, "**Effect.** None on SmolLM2's 2,480 answers in the bundled runs"),
+        (HOSTING, "The container runs `lama-explorer app --public` as user 1000"),
+        (HOSTING, "72 connections of one address each query SmolLM2"),
+        ("README.md", "SmolLM2 135M Instruct, Hugging Face's causal model"),
+        ("README.md", "`.ci/install` downloads it (93 MB"),
+        ("docs/guide.md", "*Ask MiniLM-MLM* starts a run at once"),
+        (RUNS, "The series of checkpoints `minilm-mlm@step<n>` was made with"),
+        (RUNS, "Runs of MiniLM-MLM alone rank the 22,426 words"),
+        (RUNS, "GloVe 6B with 50 dimensions"),
+        (TWIN, "- The shares of the sources that both models have"),
+        (TWIN, "| P@1 | n | minilm-mlm-twin | minilm-mlm | difference"),
+        (CARD, "The series `minilm-mlm@step0` to `minilm-mlm@step12800`"),
+        (CARD, "- It guesses if the training text has no information:"),
+    ],
+    "counted by hand when the facts were checked": [
+        (STARTER, "The starter facts have 40 of the 41 relations"),
+        (STARTER, "**About 7,000 facts, including the cloze questions, were not checked"),
+    ],
+    "of version 0.1 or of the earlier weights, neither of which is in the project": [
+        (CARD, "The second stage alone forgot some of the first"),
+        (CARD, "Earlier weights of this model, on the same facts"),
+        (PROTOCOL, "In version 0.1, 21 of the 234 templates and paraphrases"),
+        (DEPARTURES, "With the earlier weights MiniLM-MLM had 23.7"),
+        (DEPARTURES, "**Effect.** On the starter analogies (MiniLM-MLM with its earlier"),
+        (DEPARTURES, "**Effect.** Until scoring version 3 the first of the two words"),
+        (DEPARTURES, "For the reverse probe it had 39.5 %"),
+        (DEPARTURES, "On the bundled supervised runs of the random probe of that version"),
+        (DEPARTURES, "**Effect.** bf16 can swap words of nearly equal probability:"),
+        (DEPARTURES, "**Effect.** Sums of floating-point numbers depend on their order"),
+    ],
+    "measured by tests/second/models/test_start_tokens.py": [
+        (DEPARTURES, "SmolLM2's start token, `<|im_start|>`, begins a message of a chat"),
+    ],
+    "counted by tests/second/tools/corpus/test_forms.py": [
+        (STARTER, "Of the 235 templates and paraphrases, 38 have such a form"),
+        (PROTOCOL, "Of the 235 templates and paraphrases, 38 have the form"),
+    ],
+    "measured by a slow test, tests/third/probes/prompts/test_fitted_on_all.py": [
+        (DEPARTURES, "**Effect.** On P36 of the starter facts (MiniLM-MLM, 19 prompts"),
+    ],
+    "measured with the command or the library that the document names": [
+        (GENERATION, "A local causal model computes the tokens that the prompts"),
+        (DEPARTURES, "**Effect.** On LAMA's T-REx (`probe --dataset lama"),
+        (DEPARTURES, "**Effect.** The candidates matter most:"),
+        (DEPARTURES, "**Effect.** On the bundled study of MiniLM-MLM (mined prompts)"),
+        (DEPARTURES, "**Effect.** On P36 and P1376 of the starter facts"),
+        (DEPARTURES, "Of the 120 mined prompts of the bundled study"),
+        (DEPARTURES, "**Effect.** On 20 facts of P36 of the starter facts"),
+        (DEPARTURES, "**Effect.** Of the 916 different answers in 30 of BEAR's relations"),
+        (DEPARTURES, '**Effect.** For "The capital of Norway is ___." (Oslo)'),
+        (DEPARTURES, '**Effect.** For "The capital of Norway is ___." with noise'),
+        (DEPARTURES, '**Effect.** The logit of Oslo minus that of Paris'),
+        (DEPARTURES, "In SmolLM2 it is 7.19, of which"),
+        (DEPARTURES, "SmolLM2's log-probabilities by up to 1.1e-4"),
+        (GENERATION, "A local causal model computes the tokens that the prompts"),
+        ("docs/servers.md", "SmolLM2 135M (Q4_1) on llama-cpp-python"),
+    ],
+}  # fmt: skip
+# Its numbers are speeds and sizes, measured as its text says.
+SPEEDS = ROOT / "docs" / "scale.md"
+
+
+def sentences(path: Path) -> Iterator[str]:
+    """A document's sentences and rows of tables, each in one line."""
+    content = path.read_text("utf-8")
+    if path.suffix == ".toml":
+        parts = list(of_values(tomllib.loads(content)))
+    else:
+        content = re.sub(r"```.*?```|^    [^\n]*$", "", content, flags=re.S | re.M)
+        parts = re.split(r"\n\s*\n|\n(?=- |\| |#)", content)
+    for part in parts:
+        text = " ".join(part.split())
+        yield from (
+            [text] if text.startswith("|") else re.split(r"(?<=[.?!:;]) +(?=[A-Z\"*`“])", text)
+        )
+
+
+def is_about_runs(sentence: str) -> bool:
+    """Whether a sentence has a number and names a bundled model or run."""
+    words = len(sentence.split()) > 3
+    return bool(words and ABOUT.search(sentence) and re.search(r"\d", NO_NUMBERS.sub("", sentence)))
+
+
+def test_a_sentence_about_runs_has_a_number_and_names_one() -> None:
+    assert is_about_runs("MiniLM-MLM has 15.2 on T-REx.")
+    assert not is_about_runs("SmolLM2 is `probe --limit 20`, P@1 of P36 (Petroni et al. 2019).")
+    assert not is_about_runs("BERT-base has 31.1 on T-REx.")
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.text[:60])
+def test_a_sentence_has_the_numbers_of_the_runs(claim: Claim) -> None:
+    text = " ".join((ROOT / claim.document).read_text("utf-8").split())
+    assert claim.text.format(*claim.numbers()) in text
+
+
+def test_no_sentence_about_runs_has_unchecked_numbers() -> None:
+    claimed = [(one.document, re.sub(r"\\\{\\\}", r"\\S+", re.escape(one.text))) for one in CLAIMS]
+    listed = [one for ones in OTHERS.values() for one in ones]
+    missing = [
+        f"{path.relative_to(ROOT)}: {sentence}"
+        for path in DOCUMENTS
+        if path != SPEEDS
+        for sentence in sentences(path)
+        if is_about_runs(sentence)
+        and not any(
+            path == ROOT / document and re.search(text, sentence) for document, text in claimed
+        )
+        and not any(
+            path == ROOT / document and sentence.startswith(text) for document, text in listed
+        )
+    ]
+    assert not missing, "add to CLAIMS, or to OTHERS with a reason:\n" + "\n".join(missing)
+
+
+def test_every_listed_sentence_is_in_its_document() -> None:
+    listed = [one for ones in OTHERS.values() for one in ones]
+    found = {name: list(sentences(ROOT / name)) for name, _ in listed}
+    idle = [one for one in listed if not any(s.startswith(one[1]) for s in found[one[0]])]
+    assert not idle, "no sentence begins so"

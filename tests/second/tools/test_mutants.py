@@ -1,0 +1,105 @@
+"""The tool that measures what the tests catch."""
+
+from pathlib import Path
+
+import pytest
+
+from tools.mutants import ROOT, Checkout, commands_for, draw_mutants, mutants_of
+
+CODE = """def bigger(a: int, b: int = 3) -> bool:
+    return a >= b
+
+
+def total(numbers: list[int]) -> int:
+    return sum(number for number in numbers if number)
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "changes"),
+    [
+        ("x = a + b", {"x = (a - b)"}),
+        ("x = a and b", {"x = (a or b)"}),
+        ("x = (a <\n  b)", {"x = ((a < b))".replace("<", "<=")}),
+        ("x = é in b", {"x = (é not in b)"}),
+        ("x = a is not b", {"x = (a is b)"}),
+        ("x = True", {"x = (False)"}),
+        ("x = y(2)", {"x = y((3))"}),
+        ("if a: b()", {"if (not (a)): b()"}),
+        ("x = [y for y in z if y]", {"x = [y for y in z if (not (y))]"}),
+        ("def f():\n    return y", {"def f():\n    return (None)"}),
+        ("x = a * b if c else d", {"x = (a / b) if c else d", "x = a * b if (not (c)) else d"}),
+        ("def f() -> 'a':\n    return None", set()),
+        ("x: Literal[1]", set()),
+        ("if TYPE_CHECKING: import a", set()),
+        ("x = 'text'", set()),
+        ("match a:\n    case 1: pass", set()),
+    ],
+)
+def test_a_mutant_changes_one_place(code: str, changes: set[str]) -> None:
+    given = code.encode()
+    made = {
+        (given[: one.start] + one.after.encode() + given[one.end :]).decode()
+        for one in mutants_of("a.py", given)
+    }
+    assert made == changes
+
+
+def test_a_seed_draws_the_same_mutants_of_other_lines_that_still_parse() -> None:
+    drawn = draw_mutants(ROOT, 7, 60)
+    assert drawn[:20] == draw_mutants(ROOT, 7, 20) != draw_mutants(ROOT, 8, 20)
+    assert len({(one.path, one.line) for one in drawn}) == 60
+    assert {Path(one.path).parts[0] for one in drawn} == {"lama_core", "pages", "plugins"}
+    for one in drawn:
+        code = (ROOT / one.path).read_bytes()
+        compile(code[: one.start] + one.after.encode() + code[one.end :], one.path, "exec")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    """A project with one tested and one untested function."""
+    files = {
+        "pyproject.toml": "[tool.pytest.ini_options]\ntestpaths = ['tests/first']\n",
+        "lama_core/__init__.py": "",
+        "lama_core/metrics/__init__.py": "",
+        "lama_core/metrics/sums.py": CODE,
+        "tests/first/metrics/test_sums.py": "from lama_core.metrics.sums import bigger\n\n"
+        "def test_bigger():\n    assert bigger(3, 3) and bigger(3)\n",
+    }
+    for name, text in files.items():
+        file = tmp_path / "project" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return Checkout(tmp_path / "project", tmp_path)
+
+
+def test_a_tested_line_is_caught_and_an_untested_one_survives(checkout: Checkout) -> None:
+    ends = {
+        (one.line, one.after): checkout.catches(one, ["first"], 60).rpartition("::")[2]
+        for one in draw_mutants(checkout.root, 0, 9)
+    }
+    assert {line for line, _ in ends} == {1, 2, 6}  # one mutant a line
+    assert {line: test for (line, _), test in ends.items()} == {
+        1: "test_bigger",
+        2: "test_bigger",
+        6: "",
+    }
+    assert (checkout.root / "lama_core/metrics/sums.py").read_text(encoding="utf-8") == CODE
+
+
+def test_tests_that_take_too_long_are_stopped(checkout: Checkout) -> None:
+    (checkout.root / "tests/first/metrics/test_sums.py").write_text(
+        "import time\n\ndef test_long():\n    time.sleep(60)\n", encoding="utf-8"
+    )
+    assert checkout.fails([], 3) == "time"
+
+
+def test_the_tests_of_the_changed_room_run_first() -> None:
+    assert [*commands_for(ROOT, "lama_core/metrics/margins.py", ["first"])] == [
+        ["tests/first/metrics"],
+        [],
+    ]
+    assert [*commands_for(ROOT, "plugins/ray/lama_ray/executor.py", ["second"])] == [
+        ["plugins/ray/tests"],
+        ["tests/second", "plugins"],
+    ]

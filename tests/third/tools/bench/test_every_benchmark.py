@@ -1,0 +1,69 @@
+"""Every benchmark runs to its end with a small workload; its rows come one by one."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+from calling import invoke
+from transformers import BertConfig
+
+from lama_core.errors import UserError
+from lama_core.models.cpu import Cpu
+from lama_core.models.sources.catalog import find_model
+from lama_core.models.sources.locations import locate
+from tools.bench import __main__ as command
+from tools.bench import cloze, cluster, devices, report
+from tools.bench.measuring import BenchRow
+
+# Arguments of the benchmarks' `run`; each benchmark takes those that it has.
+SMALLEST = {
+    **dict.fromkeys(("n_queries", "n_facts", "n_runs", "n_prompts", "repetitions"), 1),
+    "memory_facts": 2,
+    "n_candidates": 60,
+}
+NEED_SMOLLM2 = ("analogy", "generation", "statements")
+
+
+@pytest.mark.parametrize("name", report.BENCHMARKS)
+def test_every_benchmark_runs_to_its_end(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cloze, "N_BOTH", 20)
+    monkeypatch.setattr(devices, "N_TEXTS", 2)
+    monkeypatch.setattr(cluster, "WORKERS", (2,))
+    monkeypatch.setattr("transformers.BertConfig", partial(BertConfig, num_hidden_layers=1))
+    if name in NEED_SMOLLM2 and locate(find_model("smollm2-135m")) is None:
+        pytest.skip("SmolLM2 isn't installed")
+    rows = list(report.measure(name, **SMALLEST))
+    assert rows and all(isinstance(row, BenchRow) for row in rows)
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_rows_that_were_measured_before_a_fault_are_printed(
+    as_json: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken() -> Iterator[BenchRow]:
+        yield BenchRow("loading", "s", 2.0, 4.0, "pipeline", 1.0, "target")
+        raise RuntimeError("the page is empty")
+
+    monkeypatch.setitem(report.BENCHMARKS, "broken", broken)
+    monkeypatch.setattr(command, "find_cpu", lambda: Cpu("Some CPU", ("avx2", "avx512_bf16")))
+    with pytest.raises(RuntimeError, match="empty"):
+        command.run("broken", json=as_json)
+    printed = "".join(capsys.readouterr())
+    assert "CPU: Some CPU (avx2, avx512_bf16)\n" in printed
+    assert "loading: 2 s; pipeline 4 (0.5x); target 1 (2x)" in printed
+
+
+def test_the_command_of_the_package_says_where_they_are() -> None:
+    said = invoke(["bench", "cloze", "--queries", "3"])
+    assert isinstance(said.exception, UserError)
+    assert str(said.exception).endswith("Run there: python -m tools.bench cloze --queries 3")
+
+
+def test_a_mistake_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["bench", "nothing"])
+    with pytest.raises(SystemExit) as end:
+        command.main()
+    assert end.value.code == 2
+    assert "Unknown benchmark 'nothing'" in capsys.readouterr().err

@@ -1,0 +1,272 @@
+"""The documentation site: it builds, leads nowhere that isn't there, and says all that it must."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from cyclopts import App
+from project_files import ROOT
+
+from lama_core.cli import make_app
+from lama_core.glossary import explain, glossary_text, read_terms
+from lama_core.metrics.relation_figures import METRICS
+from lama_core.requests import PROGRAM
+from pages.ui.prompts.view import VIEWS as PROMPT_VIEWS
+from pages.ui.results.more import CHARTS
+from pages.ui.shared import screens
+from pages.ui.wrong_answers.view import VIEWS as WRONG_VIEWS
+from tools.documentation.docstrings import as_markdown
+from tools.documentation.site import commands_of
+
+# Attributes that make a browser load what they name.
+LOADS = {"src", "srcset", "poster", "data"}
+EXPLAIN = ("explain", "glossary.explain")
+TABS = {"TABS", "tabs", "views", "drawn"}
+
+
+class Reader(HTMLParser):
+    """What a page links to, loads and can be linked to, and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.anchors: set[str] = set()
+        self.tags: set[str] = set()
+        self.texts: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        for name, value in attrs:
+            if not value:
+                continue
+            if name == "id":
+                self.anchors.add(value)
+            elif name in LOADS or (tag, name) == ("link", "href"):
+                self.loads.append(value)
+            elif name == "href":
+                self.links.append(value)
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.texts).split())
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built as for its readers: a warning fails it."""
+    folder = tmp_path_factory.mktemp("site")
+    built = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
+        cwd=ROOT, capture_output=True, text=True,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+    )  # fmt: skip
+    assert built.returncode == 0, built.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, Reader]:
+    """Every page of it."""
+    return {
+        path.relative_to(site): Reader(path.read_text(encoding="utf-8"))
+        for path in site.rglob("*.html")
+        if path.name != "404.html"  # its links are from the site's root
+    }
+
+
+def test_nothing_is_loaded_from_elsewhere(site: Path, pages: dict[Path, Reader]) -> None:
+    elsewhere = {
+        f"{name}: {what}"
+        for name, page in pages.items()
+        for what in page.loads
+        if urlsplit(what).netloc
+    }
+    for path in site.rglob("*.css"):
+        text = path.read_text(encoding="utf-8")
+        elsewhere |= set(re.findall(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//[^)\"']+", text))
+    assert not elsewhere
+    # The theme's own script fetches a library when a page has a diagram of this class.
+    assert not [path for path in site.rglob("*.html") if 'class="mermaid"' in path.read_text()]
+
+
+def test_every_link_leads_to_a_page_and_a_place_on_it(
+    site: Path, pages: dict[Path, Reader]
+) -> None:
+    broken = []
+    for name, page in pages.items():
+        for link in (*page.links, *page.loads):
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (site / name.parent / unquote(parts.path)) if parts.path else site / name
+            anchors = pages.get(target.resolve().relative_to(site.resolve()))
+            place = unquote(parts.fragment)
+            if not target.is_file() or (anchors and place and place not in anchors.anchors):
+                broken.append(f"{name}: {link}")
+    assert not broken
+
+
+def test_the_start_is_the_readme_with_its_links_inside_the_site(pages: dict[Path, Reader]) -> None:
+    start = pages[Path("index.html")]
+    assert "LAMA Explorer shows what language models know." in start.text
+    assert {"departures.html", "contributing.html", "scale.html"} <= set(start.links)
+    assert "files/assets/screenshots/cloze.png" in start.loads
+
+
+def sections(text: str) -> dict[str, str]:
+    """Heading of the second level -> what stands under it."""
+    parts = re.split(r"^## ", text, flags=re.M)[1:]
+    return {heading: body for heading, _, body in (part.partition("\n") for part in parts)}
+
+
+def tabs_of(path: Path) -> list[str]:
+    """The names of a page's tabs, as its source writes them."""
+    found: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if not (isinstance(target, ast.Name) and target.id in TABS):
+            continue
+        value = node.value  # type: ignore[attr-defined]
+        items = value.keys if isinstance(value, ast.Dict) else getattr(value, "elts", ())
+        found += [one.value for one in items if isinstance(one, ast.Constant)]
+    return found
+
+
+def test_every_page_of_the_app_has_its_guide_with_all_of_its_tabs_and_views() -> None:
+    guide = sections((ROOT / "docs" / "guide.md").read_text(encoding="utf-8"))
+    router = (ROOT / "app.py").read_text(encoding="utf-8")
+    named = re.findall(r"screens\.([A-Z]+): \(\"([^\"]+)\",", router)
+    files = {title: ROOT / getattr(screens, name) for name, title in named}
+    old = {ROOT / "pages" / f"{name}.py" for name in screens.OLD_PAGES}
+    hidden = {ROOT / screens.POLL}
+    assert set(files.values()) | old | hidden == set((ROOT / "pages").glob("*.py"))
+    assert list(guide) == list(files)
+    tabs = {title: tabs_of(path) for title, path in files.items()}
+    found = {title: len(names) for title, names in tabs.items() if names}
+    assert found == {"Ask": 8, "Results": 5, "Data and runs": 5}
+    views = [*CHARTS, *PROMPT_VIEWS, *WRONG_VIEWS]
+    assert len(views) == 15 + 5 + 3
+    lacking = {
+        f"{title}: {tab}"
+        for title, names in tabs.items()
+        for tab in names
+        if f"**{tab}**" not in guide[title]
+    }
+    assert not lacking
+    assert not {view for view in views if f"*{view}*" not in guide["Results"]}
+
+
+def options_of(command: App) -> set[str]:
+    """The long names of a command's options."""
+    arguments = command.assemble_argument_collection()
+    return {name for one in arguments for name in one.names if name.startswith("--")}
+
+
+def test_every_command_stands_there_with_its_help(site: Path, pages: dict[Path, Reader]) -> None:
+    text = pages[Path("commands.html")].text
+    commands = dict(commands_of(make_app()))
+    assert {("cloze",), ("data", "import"), ("prompts", "fit"), ("bench",)} <= set(commands)
+    for path, command in commands.items():
+        called = " ".join((PROGRAM, *path))
+        assert f"Usage: {called} " in text, called
+        for option in options_of(command) if command.default_command else ():
+            assert option in text, f"{called} {option}"
+
+
+def test_the_commands_that_docs_write_are_there() -> None:
+    commands = dict(commands_of(make_app()))
+    written = 0
+    for path in (*ROOT.glob("docs/*.md"), *ROOT.glob("plugins/*/README.md")):
+        text = path.read_text(encoding="utf-8")
+        for line in re.findall(rf"(?:python -m lama_core|{PROGRAM}) (.*)", text):
+            words = tuple(re.match(r"(?:[a-z][a-z-]*(?: |$))*", line)[0].split())  # type: ignore[index]
+            called = max(
+                (words[:n] for n in range(len(words) + 1) if words[:n] in commands), key=len
+            )
+            assert called and commands[called].default_command, f"{path}: {line}"
+            options = options_of(commands[called])
+            assert set(re.findall(r"--[a-z][a-z-]*", line)) <= options, f"{path}: {line}"
+            written += 1
+    assert written >= 5
+
+
+def test_every_module_of_the_library_is_there(pages: dict[Path, Reader]) -> None:
+    anchors = defaultdict(set)
+    for name, page in pages.items():
+        if name.parts[0] == "library":
+            anchors[name.stem] = page.anchors
+    found = set().union(*anchors.values())
+    for path in (ROOT / "lama_core").rglob("*.py"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        if path.name.startswith("__") or "cli" in parts:
+            continue
+        assert ".".join(parts) in found
+    assert "lama_core.scoring.ranking.rank_gold" in anchors["scoring"]
+
+
+def test_signs_of_docstrings_are_text(pages: dict[Path, Reader]) -> None:
+    ranking = pages[Path("library/scoring.html")]
+    assert "float32 [query, candidate], as in models.protocols.Scores." in ranking.text
+    assert ">>> import lama_core as lama" in pages[Path("library/lama_core.html")].text
+    assert not {"mask", "extra_id_0", "id"} & set().union(*(page.tags for page in pages.values()))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("A <b> of x_y_z * 2.", r"A &lt;b> of x\_y\_z \* 2."),
+        ("Of `<b>` and `*`.", "Of `<b>` and `*`."),
+        ("So:\n\n>>> f(a_b)\n<b>", "So:\n\n```pycon\n>>> f(a_b)\n<b>\n```"),
+        ("It.\n\n    P_k = a * b <= c\n\n<i> so.", "It.\n\n    P_k = a * b <= c\n\n&lt;i> so."),
+        ("Args:\n    a_b: Of c_d.", "Args:\n    a_b: Of c\\_d."),
+    ],
+)  # fmt: skip
+def test_prose_is_escaped_and_code_is_not(given: str, expected: str) -> None:
+    assert as_markdown(given) == expected
+
+
+def asked_terms() -> Iterator[tuple[str, str]]:
+    """File and term of every `explain("...")` and `glossary.explain("...")` in the pages."""
+    for path in sorted((ROOT / "pages").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in EXPLAIN:
+                (argument,) = node.args
+                assert isinstance(argument, ast.Constant), f"{path}:{node.lineno}: not a literal"
+                yield str(path.relative_to(ROOT)), argument.value
+
+
+def test_the_terms_that_the_app_explains_are_literals() -> None:
+    assert len(list(asked_terms())) > 40
+
+
+def test_every_term_that_the_app_explains_is_in_the_glossary(pages: dict[Path, Reader]) -> None:
+    terms = read_terms(glossary_text())
+    asked = list(asked_terms())
+    assert len(asked) > 25
+    assert not [(path, term) for path, term in asked if not terms.get(term)]
+    shown = pages[Path("glossary.html")].text
+    for term in (*terms, *(one.label[0].upper() + one.label[1:] for one in METRICS.values())):
+        assert f"{term} ¶" in shown or f"{term}¶" in shown
+
+
+def test_a_term_is_its_paragraphs_a_line_each() -> None:
+    text = "# G\n\nAll.\n\n## I\n\n### A b\n\nIt\nis.\n\nAnd *more*.\n\n### C\n\nOther.\n\n## II\n"
+    assert read_terms(text) == {"A b": "It is.\n\nAnd *more*.", "C": "Other."}
+
+
+def test_a_term_that_is_nowhere_is_named_with_the_nearest() -> None:
+    with pytest.raises(KeyError, match=r"no term 'Kapa'.*did you mean 'Kappa'"):
+        explain("Kapa")
