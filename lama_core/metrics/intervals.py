@@ -28,8 +28,8 @@ Tango's.
 The facts of each relation are treated as a sample, the relations as fixed. In simulated samples of
 41 relations x 15 facts, 5 % right; 61 x 20, 14 %; 16 x 20, 10 %; 41 x 100, 5 %; and most others,
 such intervals contain the true mean in 93 to 97.5 of 100 cases
-(`tests/third/metrics/test_coverage_of_intervals.py`). Exceptions: relations with one to three facts each
-say little about their own s_r; if they differ, the interval is too wide (up to 99 %). If one
+(`tests/third/metrics/test_coverage_of_intervals.py`). Exceptions: relations with one to three facts
+each say little about their own s_r; if they differ, the interval is too wide (up to 99 %). If one
 relation has far fewer facts than the other few, it decides the mean's variance, and the interval
 can contain the true mean in 88 of 100 cases only.
 Zou, Huang and Zhang's combination of the relations' own intervals, used before, covers 87 to 91 %

@@ -9,13 +9,15 @@ CHART = "[data-testid=stVegaLiteChart]"
 MAX_WAIT = 240_000  # milliseconds; a busy machine is slow, not wrong
 MAIN = "[data-testid=stMainBlockContainer]"
 # The run `seen` is over (the last act of each run is the address), nothing is still to be loaded,
-# and the page is the same in so many frames, however long a busy browser takes for them.
+# charts are ready for clicks (their menus are there), and the page is the same in so many frames, however long a busy browser takes for them.
 N_FRAMES = 20
 DRAWN = """([main, seen, frames]) => {
     const state = document.querySelector('[data-testid=stApp]')?.dataset.testScriptState
     const content = document.querySelector(main)
     const over = window.lamaAddress > seen && state === 'notRunning' && content
         && !document.querySelector('[data-testid=stSkeleton], [data-testid=stStatusWidget]')
+        && [...document.querySelectorAll('[data-testid=stVegaLiteChart]')].every(chart => chart
+            .closest('[data-testid=stFullScreenFrame]')?.querySelector('[aria-label*=PNG]'))
     const now = over && [location.href, content.scrollHeight, content.innerText].join()
     window.sameFrames = over && now === window.lastFrame ? window.sameFrames + 1 : 0
     window.lastFrame = now
@@ -39,6 +41,7 @@ def click_mark(page: Page, said: re.Pattern[str]) -> None:
 
     On the middle of a bar may be a baseline's mark.
     """
+    wait_until_drawn(page)
     mark = page.locator(f"{CHART} path").and_(page.get_by_label(said)).first
     mark.wait_for()
     mark.scroll_into_view_if_needed()
