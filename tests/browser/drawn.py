@@ -9,15 +9,17 @@ CHART = "[data-testid=stVegaLiteChart]"
 MAX_WAIT = 240_000  # milliseconds; a busy machine is slow, not wrong
 MAIN = "[data-testid=stMainBlockContainer]"
 # The run `seen` is over (the last act of each run is the address), nothing is still to be loaded,
-# charts are ready for clicks (their menus are there), and the page is the same in so many frames, however long a busy browser takes for them.
+# charts take clicks (their menus are there), and the page is the same in so many frames, however
+# long a busy browser takes for them.
 N_FRAMES = 20
 DRAWN = """([main, seen, frames]) => {
     const state = document.querySelector('[data-testid=stApp]')?.dataset.testScriptState
     const content = document.querySelector(main)
     const over = window.lamaAddress > seen && state === 'notRunning' && content
         && !document.querySelector('[data-testid=stSkeleton], [data-testid=stStatusWidget]')
-        && [...document.querySelectorAll('[data-testid=stVegaLiteChart]')].every(chart => chart
-            .closest('[data-testid=stFullScreenFrame]')?.querySelector('[aria-label*=PNG]'))
+        && [...document.querySelectorAll('[data-testid=stVegaLiteChart]')].every(chart =>
+            !chart.getClientRects().length || chart
+                .closest('[data-testid=stFullScreenFrame]')?.querySelector('[aria-label*=PNG]'))
     const now = over && [location.href, content.scrollHeight, content.innerText].join()
     window.sameFrames = over && now === window.lastFrame ? window.sameFrames + 1 : 0
     window.lastFrame = now

@@ -26,6 +26,8 @@ def test_a_bar_leads_to_its_facts_and_a_fact_to_a_cloze_query(page: Page, app_ur
     click_mark(page, re.compile("^P101 made-up relation 1\nSmolLM2"))
     page.wait_for_url(re.compile(r"models=SmolLM2\+135M\+Instruct(?!.*models=)"))
     wait_until_drawn(page)
+    other = page.locator(f"{CHART} path").and_(page.get_by_label(re.compile("MiniLM")))
+    expect(other).to_have_count(0)
     click_mark(page, re.compile("^P101 made-up relation 1"))  # the only one that is left
     page.wait_for_url(FACTS)
     wait_until_drawn(page)

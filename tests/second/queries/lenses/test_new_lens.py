@@ -76,7 +76,7 @@ def test_a_new_lens_is_one_file_and_one_row(tmp_path: Path) -> None:
     for name in ("assets", "docs"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "tests").mkdir()
-    for name in ("calling.py", "opening.py"):
+    for name in ("calling.py", "opening.py", "project_files.py"):
         shutil.copy(ROOT / "tests" / name, tmp_path / "tests" / name)
     lenses = tmp_path / "lama_core" / "queries" / "lenses"
     (lenses / "length.py").write_text(LENS)
