@@ -13,6 +13,7 @@ import math
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import cycle
 from typing import Any
 
@@ -164,7 +165,7 @@ class _Drawing:
                 "low": self.scale * frame[figure.low] if figure.low else np.nan,
                 "high": self.scale * frame[figure.high] if figure.high else np.nan,
             }
-        )
+        ).astype(dict.fromkeys(("said", "name", "ink"), object))  # faster than Arrow's texts
         self.layers: list[Spec] = []
         self.keys: list[_Key] = []
         self.along: Spec = {}
@@ -246,13 +247,13 @@ class _Drawing:
         for name, power in (("size", 2), ("strokeWidth", 1)):  # given for letters of 12
             if name in style:
                 style[name] *= (self.look.size / 12) ** power
-        known = rows[list(place.values())].notna().all(axis=1).to_numpy(copy=True)
+        ends = [rows[column].to_numpy(dtype=float) for column in place.values()]
+        known: Any = np.isfinite(ends).all(axis=0)
         if kind == "line" and known.any():  # it breaks where a value is unknown
             known[:] = True
         if self.look.rows is not None:
             known &= rows["at"].round().isin(self.look.rows).to_numpy()
-        rows = rows[known] if not known.all() else rows
-        if not len(rows):
+        if not known.any():
             return
         encoding: Spec = {}
         upright = self.figure.shape in UPRIGHT
@@ -278,15 +279,19 @@ class _Drawing:
         if kind == "line":
             encoding["detail"] = {"field": "name", "type": "nominal"}
         columns = sorted(fields | {"name"} | ({"mark"} if self.look.clicks and live else set()))
-        layer = {"data": {"values": _records(rows[columns])}, "encoding": encoding}
+        layer = {"data": {"values": _records(rows, columns, known)}, "encoding": encoding}
         self.layers.append(layer | {"mark": {"type": kind, **style}})
 
     def lined(self, kind: str, rows: pd.DataFrame, place: Spec, **style: Any) -> None:
         """Add lines or symbols that are visible on bars: with an edge."""
-        for ink, width in ((self.look.edge, 4.0), (self.look.ink, 1.5)):
-            inked = {"color": ink} if kind == "rule" else {"stroke": ink, "fill": "transparent"}
-            said = {"aria": ink == self.look.ink}
-            self.mark(kind, rows, place, strokeWidth=width, **inked, **said, **style)
+        before, channel = len(self.layers), "color" if kind == "rule" else "stroke"
+        style |= {} if kind == "rule" else {"fill": "transparent"}
+        self.mark(kind, rows, place, strokeWidth=1.5, **{channel: self.look.ink}, **style)
+        for layer in self.layers[before:]:
+            edge = {channel: self.look.edge, "strokeWidth": self.look.size / 3, "aria": False}
+            quiet = {name: one for name, one in layer["encoding"].items() if name != "description"}
+            back = {**layer, "mark": layer["mark"] | edge, "encoding": quiet}
+            self.layers.insert(before, back)
 
     def baselines(self, place: Callable[[str], Spec]) -> None:
         """Add the marks of baselines to rows or columns, and their keys."""
@@ -808,15 +813,15 @@ def _plus(value: Any, more: float) -> Any:
     return {"expr": f"({value['expr']}) + {more}"} if isinstance(value, dict) else value + more
 
 
-def _records(rows: pd.DataFrame) -> list[Spec]:
-    """Return rows as JSON's values; what isn't a number is null."""
-    columns = {}
-    for name in rows:
-        values = rows[name]
-        if values.dtype.kind == "f":
-            values = values.astype(object).where(np.isfinite(values), None)
-        columns[str(name)] = values.tolist()
-    return [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
+def _records(rows: pd.DataFrame, columns: Sequence[str], known: Any) -> list[Spec]:
+    """Return the known rows as JSON's values; what isn't a number is null."""
+    lists = []
+    for name in columns:
+        values = rows[name].to_numpy()[known]
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            values = np.where(np.isfinite(values), values.astype(object), None)
+        lists.append(values.tolist())
+    return [dict(zip(columns, line, strict=True)) for line in zip(*lists, strict=True)]
 
 
 def _config(look: Look) -> Spec:
@@ -851,6 +856,7 @@ def _config(look: Look) -> Spec:
     }
 
 
+@lru_cache(10_000)  # the lines of a text for several widths begin alike
 def _wide(text: str, size: float, *, bold: bool = False) -> float:
     """Return the width of a line of text, in the unit of `size`."""
     return (1.08 if bold else 1.0) * size / 1000 * sum(map(_advance, text))
