@@ -333,7 +333,7 @@ class _Drawing:
         every = every[np.isfinite(every) & ((every > 0) | (not axis.log))]
         low, high = (float(every.min()), float(every.max())) if len(every) else (1.0, 10.0)
         if (axis.share or axis.from_zero) and not axis.log:
-            low, high = min(0.0, low), max(0.0, room * high)
+            low, high = min(0.0, low), max(0.0, high)
         if axis.ends:
             low, high = (scale * end for end in axis.ends)
         if axis.ticks:
@@ -342,8 +342,12 @@ class _Drawing:
         elif not axis.log:  # Vega would choose others once it knows the room
             places = _ticks(low, high, length / ((2.4 if vertical else 4.5) * size))
             shown["values"] = [one for one in places if not axis.ends or low <= one <= high]
-            low, high = (low, high) if axis.ends else (places[0], places[-1])
-        made: Spec = {"domain": [low, high if high > low else low + 1], "nice": axis.log}
+            if not axis.ends:
+                low, high = places[0], max(places[-1], room * high)
+        made: Spec = {
+            "domain": [low, high if high > low else low + 1],
+            "nice": axis.log and not axis.ends and not axis.ticks,
+        }
         made |= {"type": "log"} if axis.log else {"zero": False}
         if axis.reversed:
             made["reverse"] = True
