@@ -10,7 +10,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -78,27 +78,27 @@ def ignore(_: object) -> None:
 _CALLBACK: ContextVar[OnProgress] = ContextVar("on_progress", default=ignore)
 
 
-@contextmanager
-def reporting(on_progress: OnProgress) -> Iterator[None]:
-    """Send what `report_wait` reports in the block, in this thread, to a callback."""
-    before = _CALLBACK.set(on_progress)
-    try:
-        yield
-    finally:
-        _CALLBACK.reset(before)
-
-
 _STEPS: ContextVar[OnProgress] = ContextVar("on_step", default=ignore)
 
 
 @contextmanager
-def reporting_steps(on_progress: OnProgress) -> Iterator[None]:
-    """Send what `report_step` reports in the block, in this thread, to a callback."""
-    before = _STEPS.set(on_progress)
+def _calling(variable: ContextVar[OnProgress], callback: OnProgress) -> Iterator[None]:
+    """Let a variable have a callback in the block, in this thread."""
+    before = variable.set(callback)
     try:
         yield
     finally:
-        _STEPS.reset(before)
+        variable.reset(before)
+
+
+def reporting(on_progress: OnProgress) -> AbstractContextManager[None]:
+    """Send what `report_wait` reports in the block, in this thread, to a callback."""
+    return _calling(_CALLBACK, on_progress)
+
+
+def reporting_steps(on_progress: OnProgress) -> AbstractContextManager[None]:
+    """Send what `report_step` reports in the block, in this thread, to a callback."""
+    return _calling(_STEPS, on_progress)
 
 
 def report_step(step: Progress) -> None:

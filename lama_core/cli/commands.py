@@ -59,7 +59,7 @@ FIGURE_OPTIONS: dict[str, tuple[Any, Any]] = {
     "figure_title": (
         Annotated[
             bool,
-            Parameter(help="Title and caption in the picture; without, the caption is printed."),
+            Parameter(help="Put title and caption into the picture; else the caption is printed."),
         ],
         True,
     ),

@@ -113,8 +113,8 @@ def draw(
     if missing:
         scripts = sorted({unicodedata.name(sign, "unknown").split()[0].title() for sign in missing})
         on_note(
-            f"No installed font has these letters: {', '.join(scripts)}. The file has ? in their "
-            "place. Install a font with them, such as Noto Sans, or save as SVG."
+            f"No installed font has all letters of these scripts: {', '.join(scripts)}. The file "
+            "has ? in their place. Install a font with them, such as Noto Sans, or save as SVG."
         )
     pictures = [picture.translate({ord(sign): "?" for sign in missing}) for picture in pictures]
     if file_format == "pdf":

@@ -30,7 +30,7 @@ CLICK = "click[event.item && event.item.mark && !test(/line|area/, event.item.ma
 CLICKED, HOVERED = "clicked", "hovered"  # the selections of a page's chart
 WIDTHS = (1200, 900, 680, 500, 400, 330, 0)  # for which texts of a page are broken, in pixels
 GREY = "#808080"  # visible on dark and on white pages
-DARK, WHITE, NIGHT = "#1b2430", "#ffffff", "#0f151d"
+DARK, WHITE = "#1b2430", "#ffffff"
 MUTED = {False: "#535e6b", True: "#a9b4c1"}  # of axes and captions, by `Look.dark`
 LOW, HIGH = "#a8431f", "#1f6aa5"  # the ends of the colours of heat maps
 TICK, DIAMOND = "M0,-1L0,1", "diamond"  # of baselines
@@ -41,6 +41,7 @@ MOST_WHISKERS = 4  # lines with whiskers; those of more would overlap
 MOST_NAMES = 0.4  # of the width, for the names of rows
 TILTED = -40  # degrees, of names that have no room
 UPRIGHT = ("lines", "columns")
+CHANNELS = ("fill", "stroke", "shape", "size", "strokeDash")  # of the legend
 # The widths of letters in thousandths of their size; those of capitals and others are 700.
 NARROW = {278: " ,./:;!|[]\\fIt", 222: "ijl'", 333: "-()r", 500: "ckJsvxyz", 556: "abdeghnopqu_?$L"}
 ADVANCE = {sign: width for width, signs in NARROW.items() for sign in signs}
@@ -789,9 +790,6 @@ class _Drawing:
                 "limit": 100_000,
             }
         }
-
-
-CHANNELS = ("fill", "stroke", "shape", "size", "strokeDash")
 
 
 def _ticks(low: float, high: float, most: float) -> list[float]:

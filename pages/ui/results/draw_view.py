@@ -32,6 +32,7 @@ from lama_core.views.figure_files import (
 )
 from lama_core.views.view import EDITED, Facts, Shown, ViewFunction
 from pages.ui.shared import figures, links, screens
+from pages.ui.shared.cache import cached
 from pages.ui.shared.export import draw_download, draw_export
 from pages.ui.shared.messages import draw_headline, plain, show_note
 from pages.ui.shared.run_choice import RunChoice
@@ -439,6 +440,14 @@ def draw_view_export(
     )
 
 
+@cached(64)
+def _n_files(
+    figure: Figure, inks: dict[str, str], width: float, font_size: float, titled: bool
+) -> int:
+    """Return the number of a figure's files, which the page's button says whenever it is drawn."""
+    return n_files(figure, inks, width=width, font_size=font_size, titled=titled)
+
+
 def _draw_figure_export(
     choice: RunChoice, shown: Shown[Any, Any], name: str, seen: Figure | None
 ) -> None:
@@ -462,7 +471,7 @@ def _draw_figure_export(
         st.code(f"{figure.title}. {figure.caption}.", language=None, wrap_lines=True)
     inks = shown.view.inks(shown, choice.colours)
     options: dict[str, Any] = {"width": width, "font_size": font_size, "titled": titled}
-    n = n_files(figure, inks, **options)
+    n = _n_files(figure, dict(inks), width, font_size, titled)
 
     def drawn() -> bytes:
         path = Path(f"{name}.{file_format}")

@@ -8,27 +8,13 @@ from typing import Any
 
 import pytest
 from data_files import write_lines
+from imported_runs import imported, ranks
 
 from lama_core.errors import UserError
-from lama_core.runs.find import load_run
 from lama_core.runs.importers.formats import recognize
-from lama_core.runs.importers.importing import ImportRunRequest, import_run, open_results
-from lama_core.runs.info import Run
+from lama_core.runs.importers.importing import ImportRunRequest, open_results
 
 QUIZ = Path(__file__).parent / "results_elsewhere" / "lm_pub_quiz_sum"
-
-
-def imported(path: Path, **more: Any) -> Run:
-    done = import_run.answer(ImportRunRequest(str(path), **{"model": "toy", **more}))
-    (one,) = done
-    return load_run(one["run"])
-
-
-def ranks(path: Path, **more: Any) -> dict[str, float | None]:
-    """Subject -> rank, of the rows that an import would save."""
-    (one,) = open_results(ImportRunRequest(str(path), **{"model": "toy", **more}))
-    rows = one.finished.rows.to_pylist()
-    return {row["subject"]: row["rank_raw"] for row in rows}
 
 
 def choice(number: int, scores: list[float | str], **more: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -22,6 +23,14 @@ from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import title_of
 from pages.ui.wrong_answers.filters import params_of
 from tools.bench.made_up import SOURCES, make_runs
+
+EVERY_SLICE: dict[str, Any] = {
+    "data": "made-up",
+    "tab": "More",
+    "chart": "Slices",
+    "models": ["gpt2"],
+    "slice_by": "every way",
+}
 
 
 @pytest.fixture(scope="module")
@@ -199,14 +208,7 @@ def test_a_chart_of_many_relations_shows_sources_and_opens_one(
 
 @pytest.mark.usefixtures("here")
 def test_a_slice_leads_to_as_many_facts_as_it_counts() -> None:
-    every = {
-        "data": "made-up",
-        "tab": "More",
-        "chart": "Slices",
-        "models": ["gpt2"],
-        "slice_by": "every way",
-    }
-    table = tables(open_page("results", **every))[0]
+    table = tables(open_page("results", **EVERY_SLICE))[0]
     by_frequency = table[table["slice by"] == "right answer's frequency"]
     line = by_frequency[by_frequency["slice"] == "2 to 5"].iloc[0]
     fields = SLICINGS["gold's frequency"].slices["2 to 5"]
@@ -225,14 +227,7 @@ def test_a_slice_leads_to_as_many_facts_as_it_counts() -> None:
 
 @pytest.mark.usefixtures("here")
 def test_slices_say_that_a_training_text_is_not_known() -> None:
-    every = {
-        "data": "made-up",
-        "tab": "More",
-        "chart": "Slices",
-        "models": ["gpt2"],
-        "slice_by": "every way",
-    }
-    app = open_page("results", **every)
+    app = open_page("results", **EVERY_SLICE)
     assert any(plain("text of GPT-2 small isn't known") in one.value for one in app.caption)
     assert WORDING_SEEN not in set(tables(app)[0]["slice by"])
 

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from imported_runs import imported
 
 import lama_core as lama
 from lama_core.errors import UserError
@@ -37,13 +38,6 @@ STATEMENTS = "starter-minilm_mlm-statements"
 PICKLE = b"\x80\x04]\x94K\x01a."
 HEAD = "subject,relation,object"
 GOOD = f"{HEAD},rank\nFrance,P36,Paris,1\nPeru,P36,Lima,2\n"
-
-
-def imported(path: Path, **more: Any) -> Run:
-    """Import a file of one model; return the saved run."""
-    done = import_run.answer(ImportRunRequest(str(path), **{"model": "toy", **more}))
-    (one,) = done
-    return load_run(one["run"])
 
 
 def write(path: Path, content: str | bytes) -> Path:

@@ -16,10 +16,11 @@ from drawn import MAIN, MAX_WAIT, current_run, wait_until_drawn
 from old_addresses import MOVED, Params
 from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
+from project_files import ROOT
 
 from pages.ui.shared.screens import ASK, DATA, HELP, LESSONS, MODELS, RESULTS
 
-AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
+AXE = ROOT / "tests" / "browser" / "node_modules" / "axe-core" / "axe.min.js"
 
 STARTS = {"Ask": "?models=minilm-mlm", "Results": "results?data=made-up"}
 # Page -> its tabs; the first one is open.

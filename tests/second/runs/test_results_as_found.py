@@ -2,28 +2,12 @@
 
 import math
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from data_files import write_lines
+from imported_runs import imported, ranks
 
-from lama_core.runs.find import load_run
-from lama_core.runs.importers.importing import ImportRunRequest, import_run, open_results
-from lama_core.runs.info import Run
-
-
-def imported(path: Path, **more: Any) -> Run:
-    done = import_run.answer(ImportRunRequest(str(path), **{"model": "toy", **more}))
-    (one,) = done
-    return load_run(one["run"])
-
-
-def ranks(path: Path, **more: Any) -> dict[str, float | None]:
-    """Subject -> rank, of the rows that an import would save."""
-    (one,) = open_results(ImportRunRequest(str(path), **{"model": "toy", **more}))
-    rows = one.finished.rows.to_pylist()
-    return {row["subject"]: row["rank_raw"] for row in rows}
-
+from lama_core.runs.importers.importing import ImportRunRequest, open_results
 
 FACTS = [{"subject": f"s{at}", "relation": "r", "object": f"o{at}"} for at in range(3)]
 
