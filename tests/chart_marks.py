@@ -38,7 +38,7 @@ class Drawn:
     def layers(self, *kinds: str) -> Iterator[vega.Spec]:
         """Its layers with marks of these kinds, such as `rect`; all without one."""
         for layer in self.spec["layer"]:
-            if isinstance(layer["mark"], dict) and (not kinds or layer["mark"]["type"] in kinds):
+            if layer["mark"] != vega.QUIET and (not kinds or layer["mark"]["type"] in kinds):
                 yield layer
 
     def marks(self, *kinds: str) -> list[dict[str, Any]]:
@@ -67,7 +67,7 @@ class Drawn:
     @property
     def keys(self) -> dict[str, dict[str, Any]]:
         """The legend: name -> channel -> value."""
-        (legend,) = (one for one in self.spec["layer"] if one["mark"] == "point")
+        (legend,) = (one for one in self.spec["layer"] if one["mark"] == vega.QUIET)
         looks = {
             channel: encoding["scale"]["range"] for channel, encoding in legend["encoding"].items()
         }

@@ -41,6 +41,7 @@ MOST_WHISKERS = 4  # lines with whiskers; those of more would overlap
 MOST_NAMES = 0.4  # of the width, for the names of rows
 TILTED = -40  # degrees, of names that have no room
 UPRIGHT = ("lines", "columns")
+QUIET = {"type": "point", "aria": False}  # of layers without marks
 CHANNELS = ("fill", "stroke", "shape", "size", "strokeDash")  # of the legend
 # The widths of letters in thousandths of their size; those of capitals and others are 700.
 NARROW = {278: " ,./:;!|[]\\fIt", 222: "ijl'", 333: "-()r", 500: "ckJsvxyz", 556: "abdeghnopqu_?$L"}
@@ -181,7 +182,7 @@ class _Drawing:
                 "heat map": self._heat_map}  # fmt: skip
         draw.get(figure.shape, self._rows)()
         upright = figure.shape in UPRIGHT
-        rule: Spec = {"type": "rule", "color": GREY, "strokeWidth": 1}
+        rule: Spec = {"type": "rule", "aria": False, "color": GREY, "strokeWidth": 1}
         for place, dash in ((figure.zero, {}), (figure.guide, {"strokeDash": [2, 2]})):
             if place is not None:
                 axis = self.along if dash else self.across
@@ -193,7 +194,7 @@ class _Drawing:
         if look.clicks:
             first = next((one for one in self.layers if "tooltip" in one["encoding"]), None)
             if first is None:  # without marks
-                first = {"data": {"values": []}, "mark": "point", "encoding": {}}
+                first = {"data": {"values": []}, "mark": QUIET, "encoding": {}}
                 shown.append(first)
             first["params"] = [
                 {"name": CLICKED, "select": {"type": "point", "fields": ["mark"], "on": CLICK}},
@@ -765,7 +766,7 @@ class _Drawing:
             }
             for channel, values in ranges.items()
         }
-        empty = {"data": {"values": []}, "mark": "point", "encoding": encoding}
+        empty = {"data": {"values": []}, "mark": QUIET, "encoding": encoding}
         return [empty], self.by_width(height)
 
     def _texts(self, above: Any) -> Spec:

@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -82,6 +83,13 @@ def check_texts(specification: vega.Spec, width: float) -> list[str]:
     return [text for text, _ in found]
 
 
+def nameless(specification: vega.Spec) -> list[str]:
+    """The graphics that a screen reader would announce without saying what they are."""
+    svg = vl_convert.vegalite_to_svg(json.dumps(specification))
+    graphics = re.findall(r'<[^>]* role="graphics-symbol"[^>]*>', svg)
+    return [one for one in graphics if 'aria-label="' not in one]
+
+
 def words(texts: list[str]) -> str:
     """The letters of texts without spaces, because a text is broken into lines."""
     return "".join("".join(texts).split())
@@ -97,6 +105,8 @@ def test_a_file_says_all_and_no_label_is_cut_or_touches_another(
     look = vega.Look(width=width * POINTS, size=size, legend=True)
     pages = vega.pages(figure, inks, look, HEIGHT * POINTS)
     texts = [text for page in pages for text in check_texts(page, width * POINTS)]
+    assert not nameless(pages[0])
+    assert not nameless(vega.specification(figure, inks, vega.Look(clicks=True)) | {"width": 600})
     names = [figure.names[one] for one in dict.fromkeys(figure.frame[figure.series])]
     bright = [name for name in names if name in inks.values()] or names
     several = f" (1 of {len(pages)})" * (len(pages) > 1)
@@ -197,7 +207,9 @@ def test_an_axis_of_shares_ends_at_100_and_leaves_room_for_numbers() -> None:
     figure = replace(figure, frame=figure.frame.assign(text=["61.0 %", "3.0 %"]), text="text")
     for look in (vega.Look(clicks=True), vega.Look(width=170, size=8)):
         layer = next(
-            one for one in vega.specification(figure, {}, look)["layer"] if one["mark"] != "point"
+            one
+            for one in vega.specification(figure, {}, look)["layer"]
+            if one["mark"] != vega.QUIET
         )
         axis = layer["encoding"]["x"]
         assert max(axis["axis"]["values"]) <= 100
@@ -209,5 +221,7 @@ def test_a_log_axis_ends_where_the_figure_says() -> None:
     frame = figure.frame.assign(by=[3.0, 700.0])
     axis = Axis(column="by", title="steps", log=True, ends=(2.0, 900.0), ticks={4.0: "4"})
     drawn = vega.specification(replace(figure, frame=frame, by=axis), {}, vega.Look(width=300))
-    scale = next(one for one in drawn["layer"] if one["mark"] != "point")["encoding"]["x"]["scale"]
+    scale = next(one for one in drawn["layer"] if one["mark"] != vega.QUIET)["encoding"]["x"][
+        "scale"
+    ]
     assert scale["domain"] == [2.0, 900.0] and not scale["nice"]
