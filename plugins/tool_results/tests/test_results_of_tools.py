@@ -26,7 +26,6 @@ import pytest
 from lama_core.errors import UserError
 from lama_core.progress import ignore
 from lama_core.runs.importers.formats import find_format, recognize
-from lama_core.runs.importers.importing import ImportRunRequest, open_results
 from lama_core.runs.importers.results import ImportedResults, ReadOptions
 
 FILES = Path(__file__).parent / "results_elsewhere"
@@ -96,21 +95,6 @@ def test_scores_of_tokens_are_summed_as_lm_pub_quiz_sums_them() -> None:
     by_query = {row["query"]: row["all_scores"] for row in tokens.rows.to_pylist()}
     for row in sums.rows.to_pylist():
         assert by_query[row["query"]] == pytest.approx(row["all_scores"], abs=1e-6)
-
-
-def test_the_harness_gives_each_models_accuracies() -> None:
-    found = {one.model: one for one in read(HARNESS)}
-    assert set(found) == {"smollm2-135m", "tiny-gpt2"}
-    for name, results in found.items():
-        (file,) = (HARNESS / name).glob("results_*.json")
-        stored = json.loads(file.read_text())["results"]
-        assert accuracies(results) == {
-            task: one.get("acc,none", one.get("exact_match,strip")) for task, one in stored.items()
-        }
-        assert results.version == "0.4.13"
-        assert [one.reason for one in results.dropped] == [
-            "another filter of the same answers (raw)"
-        ]
 
 
 def test_the_harness_ranks_the_choices_of_each_document() -> None:
@@ -320,13 +304,6 @@ def test_damaged_results_are_dropped_or_refused_with_a_reason(case: str, tmp_pat
         assert said in str(error) and "\n" not in str(error)
         return
     assert any(said in one.reason for one in results[0].dropped)
-
-
-def test_results_without_any_row_are_refused(tmp_path: Path) -> None:
-    path, _ = start("quiz", tmp_path)
-    put(ABOUT, b"{}")(path)
-    with pytest.raises(UserError, match="quiz has no usable row: it is empty"):
-        open_results(ImportRunRequest(str(path), model="m"))
 
 
 def test_equal_documents_of_the_harness_count_one_by_one(tmp_path: Path) -> None:

@@ -204,39 +204,6 @@ def completeness_error(found: Attribution) -> float:
     return abs(float(np.nansum(found.values)) - difference) / abs(difference)
 
 
-def gradient_points(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Filled with how many points each pass takes gradients at, from here on."""
-    taken: list[int] = []
-    own = InspectableModel._gradients_at
-
-    def counted(
-        self: InspectableModel, encoded: Encoded, word: Any, points: torch.Tensor
-    ) -> torch.Tensor:
-        taken.append(len(points))
-        return own(self, encoded, word, points)
-
-    monkeypatch.setattr(InspectableModel, "_gradients_at", counted)
-    return taken
-
-
-def test_n_steps_are_n_points_and_without_a_number_a_bound_is_kept(
-    tiny_model: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of a model with a rough way, which without a bound takes more points."""
-    model = tiny_model("qwen2")
-    encoded, taken = encode(model), gradient_points(monkeypatch)
-    for steps in (9, 30):
-        taken.clear()
-        assert model.integrated_gradients(encoded, [7], steps=steps).n_points == steps
-        assert sum(taken) == steps
-    monkeypatch.setattr("lama_core.models.hf.inspection.MAX_ERROR_SHARE", 1e-9)
-    monkeypatch.setattr("lama_core.models.hf.inspection.MIN_ERROR", 0.0)
-    monkeypatch.setattr("lama_core.models.hf.inspection.MAX_POINTS", 100)
-    taken.clear()
-    found = model.integrated_gradients(encoded, [7])
-    assert found.n_points == sum(taken) == 8 + 5 * 16, "a sixth halving takes more than 100"
-
-
 def test_when_the_time_is_over_no_more_points_are_taken(tiny_model: Models) -> None:
     model = tiny_model("qwen2")
     encoded, over = encode(model), time.monotonic()

@@ -205,16 +205,6 @@ def test_neither_batches_nor_copied_rows_change_a_trace(
             )
 
 
-def test_restoring_the_last_state_at_the_blank_restores_the_answer(tiny_model: Models) -> None:
-    for family in ("bert-cased", "gpt2"):
-        model = tiny_model(family)
-        encoded = encode(model)
-        found = model.trace(encoded, model.find_tokens(shown(model), encoded, SUBJECT), [7])
-        last = found.restored[-1].tolist()
-        assert last.pop(encoded.positions[0]) == pytest.approx(found.prob, rel=1e-3)
-        assert last == pytest.approx([found.corrupted] * len(last), rel=1e-3)
-
-
 def test_when_the_time_is_over_the_other_cells_are_unknown(
     tiny_model: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:

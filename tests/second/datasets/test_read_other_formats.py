@@ -115,19 +115,6 @@ def test_a_table_without_facts_is_refused(tmp_path: Path, text: str, said: str) 
         user_table.load(write(tmp_path / "mine.csv", text))
 
 
-def test_a_table_of_triples_is_read_with_a_note(tmp_path: Path) -> None:
-    dataset = user_table.load(write(tmp_path / "mine.csv", "subject,object\nPeru,Lima\n"))
-    assert [fact.object for fact in dataset.facts] == ["Lima"]
-    assert "give a template (--template)" in dataset.report.notes[0]
-
-
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig"])
-def test_a_table_in_any_encoding_of_unicode_is_read(tmp_path: Path, encoding: str) -> None:
-    path = tmp_path / "mine.csv"
-    path.write_text("subject,object\nPerú,Lima\nČesko,北京\n", encoding=encoding)
-    assert [fact.subject for fact in user_table.load(path).facts] == ["Perú", "Česko"]
-
-
 def test_a_table_in_another_encoding_is_refused_with_its_words_in_some(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("subject,object\nPerú,Lima\nEspaña,Madrid\n", encoding="cp1252")

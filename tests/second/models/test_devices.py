@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import torch
 from tiny_models import (
-    CAUSAL,
     CITIES,
     FAMILIES,
     JOBS,
@@ -35,7 +34,6 @@ from lama_core.models.devices import (
     available_devices,
     find_device,
     requested_device,
-    settings_text,
     use_device,
 )
 from lama_core.models.hf.causal import CausalModel
@@ -164,14 +162,6 @@ def test_nothing_of_a_model_stays_behind(family: str, no_card: list[str]) -> Non
     assert set(no_card) == {model.device} == {"meta"}
 
 
-@pytest.mark.parametrize("family", CAUSAL)
-def test_nothing_stays_behind_without_a_cache(family: str, no_card: list[str]) -> None:
-    model = plain_on_meta(family)
-    model.caches = model.pads = False
-    ask_everything(model)
-    assert set(no_card) == {"meta"}
-
-
 def test_nothing_of_our_own_bert_stays_behind(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -213,23 +203,6 @@ def test_relbert_has_the_same_vectors_in_parts(
 
     monkeypatch.setattr(model, "_embed", refuse)
     np.testing.assert_allclose(model.pair_vectors(pairs), wanted, atol=1e-6)
-
-
-def test_nothing_of_relbert_stays_behind(no_card: list[str]) -> None:
-    model = relbert_of("meta")
-    vectors = model.pair_vectors([("Paris", "France"), ("Rome", "the whole of Italy")])
-    assert vectors.shape == (2, 16)
-    assert set(no_card) == {model.device} == {"meta"}
-
-
-@pytest.mark.parametrize("family", ["bert-cased", "llama", "t5"])
-def test_inputs_that_stay_behind_are_seen(
-    family: str, no_card: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = plain_on_meta(family)
-    monkeypatch.setattr(Transformer, "_on_device", lambda _self, inputs: inputs)
-    with pytest.raises(Mixed):
-        blanks_of(model, "both")
 
 
 # A batch that doesn't fit.
@@ -290,18 +263,6 @@ def test_a_text_that_does_not_fit_is_refused(
         blanks_of(tiny_model("llama"), "left")
 
 
-def test_another_fault_of_a_pass_is_none_of_the_memory(
-    tiny_model: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_: object) -> None:
-        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
-
-    model = tiny_model("llama")
-    monkeypatch.setattr(Transformer, "_on_device", broken)
-    with pytest.raises(RuntimeError, match="mat1"):
-        blanks_of(model, "left")
-
-
 # Which device.
 
 
@@ -354,12 +315,3 @@ def test_a_model_without_room_is_refused_before_it_is_read(
     with pytest.raises(UserError, match=r"needs 0\.0 GB, but 0\.0 GB are free on cpu: choose a sm"):
         load_model(str(folder))
     assert str(folder) not in {held.name for held in CACHE.held()}
-
-
-def test_what_is_said_beside_numbers() -> None:
-    said = [settings_text(*both) for both in (("fp32", "cpu"), ("bf16", "cpu"), ("fp32", "cuda:1"))]
-    assert said == ["", "bf16", "on cuda:1"]
-    assert settings_text("bf16", "cuda:0") == "bf16 on cuda:0"
-    assert settings_text("fp32", "") == ""  # of a run that doesn't say
-    titles = ["CPU", "Apple GPU (mps)", "all GPUs, and memory when they are full"]
-    assert [devices.device_title(one) for one in ("cpu", "mps", "spread")] == titles

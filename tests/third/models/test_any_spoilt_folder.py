@@ -43,6 +43,7 @@ PLACES = st.sampled_from([
 def ask_folder(folder: Path, home: Path) -> None:
     """Add the folder to the models, load it, and ask it."""
     from lama_core.models.cache import check_and_add_model, load_model
+    from lama_core.models.hf.generation import generate
     from lama_core.queries.blank_answers import query_model
     from lama_core.scoring.blanks import parse_query
     from lama_core.scoring.shared_fields import ClozeSettings, choose_candidates
@@ -52,6 +53,8 @@ def ask_folder(folder: Path, home: Path) -> None:
     model = load_model(str(folder))
     words = choose_candidates(ClozeSettings(models=(model.name,)), (model,))
     assert query_model(model, parse_query("Tokyo is in [MASK]."), words).blanks[0].predictions
+    if model.kind == "causal":  # it reads more of the folder
+        generate(model, ["Where is Tokyo?"], 3)
 
 
 @pytest.fixture(scope="module")

@@ -77,21 +77,6 @@ def test_bad_vector_files_are_refused_in_one_sentence(
         load_vectors(str(path), ["Paris"])
 
 
-@pytest.mark.parametrize(
-    "source", ["/nowhere/v.txt", "package:no_such_package/v.txt", "/nowhere.whl!v.txt"]
-)
-def test_missing_vector_files_are_named(source: str) -> None:
-    with pytest.raises(UserError, match=r"no_such_package|nowhere"):
-        load_vectors(source, ["Paris"])
-
-
-def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "v.txt.gz"
-    path.write_bytes(gzip.compress(b"Paris 1 2\n" * 50)[:-9])
-    with pytest.raises(UserError, match="can't be read"):
-        load_vectors(str(path), ["Lima"])
-
-
 @pytest.fixture
 def relbert() -> Callable[..., RelBert]:
     """A tiny RoBERTa encoder with a RelBERT configuration."""
@@ -129,10 +114,6 @@ def test_relbert_is_the_mean_over_its_own_prompt(relbert: Any, mode: str) -> Non
         assert is_mask.sum() == 1
         chosen = {"average": is_mask | True, "average_no_mask": ~is_mask, "mask": is_mask}[mode]
         np.testing.assert_allclose(row, states[chosen].mean(0), atol=1e-5)
-
-
-def test_a_pair_that_looks_like_a_slot_is_text(relbert: Any) -> None:
-    assert relbert()._prompt("<obj>", "x").startswith("the relation between <obj> and x : <obj>")
 
 
 def test_a_model_without_a_prompt_is_no_relbert(relbert: Any) -> None:

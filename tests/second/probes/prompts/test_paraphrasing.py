@@ -61,11 +61,6 @@ def test_placeholders_that_a_translator_spread_are_mended() -> None:
     assert repair_placeholders("[ x ]  lives in [Y ].") == "[X] lives in [Y]."
 
 
-def test_a_template_without_an_object_is_refused_before_translating() -> None:
-    with pytest.raises(UserError, match=r"no \[Y\]"):
-        paraphrase_by_translation("[X] lives.", THERE, BACK)
-
-
 def test_a_translation_model_that_is_not_there_is_one_clear_sentence(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="Can't load the translation model"):
         HubTranslator(str(tmp_path))
@@ -212,15 +207,3 @@ def test_refilled_paraphrases_change_one_or_two_words(refiller: Refiller) -> Non
             1,
             2,
         )
-
-
-def test_a_prompt_without_words_cant_be_refilled(refiller: Refiller) -> None:
-    with pytest.raises(UserError, match="no replaceable word"):
-        paraphrase_by_refilling("[X] , [Y] .", refiller)
-
-
-def test_refilling_needs_a_masked_model_and_pairs(tiny_model: Callable[..., Any]) -> None:
-    with pytest.raises(UserError, match="causal model"):
-        Refiller(tiny_model("gpt2"), FACTS)
-    with pytest.raises(UserError, match="without facts"):
-        Refiller(tiny_model("bert-uncased"), [])

@@ -1,13 +1,10 @@
 """`bench devices` measures what it says, on the devices that were asked for."""
 
-import os
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from lama_core.models import devices as known
-from lama_core.models.devices import VARIABLE
 from tools.bench import devices
 
 Models = Callable[..., Any]
@@ -26,15 +23,3 @@ def test_the_tokens_that_are_counted_are_those_that_go_through(
     monkeypatch.setattr(devices, "rates", lambda n, ways, *_: [n / 0.5 for _ in ways])
     (row,) = devices.of_tokens(model, "x", 1)
     assert (row.ours, row.limit) == (expected / 0.5, expected / 0.5)
-
-
-def test_what_is_measured_is_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (known, devices):
-        monkeypatch.setattr(module, "available_devices", lambda: ("cuda:0", "cpu", "spread"))
-    for wanted, expected in (("auto", ("cuda:0", "cpu")), ("cpu", ("cpu",)), ("cuda", ("cuda:0",))):
-        monkeypatch.setenv(VARIABLE, wanted)
-        assert devices.measured_devices() == expected
-    monkeypatch.delenv(VARIABLE)
-    with devices.computing_on("cpu"):
-        assert os.environ[VARIABLE] == "cpu"
-    assert VARIABLE not in os.environ

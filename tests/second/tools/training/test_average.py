@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-import pytest
 import torch
 
-from lama_core.errors import UserError
 from tools.training.average import average
 from tools.training.export import export_model
 from tools.training.modelling import load_encoder, load_tokenizer
@@ -28,8 +26,3 @@ def test_each_weight_is_between_those_of_the_two_models(tiny_encoder: Path, tmp_
     for name, value in mixed.items():
         expected = 0.25 * first[name] + 0.75 * second[name]
         torch.testing.assert_close(value, expected.half().float())
-
-
-def test_a_share_above_1_is_refused(tiny_encoder: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="--share must be between 0 and 1, not 2"):
-        average(tiny_encoder, tiny_encoder, 2, tmp_path / "out")

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from lama_core.errors import UserError
-from tools.training import checkpoints
 from tools.training.checkpoints import find_checkpoints
 from tools.training.recipe import prepare
 from tools.training.train import Settings, Trained, learning_rate_factor, train
@@ -89,27 +88,6 @@ def test_milestones_are_the_start_the_powers_of_two_and_the_end(
     assert found == [0, 1, 2, 4, 8, 16, 20]
 
 
-def test_a_run_in_bf16_resumes_exactly_too(
-    tiny_encoder: Path, text_file: Path, tmp_path: Path
-) -> None:
-    settings = replace(SETTINGS, steps=20, precision="bf16")
-    whole, _ = run(settings, tiny_encoder, text_file, tmp_path / "whole")
-    first, _ = run(settings, tiny_encoder, text_file, tmp_path / "run", stop_after=7)
-    second, _ = run(settings, tiny_encoder, text_file, tmp_path / "run")
-    assert first.losses + second.losses == whole.losses
-
-
-def test_the_same_seed_gives_the_same_loss_and_another_seed_another(
-    whole_run: tuple[Trained, torch.nn.Module], tiny_encoder: Path, text_file: Path, tmp_path: Path
-) -> None:
-    again, _ = run(SETTINGS, tiny_encoder, text_file, tmp_path / "again", stop_after=20)
-    other, _ = run(
-        replace(SETTINGS, seed=1), tiny_encoder, text_file, tmp_path / "other", stop_after=20
-    )
-    assert np.allclose(again.losses, whole_run[0].losses[:20], atol=1e-3)
-    assert not np.allclose(other.losses, whole_run[0].losses[:20], atol=1e-3)
-
-
 def test_a_run_can_be_made_longer_before_its_rate_falls_but_not_after(
     tiny_encoder: Path, text_file: Path, tmp_path: Path
 ) -> None:
@@ -143,30 +121,6 @@ def test_a_full_disk_stops_the_run_and_keeps_the_last_checkpoint_whole(
     assert [path.name for path in find_checkpoints(folder)] == ["step-00000005"]
     trained, _ = run(SETTINGS, tiny_encoder, text_file, folder, stop_after=1)
     assert trained.first_step == 5
-
-
-def test_a_checkpoint_that_was_cut_off_is_never_taken_for_one(
-    tiny_encoder: Path, text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "run"
-    run(SETTINGS, tiny_encoder, text_file, folder, stop_after=5)
-
-    def cut_off(*args: object, **options: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as killed:
-        killed.setattr(checkpoints, "save_file", cut_off)
-        with pytest.raises(KeyboardInterrupt):
-            run(SETTINGS, tiny_encoder, text_file, folder, stop_after=5)
-    assert [path.name for path in find_checkpoints(folder)] == ["step-00000005"]
-
-
-def test_a_damaged_checkpoint_is_named(tiny_encoder: Path, text_file: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    run(SETTINGS, tiny_encoder, text_file, folder, stop_after=5)
-    (find_checkpoints(folder)[0] / "weights.safetensors").write_bytes(b"not weights")
-    with pytest.raises(UserError, match="step-00000005 can't be read"):
-        run(SETTINGS, tiny_encoder, text_file, folder)
 
 
 def test_the_rate_rises_stays_and_falls_to_nothing() -> None:
