@@ -7,9 +7,18 @@ from pathlib import Path
 import psutil
 import pytest
 from load import clients
+from streamlit.proto.Alert_pb2 import Alert
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from until import until
 
 MAX_LEFT = 1 << 20  # bytes of a closed session
+
+
+def alert(body: str, format: "Alert.Format.ValueType" = Alert.ERROR) -> ForwardMsg:
+    message = ForwardMsg()
+    message.delta.new_element.alert.body = body
+    message.delta.new_element.alert.format = format
+    return message
 
 
 def test_visitors_of_a_running_app_are_answered_until_it_ends(

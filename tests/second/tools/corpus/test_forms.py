@@ -29,6 +29,10 @@ def _more() -> Iterator[Passage]:
         yield Passage(label, f"Google {said} {facts[label]}, {len(label)} times, in {label!r}.")
 
 
+def _never() -> str:
+    return f"{1} is never called {2}"
+
+
 def test_a_source_has_the_forms_of_the_f_strings_that_it_reaches() -> None:
     assert source_forms(tiny_passages) == {
         "nile flows through * river",
