@@ -20,10 +20,7 @@ from lama_core.errors import UserError
 from lama_core.models.cache import load_model
 from lama_core.models.conversion.convert import convert
 from lama_core.models.hf.layers import read_weights
-from lama_core.models.protocols import (
-    KINDS,
-    Statement,
-)
+from lama_core.models.protocols import KINDS, Statement
 from lama_core.models.sources.catalog import find_model
 from lama_core.scoring.blanks import parse_query
 from lama_older_systems.conversion.elmo import body_tensors, read_options

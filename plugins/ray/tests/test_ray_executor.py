@@ -46,10 +46,7 @@ def opened(nodes: tuple[Cluster, list[Any]], tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "opened"
     folder.mkdir()
     places = [Path(__file__).parent, Path(__file__).parents[3] / "tests"]
-    variables = {
-        "RAY_TEST_OPENED": str(folder),
-        "PYTHONPATH": os.pathsep.join(map(str, places)),
-    }
+    variables = {"RAY_TEST_OPENED": str(folder), "PYTHONPATH": os.pathsep.join(map(str, places))}
     cluster.wait_for_nodes()
     ray.init(address=cluster.address, log_to_driver=False, runtime_env={"env_vars": variables})
     yield folder

@@ -25,12 +25,7 @@ from lama_core.errors import UserError
 from lama_core.models.cache import load_model
 from lama_core.models.hf.inspection import InspectableModel
 from lama_core.models.hf.transformer import cutting_places
-from lama_core.models.protocols import (
-    BLANK,
-    MAX_ERROR_SHARE,
-    Attribution,
-    Encoded,
-)
+from lama_core.models.protocols import BLANK, MAX_ERROR_SHARE, Attribution, Encoded
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
 from lama_core.scoring.blanks import parse_query

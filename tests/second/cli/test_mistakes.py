@@ -56,10 +56,7 @@ MISTAKES = (
     ("prompts analyse none", "There is no study 'none'"),
     ("prompts both-ways any-study --objects 0", "objects can't be 0"),
     ("results no-such-run", "There is no run 'no-such-run'"),
-    (
-        "results scors",
-        "finished runs. (did you mean 'scores'?)",
-    ),
+    ("results scors", "finished runs. (did you mean 'scores'?)"),
     ("compare a b", "There is no run 'a'"),
     ("reproduce petroni2091", "did you mean 'petroni2019'"),
     (f"{PROBE}=", "The path is empty: name a file or folder."),

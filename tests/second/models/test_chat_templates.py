@@ -148,10 +148,7 @@ def home(home: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize(
     ("template", "why"),
-    (
-        ("{{ raise_exception('no user messages') }}", "no user messages"),
-        (7, "not a text"),
-    ),
+    (("{{ raise_exception('no user messages') }}", "no user messages"), (7, "not a text")),
     ids=str,
 )
 def test_commands_say_in_a_sentence_that_a_template_cant_be_used(

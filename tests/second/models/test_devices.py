@@ -30,12 +30,7 @@ from lama_core.models import devices
 from lama_core.models.auxiliary.relbert import RelBert
 from lama_core.models.auxiliary.word_embeddings import hidden_states
 from lama_core.models.cache import CACHE, load_model
-from lama_core.models.devices import (
-    available_devices,
-    find_device,
-    requested_device,
-    use_device,
-)
+from lama_core.models.devices import available_devices, find_device, requested_device, use_device
 from lama_core.models.hf.causal import CausalModel
 from lama_core.models.hf.masked import MaskedModel
 from lama_core.models.hf.seq2seq import Seq2SeqModel

@@ -104,10 +104,7 @@ def test_a_text_is_an_answer_whatever_comes_with_it(stack: ExitStack, given: Cho
 
 
 def answer_of(address: str, patience: Patience = QUICK) -> Any:
-    server = completions.Completions(
-        completions.ServerAddress(f"http://{address}", NAME),
-        patience,
-    )
+    server = completions.Completions(completions.ServerAddress(f"http://{address}", NAME), patience)
     model = ChatModel("m", server, identity="m")
     model._record = lambda: ""  # type: ignore[method-assign]
     return model.generate(QUESTION, 7)[0]

@@ -173,9 +173,7 @@ def test_digits_after_a_currency_sign_are_one_token_where_they_need_a_space_toke
 
 
 @pytest.mark.parametrize("takes_space", (True, False))
-def test_an_added_token_is_one_token_after_a_space_if_it_takes_the_space(
-    takes_space: bool,
-) -> None:
+def test_an_added_token_is_one_token_after_a_space_if_it_takes_the_space(takes_space: bool) -> None:
     vocabulary = byte_level(["a b c"])
     vocabulary._tokenizer.add_tokens([AddedToken("covid19", lstrip=takes_space)])
     vocabulary = TokenVocabulary(vocabulary._tokenizer, len(vocabulary._tokenizer))

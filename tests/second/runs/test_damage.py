@@ -138,13 +138,7 @@ def two(made: Path) -> tuple[Path, Path]:
 
 @pytest.mark.parametrize(
     "command",
-    (
-        "results",
-        "results --by source",
-        "results slices",
-        "results wording",
-        "runs list --verify",
-    ),
+    ("results", "results --by source", "results slices", "results wording", "runs list --verify"),
 )
 def test_damaged_runs_are_named_and_the_others_are_shown(
     two: tuple[Path, Path], command: str

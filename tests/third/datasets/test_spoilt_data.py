@@ -387,10 +387,7 @@ HARMFUL: dict[str, tuple[str, Read, Callable[[], bytes]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "name",
-    HARMFUL,
-)
+@pytest.mark.parametrize("name", HARMFUL)
 def test_what_is_made_to_do_harm_is_bounded(name: str, tmp_path: Path) -> None:
     file, read, content = HARMFUL[name]
     place = Place(tmp_path / "place")

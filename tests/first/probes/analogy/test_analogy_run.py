@@ -34,13 +34,7 @@ from lama_core.probes.analogy.accuracy_tables import (
 )
 from lama_core.probes.analogy.decisions import make_plan, make_table, pair_from_text, pair_text
 from lama_core.probes.analogy.frequency import compare_frequency, pair_frequency
-from lama_core.probes.analogy.instances import (
-    PROBES,
-    Instance,
-    ProbeOptions,
-    Setting,
-    words_of,
-)
+from lama_core.probes.analogy.instances import PROBES, Instance, ProbeOptions, Setting, words_of
 from lama_core.probes.analogy.scorers import PAIR_SCORERS, ModelPairScorer, VectorPairScorer
 from lama_core.probes.analogy.spec import frequency_test, list_probe_runs
 from lama_core.queries.analogy_templates import TEMPLATES
