@@ -58,8 +58,6 @@ XL_SIGNS = ("<unk>", "<eos>")
 
 
 class Code:
-    """What makes a folder when a pickle of it is read as Python reads it."""
-
     MARK = "made by code"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -78,7 +76,6 @@ def refused(folder: Path) -> str:
 
 
 def cut(path: Path) -> None:
-    """Leave two thirds of a file."""
     data = path.read_bytes()
     path.write_bytes(data[: 2 * len(data) // 3])
 
@@ -104,8 +101,6 @@ def first(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Path], No
 
 
 def hdf5(change: Callable[[Any], object]) -> Callable[[Path], None]:
-    """What changes an HDF5 file while it is open."""
-
     def damage(file: Path) -> None:
         with h5py.File(file, "a") as opened:
             change(opened)
@@ -121,7 +116,6 @@ def elsewhere(file: Path) -> None:
 
 
 def incomplete(opened: Any) -> None:
-    """The softmax's weights have a shape, and nothing is stored of them."""
     shape = opened["softmax/W"].shape
     del opened["softmax/W"]
     opened.create_dataset("softmax/W", shape=shape, dtype="f4", chunks=(1, 1))
@@ -137,8 +131,6 @@ def words(**numbers: Any) -> Callable[[Path], object]:
 
 
 def changed(part: str, **options: Any) -> Callable[[Path], object]:
-    """What changes a part of ELMo's options."""
-
     def damage(file: Path) -> None:
         given = json.loads(file.read_text(encoding="utf-8"))
         file.write_text(json.dumps(given | {part: given[part] | options}), encoding="utf-8")

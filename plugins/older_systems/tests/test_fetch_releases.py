@@ -34,7 +34,6 @@ class Served:
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
-    """A server of a folder."""
     found = Served(tmp_path / "served")
 
     class Handler(SilentHandler):

@@ -147,8 +147,6 @@ def put(name: str, content: bytes) -> Change:
 
 
 def metadata(**fields: object) -> Change:
-    """Change fields of the relation `capital`."""
-
     def change(path: Path) -> None:
         file = path / "metadata_results.json"
         found = json.loads(file.read_text())
@@ -159,8 +157,6 @@ def metadata(**fields: object) -> Change:
 
 
 def sample(**fields: object) -> Change:
-    """Change fields of the first line of the harness' task `own_mc`."""
-
     def change(path: Path) -> None:
         for file in path.rglob("samples_own_mc*"):
             first, *rest = file.read_text().splitlines()

@@ -120,7 +120,6 @@ def test_of_a_model_whose_layers_pass_more_than_a_state_it_is_said(tmp_path: Pat
 
 
 def log_prob(model: Any, encoded: Encoded, token: int) -> float:
-    """Of a token at the blank, as the model is asked everywhere."""
     columns = FULL.columns(model.vocabulary)
     at = columns.table(AFTER_SPACE).ids[:, 0].tolist().index(token)
     return float(model.blank_log_probs([encoded], columns).log_probs[0, at])

@@ -73,7 +73,6 @@ def encode(model: Any) -> Encoded:
 
 
 def shown(model: Any) -> Query:
-    """The part of the query that the model sees."""
     return Query(QUERY.parts[:2]) if model.kind == "causal" else QUERY
 
 
@@ -83,7 +82,6 @@ def first(output: Any) -> torch.Tensor:
 
 
 def replaced(output: Any, state: torch.Tensor) -> Any:
-    """A module's output with other hidden states."""
     return state if isinstance(output, torch.Tensor) else (state, *output[1:])
 
 
@@ -321,7 +319,6 @@ def plain_parts(family: str, plain: Any, encoded: Encoded, token: int) -> tuple[
 
 
 def values_of(found: LogitParts) -> dict[str, list[float]]:
-    """The values of each kind of part, in the order of the layers."""
     values: dict[str, list[float]] = {}
     for part in found.parts:
         values.setdefault(part.part, []).append(part.value)

@@ -52,7 +52,6 @@ class OnACard(HashFiller):
 
 
 def on_a_card(reference: str = "hash", *, precision: str = "auto") -> OnACard:
-    """Loads the fake model there."""
     made = OnACard(CITIES, name=reference)
     made.n_rows = []
     return made

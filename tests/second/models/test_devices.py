@@ -18,7 +18,6 @@ from tiny_models import (
     JOBS,
     make_model,
     open_family,
-    roberta_tokenizer,
     save_model_folder,
 )
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -27,7 +26,6 @@ from torch.utils._pytree import tree_leaves
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.errors import UserError
 from lama_core.models import devices
-from lama_core.models.auxiliary.relbert import RelBert
 from lama_core.models.auxiliary.word_embeddings import hidden_states
 from lama_core.models.cache import CACHE, load_model
 from lama_core.models.devices import available_devices, find_device, requested_device, use_device
@@ -166,38 +164,6 @@ def test_nothing_of_our_own_bert_stays_behind(
     assert type(model.model).__module__ == "lama_core.models.hf.bert"
     ask_everything(model)
     assert set(no_card) == {"meta"}
-
-
-def relbert_of(device: str) -> RelBert:
-    """A tiny RelBERT model with random weights."""
-    from transformers import RobertaConfig, RobertaModel
-
-    tokenizer = roberta_tokenizer()
-    config = RobertaConfig(
-        vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
-        intermediate_size=16, pad_token_id=1,
-        relbert_config={"template": "<subj> <mask> <obj>", "mode": "average_no_mask"},
-    )  # fmt: skip
-    torch.manual_seed(0)
-    model = RobertaModel(config, add_pooling_layer=False)
-    return RelBert("tiny", model.to(device), tokenizer, identity="tiny")
-
-
-@pytest.mark.parametrize("n_rows", [1, 3])
-def test_relbert_has_the_same_vectors_in_parts(
-    n_rows: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model, pairs = relbert_of("cpu"), [("Paris", word) for word in ("a", "France", "the sea", "")]
-    wanted = model.pair_vectors(pairs)
-    embed = model._embed
-
-    def refuse(some: Sequence[tuple[str, str]]) -> torch.Tensor:
-        if len(some) > n_rows:
-            raise torch.OutOfMemoryError("CUDA out of memory.")
-        return embed(some)
-
-    monkeypatch.setattr(model, "_embed", refuse)
-    np.testing.assert_allclose(model.pair_vectors(pairs), wanted, atol=1e-6)
 
 
 # A batch that doesn't fit.

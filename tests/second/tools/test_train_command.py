@@ -16,7 +16,6 @@ OPTIONS = ("--steps", "30", "--batch-tokens", "128", "--max-length", "24", "--th
 
 
 def invoke(*arguments: str) -> str:
-    """What the command prints; a user's mistake is raised as it is."""
     printed = io.StringIO()
     with redirect_stdout(printed):
         train(arguments)

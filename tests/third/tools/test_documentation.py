@@ -33,8 +33,6 @@ TABS = {"TABS", "tabs", "views", "drawn"}
 
 
 class Reader(HTMLParser):
-    """What a page links to, loads and can be linked to, and its text."""
-
     def __init__(self, text: str) -> None:
         super().__init__()
         self.links: list[str] = []
@@ -79,7 +77,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def pages(site: Path) -> dict[Path, Reader]:
-    """Every page of it."""
     return {
         path.relative_to(site): Reader(path.read_text(encoding="utf-8"))
         for path in site.rglob("*.html")
@@ -163,7 +160,6 @@ def test_every_page_of_the_app_has_its_guide_with_all_of_its_tabs_and_views() ->
 
 
 def options_of(command: App) -> set[str]:
-    """The long names of a command's options."""
     arguments = command.assemble_argument_collection()
     return {name for one in arguments for name in one.names if name.startswith("--")}
 

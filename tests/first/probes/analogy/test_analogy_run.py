@@ -46,7 +46,6 @@ UNSUPERVISED: tuple[Setting, ...] = ("unsupervised",)
 
 
 def instances(probe: str) -> list[Instance]:
-    """What a run asks of the small set by default."""
     plans = [
         make_plan(each, "unsupervised", probe, ProbeOptions(), reads_sentences=True)
         for each in dataset().relations

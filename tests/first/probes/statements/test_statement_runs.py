@@ -64,7 +64,6 @@ def specify(data: Path, model: StatementTable | None = None, **choices: Any) -> 
 def run(
     data: Path, folder: Path, model: StatementTable | None = None, **choices: Any
 ) -> tuple[Run, dict[str, list[Any]]]:
-    """The run, and the columns of its rows."""
     model = model or StatementTable(SAID)
     spec = specify(data, model, **choices)
     made = execute(spec, folder=folder, load=lambda *_, **__: model)

@@ -28,7 +28,6 @@ POET = (
 
 
 def read_wordnet(member: str) -> bytes:
-    """A WordNet of two synsets."""
     return f"{DANTE}\n{POET}\n".encode() if member.endswith("noun") else b""
 
 

@@ -42,7 +42,6 @@ def fetching(monkeypatch: pytest.MonkeyPatch, name: str, data: bytes) -> list[li
 
 
 def make_wheel(members: dict[str, bytes]) -> bytes:
-    """A zip of these members."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, data in members.items():
