@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -157,6 +158,21 @@ def test_candidates_are_resolved_by_name(tmp_path: Path, monkeypatch: pytest.Mon
 def test_candidates_that_cannot_be_had_say_why(name: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
         named_candidates(name, [CASED])
+
+
+def test_a_word_with_fewer_forms_than_the_widest_is_padded_with_minus_one() -> None:
+    table = Candidates("x", ("paris", "london"), fold_case=True).columns(CASED)
+    assert table.table(START).ids.dtype == np.int64
+    assert (table.table(START).ids[1] == [4, -1, -1]).all()
+
+
+def test_only_the_latest_columns_are_kept() -> None:
+    from lama_core.candidates.columns import MAX_CACHED
+
+    vocabulary = Words([str(number) for number in range(MAX_CACHED + 9)])
+    for number in range(MAX_CACHED + 9):
+        Candidates("x", (str(number),)).columns(vocabulary)
+    assert len(vocabulary.columns) == MAX_CACHED
 
 
 def test_own_words_of_a_model_do_not_depend_on_the_compared_models() -> None:
