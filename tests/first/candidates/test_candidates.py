@@ -166,6 +166,20 @@ def test_a_word_with_fewer_forms_than_the_widest_is_padded_with_minus_one() -> N
     assert (table.table(START).ids[1] == [4, -1, -1]).all()
 
 
+def test_columns_are_found_once_and_forgotten_with_their_vocabulary() -> None:
+    import gc
+    import weakref
+
+    vocabulary = Words(["Paris", "London"])
+    chosen = Candidates("x", ("Paris",))
+    assert chosen.columns(vocabulary) is Candidates("y", ("Paris",)).columns(vocabulary)
+    assert chosen.columns(Words(["London", "Paris"])).table(START).ids.tolist() == [[1]]
+    gone = weakref.ref(vocabulary)
+    del vocabulary
+    gc.collect()
+    assert gone() is None
+
+
 def test_only_the_latest_columns_are_kept() -> None:
     from lama_core.candidates.columns import MAX_CACHED
 
