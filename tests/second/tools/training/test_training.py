@@ -185,6 +185,11 @@ def test_each_weight_is_between_those_of_the_two_models(tiny_encoder: Path, tmp_
         torch.testing.assert_close(value, expected.half().float())
 
 
+def test_a_share_above_1_is_refused(tiny_encoder: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="--share must be between 0 and 1, not 2"):
+        average(tiny_encoder, tiny_encoder, 2, tmp_path / "out")
+
+
 def test_specials_and_padding_are_never_hidden() -> None:
     flags = np.full((50, 12), STARTS_WORD | CONTENT, dtype=np.uint8)
     lengths = np.full(50, 8)
