@@ -282,15 +282,8 @@ class RunInfo:
 
     @property
     def prompts_said(self) -> str:
-        """The prompts in words, such as `whole answers, template 0`; `manual` stays."""
-        words = re.sub("^statements template", "whole answers, template", self.prompts)
-        words = re.sub("^trace ", "causal traces, ", words)
-        shots = re.match(r"questions, (\d+)-shot", words)
-        return (
-            words.replace(shots[0], f"questions, {counted(int(shots[1]), 'example')}")
-            if shots
-            else words
-        )
+        """The prompts in words."""
+        return prompts_in_words(self.prompts)
 
     @property
     def label(self) -> str:
@@ -590,6 +583,15 @@ class Run:
 
             read_columns(self.info.folder / FACTS_FILE)
             _ = self.words, self.details
+
+
+def prompts_in_words(prompts: str) -> str:
+    """Return a run's prompts in words, such as `whole answers, template 0`; `manual` stays."""
+    words = re.sub("^statements template", "whole answers, template", prompts)
+    words = re.sub("^trace ", "causal traces, ", words)
+    if shots := re.match(r"questions, (\d+)-shot", words):
+        words = words.replace(shots[0], f"questions, {counted(int(shots[1]), 'example')}")
+    return words
 
 
 def read_info(folder: Path) -> RunInfo:

@@ -8,14 +8,13 @@ import streamlit as st
 
 from lama_core.datasets import AnalogyDataset, Dataset, Dropped, QuestionDataset
 from lama_core.datasets.library.installed import Listed
-from lama_core.types import Relation
 from lama_core.views.analogies import in_words
 from lama_core.views.figure import relation_label
 from pages.ui.shared import cache
 from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.partial_lama import draw_partial
 from pages.ui.shared.tables import draw_table
-from pages.ui.shared.url_state import choose, choose_row
+from pages.ui.shared.url_state import choose
 
 MOST_FACTS = 500
 MOST_REPORTED = 200
@@ -90,56 +89,36 @@ def counts_by_source(listed: Listed) -> dict[str, str]:
 
 
 def _draw_relations(dataset: Dataset) -> None:
-    """Draw the table of relations, and the chosen relation."""
+    """Draw the choice of a relation, a table of all, and the chosen one's texts and facts."""
     relations = dataset.relations
+    labels = {one.name: relation_label(one.name, one.label) for one in relations}
+    chosen = choose("Relation", [*labels], key="relation", show=labels.__getitem__)
+    relation = dataset.relation(chosen)
     optional = pd.DataFrame(
         {
-            "answers": [len(relation.answers) or None for relation in relations],
-            "domains": [", ".join(relation.domains) or None for relation in relations],
+            "answers": [len(one.answers) or None for one in relations],
+            "domains": [", ".join(one.domains) or None for one in relations],
         }
     )
     table = pd.DataFrame(
         {
-            "relation": [relation.name for relation in relations],
-            "label": [relation.label for relation in relations],
-            "source": [relation.source for relation in relations],
-            "type": [relation.type for relation in relations],
-            "facts": [len(dataset.facts_of(relation.name)) for relation in relations],
-            "templates": [len(relation.templates) for relation in relations],
-            "template": [
-                next(iter(relation.templates), "each fact's own sentence") for relation in relations
-            ],
+            "relation": [*labels.values()],
+            "source": [one.source for one in relations],
+            "type": [one.type for one in relations],
+            "facts": [len(dataset.facts_of(one.name)) for one in relations],
+            "templates": [len(one.templates) for one in relations],
         }
     ).join(optional.dropna(axis="columns", how="all"))
-    st.markdown("### Relations")
-    names, wide = list(table["relation"]), st.column_config.TextColumn(width="large")
-    name = choose_row(
-        "Relation",
-        table,
-        names,
-        key="relation",
-        height=420,
-        column_config={"template": wide},
-    )
-    _draw_relation(dataset, dataset.relation(name))
-
-
-def _draw_relation(dataset: Dataset, relation: Relation) -> None:
-    """Draw a relation's templates, domains and answers, and its facts."""
-    st.markdown(f"### {plain(relation_label(relation.name, relation.label))}")
+    with st.expander(f"All {counted(len(relations), 'relation')}"):
+        draw_table(table, placeholder="", height=420 if len(table) > 10 else "content")
     if relation.description:
         st.caption(plain(relation.description))
     if relation.prompts:
-        draw_table(
-            pd.DataFrame(
-                {
-                    "template": [prompt.template for prompt in relation.prompts],
-                    "origin": [prompt.origin for prompt in relation.prompts],
-                    "weight": [prompt.weight for prompt in relation.prompts],
-                }
-            ).dropna(axis="columns", how="all"),
-            placeholder="",
-        )
+        weights = [f", {one.weight:.3g}" if one.weight else "" for one in relation.prompts]
+        texts = [plain(f"{one.template} ({one.origin}") for one in relation.prompts]
+        lines = [f"- {text}{weight})" for text, weight in zip(texts, weights, strict=True)]
+        with st.container(height=200 if len(lines) > 6 else "content", border=False):
+            st.markdown("\n".join(lines))
     else:
         own = "templates" if relation.own_templates else "sentence with a blank"
         st.caption(f"No shared template: each fact has its own {own}.")
