@@ -82,12 +82,11 @@ def draw_sets() -> None:
         {
             "name": [listed.name for listed in sources],
             "about": [listed.title.partition(":")[2].strip() or listed.title for listed in sources],
-            "kind": [listed.kind for listed in sources],
             "status": [status_of(listed) for listed in sources],
         }
     )
     names = [listed.name for listed in sources]
-    left, right = st.columns(2, gap="large")
+    left, right = st.columns([6, 5], gap="medium")
     with left:
         st.caption("Lists of facts, pairs and prompts to ask models. Click one to see it.")
         chosen = choose_row(

@@ -3,6 +3,8 @@
 import datetime
 import re
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -51,14 +53,14 @@ def draw_runs() -> None:
     if MESSAGE in st.session_state:
         st.toast(plain(st.session_state.pop(MESSAGE)), icon=":material/check:")
     for job in jobs.ended_runs():
+        if job.cancelled:
+            continue
         jobs.forget(job.name)
         if job.error:
             show_error(job.error)
-        elif job.cancelled:
-            st.toast("Cancelled. Finished parts are kept.", icon=":material/pause_circle:")
         else:
-            st.success(f"Run finished{plain(f' ({job.about})' * bool(job.about))}.",
-                       icon=":material/check_circle:")  # fmt: skip
+            what = plain(f" ({job.about})" * bool(job.about))
+            st.success(f"Run finished{what}.", icon=":material/check_circle:")
             if made := job.names("run"):
                 links.set_param("run", made[:1])
                 st.session_state["run"] = made[0]
@@ -71,12 +73,16 @@ def draw_runs() -> None:
             links.draw_link("New study", "science", there, screens.NEW_STUDY, type="secondary")
         own = [run for run in kept if not run.bundled]
         st.markdown(_count(own, len(kept) - len(own)))
-    for job in jobs.running():
-        jobs.draw_progress(job.name)
-    here = [record(job.request) for job in jobs.running() if job.request]
+    of_jobs = {run.name: _job_of(run) for run in kept if not run.info and not run.problem}
+    for job in (*jobs.running(), *jobs.ended_runs()):
+        if job.running:
+            jobs.draw_progress(job.name)
+        elif job not in of_jobs.values():
+            with jobs.draw_row(job.about, job.share, "Cancelled before a part was finished"):
+                _draw_resume(job.name, partial(jobs.restart, job))
     for run in kept:
-        if not (run.info or run.problem or (run.started and run.started.fields in here)):
-            _draw_unfinished(run)
+        if run.name in of_jobs and not ((made_by := of_jobs[run.name]) and made_by.running):
+            _draw_unfinished(run, made_by)
     if not runs:
         return
     left, right = st.columns([5, 2], gap="medium")
@@ -210,14 +216,33 @@ def _model_title(about: RunInfo | StartedRun) -> str:
     return f"{title_of(place.series)}, step {place.step:,}"
 
 
-def _draw_unfinished(run: KeptRun) -> None:
-    """Draw the row of an unfinished run: how much is done, Resume and its details."""
+def _job_of(run: KeptRun) -> jobs.Job | None:
+    """The job that makes an unfinished run, or made it until it was cancelled."""
+    fields = run.started.fields if run.started else None
+    every = (*jobs.running(), *jobs.ended_runs())
+    return next((job for job in every if job.request and record(job.request) == fields), None)
+
+
+def _draw_resume(name: str, resume: Callable[[], object]) -> None:
+    """Draw the button that resumes a run in a job."""
+    if st.button("Resume", icon=":material/play_arrow:", key=f"resume {name}"):
+        resume()
+        st.rerun()
+
+
+def _draw_unfinished(run: KeptRun, job: jobs.Job | None) -> None:
+    """Draw the row of an unfinished run: how much is done, Resume and its details.
+
+    job: the cancelled job that made it, if this app started it.
+    """
     done = counted(run.n_parts, "finished part")
     if run.share is not None:
         done = f"{percent(run.share, 0)} % done"
     is_made = run.state == "being made"
     text = f"{done}, {'another process is making it' if is_made else 'unfinished'}"
     with jobs.draw_row(_name(run), run.share, text):
+        if job and jobs.may_cancel(job):
+            _draw_resume(job.name, partial(jobs.restart, job))
         if not visitors.may("manage"):
             return
         try:
@@ -225,16 +250,9 @@ def _draw_unfinished(run: KeptRun) -> None:
         except UserError as error:
             st.caption(plain(str(error)))
             request = None
-        label = "Resume"
-        if (
-            request
-            and not is_made
-            and st.button(
-                label, icon=":material/play_arrow:", type="primary", key=f"resume {run.name}"
-            )
-        ):
-            jobs.start(f"resume {run.name}", request, folder=folder, about=_name(run))
-            st.rerun()
+        if request and not job and not is_made:
+            start = partial(jobs.start, f"resume {run.name}", request, folder=folder)
+            _draw_resume(run.name, partial(start, about=_name(run)))
         with st.popover("Details", key=f"details of {run.name}"):
             st.markdown(name_value_lines(_details(run)))
             if request:
