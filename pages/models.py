@@ -24,8 +24,15 @@ from pages.ui.shared.messages import counted, errors_shown, name_value_lines, pl
 DOWNLOADS = ("assets", "hub", "wheel", "release")  # ways to obtain a model
 INSTALLED, OFFERED, IMPOSSIBLE = "Installed", "Can be downloaded", "Can't run here"
 GONE = "gone"
-NOTE = "note on the added model"  # in the session: shown at the next rerun
-TESTED = "model that was tested"  # in the session: its first answer is shown
+# In the session: what is to be said of the added model, the model whose first answer is shown, the
+# shown model and its status, the model that was just downloaded, and how many were added.
+NOTE, TESTED, SHOWN, GOT, N_ADDED = (
+    "note on the added model",
+    "model that was tested",
+    "shown model",
+    "downloaded model",
+    "number of added models",
+)
 TEST_SENTENCE = "The capital of France is ___."
 TEST_QUESTION = "What is the capital of France?"
 PAPERS = {"petroni2019": "one of the models of Petroni et al. 2019"}
@@ -45,21 +52,26 @@ def group_of(status: str) -> str:
     return OFFERED if status == GONE else status
 
 
-def choose_group(entries: list[Entry], statuses: dict[str, str]) -> list[Entry]:
-    """Draw the choice of a group, initially that of the chosen model; return its models."""
+def choose_group(entries: list[Entry], statuses: dict[str, str]) -> dict[str, list[Entry]]:
+    """Draw the choice of a group, initially that of the chosen model.
+
+    Returns:
+        The models of the chosen group, and then those of the other groups.
+    """
     groups = grouped((group_of(statuses[entry.name]), entry) for entry in entries)
     chosen = st.query_params.get("model") or st.session_state.get("model")
     name = next((entry.name for entry in entries if chosen in (entry.name, entry.title)), None)
     first = group_of(statuses[name]) if name else next(iter(groups))
     url_state.drop_stale("group", groups)
+    asked = (first, st.query_params.get("group"), st.session_state.get("group"))
     group = url_state.pick(
         "Models",
-        tuple(groups),
+        [one for one in groups if one != IMPOSSIBLE or one in asked],
         key="group",
         first=first,
         label_visibility="collapsed",
     )
-    return groups[group]
+    return {group: groups.pop(group), **groups}
 
 
 def draw_list(entries: list[Entry]) -> str:
@@ -132,6 +144,8 @@ def draw_model(entry: Entry, status: str) -> None:
         "note": entry.note,
     }
     st.subheader(plain(entry.title), anchor=False)
+    if status == INSTALLED:
+        _draw_use(entry)
     st.markdown(name_value_lines(facts))
     if status == IMPOSSIBLE:
         why = entry.source.why if entry.added else f"It can't be run here: {entry.source.why}."
@@ -141,9 +155,7 @@ def draw_model(entry: Entry, status: str) -> None:
             check_folder(Path(entry.source.place))
         except UserError as error:
             st.warning(plain(str(error), code=True), icon=":material/folder_off:")
-    elif status == INSTALLED:
-        _draw_use(entry)
-    else:
+    elif status == OFFERED:
         fetching.draw_offer(entry, about=False)
     removable = entry.added and visitors.may("manage")
     if removable and st.button("Remove from the list", icon=":material/remove:"):
@@ -165,6 +177,10 @@ def _draw_use(entry: Entry) -> None:
             help="Loads the model and shows its first answer to one sentence.",
         ):
             st.session_state[TESTED] = entry.name
+    if st.session_state.pop(GOT, None) == entry.name:
+        st.success("Installed.", icon=":material/check_circle:")
+    if note := st.session_state.pop(NOTE, ""):
+        st.warning(plain(note), icon=":material/forum:")
     if st.session_state.get(TESTED) == entry.name:
         with errors_shown():
             draw_first_answer(entry, generates=chat)
@@ -192,8 +208,9 @@ def draw_first_answer(entry: Entry, *, generates: bool) -> None:
 
 def draw_add() -> None:
     """Draw the form that adds a model from a folder, the hub or a server."""
+    n_added = st.session_state.get(N_ADDED, 0)  # another key closes the popover
     with (
-        st.popover("Add a model", icon=":material/add:"),
+        st.popover("Add a model", icon=":material/add:", key=f"add model {n_added}"),
         st.form("add", clear_on_submit=True, border=False),
     ):
         reference = st.text_input(
@@ -215,6 +232,7 @@ def draw_add() -> None:
                 st.session_state["chosen later"] = added.name
                 st.session_state[TESTED] = added.name
                 st.session_state[NOTE] = added.note
+                st.session_state[N_ADDED] = n_added + 1
                 st.rerun()
 
 
@@ -276,38 +294,44 @@ def draw_loaded() -> None:
 
 
 def main() -> None:
-    """Draw the list by groups, the chosen model, the form to add one, and the memory."""
+    """Draw the list by groups, the chosen model, the form to add one, the memory and the rest."""
     st.header("Models", anchor=False)
     st.markdown(
-        "The models that you can ask or download, and those that can't run here. **Masked** "
-        "models read the text on both sides of the blank, **causal** models only the text before "
-        "it, **bidirectional** models (ELMo) both sides separately."
+        "**Masked** models read the text on both sides of the blank, **causal** models only the "
+        "text before it, **bidirectional** models (ELMo) both sides separately."
     )
     with errors_shown():
         offered = visitors.offered_models()
         entries = [entry for entry in all_models() if offered is None or entry.name in offered]
         statuses = {entry.name: status_of(entry) for entry in entries}
         entries.sort(key=lambda entry: statuses[entry.name] != INSTALLED)
+        name, status = st.session_state.get(SHOWN, ("", ""))
+        if status == OFFERED and statuses.get(name) == INSTALLED:
+            st.session_state[GOT] = st.session_state["chosen later"] = name
         if "chosen later" in st.session_state:
             links.set_param("model", [st.session_state.pop("chosen later")])
+            links.set_param("group", [INSTALLED])
             st.session_state.pop("group", None)
         is_operator = visitors.may("manage")
         with st.container(horizontal=True, vertical_alignment="center"):
-            listed = choose_group(entries, statuses)
+            listed, *others = choose_group(entries, statuses).values()
             if is_operator:
                 draw_add()
-        if note := st.session_state.pop(NOTE, ""):
-            st.warning(plain(note), icon=":material/forum:")
         left, right = st.columns([3, 2], gap="large")
         with left:
             st.caption(counted(len(listed), "model"))
             chosen = draw_list(listed)
         with right, st.container(key="detail"):
             draw_model(next(one for one in listed if one.name == chosen), statuses[chosen])
+            st.session_state[SHOWN] = chosen, statuses[chosen]
         with st.expander("Memory and device", icon=":material/memory:"):
             draw_loaded()
             if is_operator:
                 draw_device()
+        impossible = [one for group in others for one in group if statuses[one.name] == IMPOSSIBLE]
+        if impossible:
+            label = f"{counted(len(impossible), 'model')} can't run here: which, and why"
+            links.draw_link(label, "block", screens.MODELS, {"group": IMPOSSIBLE})
 
 
 if is_routed():

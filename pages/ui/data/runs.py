@@ -89,7 +89,8 @@ def draw_runs() -> None:
     with left:
         n_runs = Counter(map(_name, runs))
         times = [f", {run.changed[11:16]}" * (n_runs[_name(run)] > 1) for run in runs]
-        links.replace_values("run", {_old_name(run): run.name for run in runs})
+        shown = dict.fromkeys(of_jobs, "") | {_old_name(run): run.name for run in runs}
+        links.replace_values("run", shown)
         table = pd.DataFrame(
             {
                 "run": [

@@ -36,9 +36,9 @@ TRACES = "Causal traces"
 ANALOGY_PROBES: Params = {"tab": "More", "chart": "Analogy probes"}
 NEW_PROBE: Params = {**ANALOGY_PROBES, "new_probe": "true"}  # with the form first
 IMPORT: Params = {"tab": "Import"}
-RUNS: Params = {"tab": "Runs"}
-NEW_RUN: Params = {**RUNS, "new": "run"}  # with the form instead of the list
-NEW_STUDY: Params = {**RUNS, "new": "study"}
+RUNS = {"tab": "Runs"}
+NEW_RUN = {**RUNS, "new": "run"}  # with the form instead of the list
+NEW_STUDY = {**RUNS, "new": "study"}
 FOLDED = "Analyses and the paper"  # a view of the tab Prompts
 # The parameters with the open tab of Results, and the chart or view in it.
 OPENED = ("tab", "chart", "view")

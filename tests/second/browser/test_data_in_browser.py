@@ -86,7 +86,7 @@ def test_a_cancelled_run_is_not_shown_and_goes_on_where_it_stopped(
     results.close()
 
     with gates.closed("part"):
-        page.get_by_role("button", name="Start").click()
+        page.get_by_role("button", name="Resume").click()
         expect(scored(page, 2 * QUERIES_A_PART)).to_be_visible()  # the second part is held, too
     expect(page.get_by_text("Run finished (MiniLM-MLM on many")).to_be_visible()
     page.get_by_role("button", name="Show it").click()

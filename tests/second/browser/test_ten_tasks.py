@@ -1,9 +1,9 @@
 """Tasks of new users in a real browser, by the shortest path that the pages show.
 
-Task 4 is in test_data_in_browser.py, to cancel and resume a run (5 clicks: the page, its tab,
-Start, Cancel, Start), and task 11 in test_poll_in_browser.py. Each test's docstring counts its
-clicks: typing counts 1, a choice from a list 2, a file 2. The first ten together: 48; the last
-two: 8.
+Task 4 is in test_data_in_browser.py, to cancel and resume a run (5 clicks: the page, Ask models
+these facts, Start, Cancel, Resume), and task 11 in test_poll_in_browser.py. Each test's docstring
+counts its clicks: typing counts 1, a choice from a list 2, a file 2. The first ten together: 48;
+the last two: 8.
 """
 
 import csv

@@ -1,6 +1,7 @@
 """New run and New study: what they score, how long it takes, and their choices in the URL."""
 
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from lama_core.requests import command_line
 from lama_core.scoring.shared_fields import RunSettings
 from pages.ui.prompts.new_study import _result
 from pages.ui.results import new_run
-from pages.ui.shared import jobs, links
+from pages.ui.shared import jobs, links, screens
 from pages.ui.shared.url_state import title_of
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -122,6 +123,21 @@ def test_a_measurement_can_be_cancelled() -> None:
     app.run()
     assert "Takes about" not in said(app)
     assert any(one.label == "How long will it take?" for one in app.button)
+
+
+def test_a_cancelled_run_is_resumed_by_the_button_of_its_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[Any] = []
+    monkeypatch.setattr(jobs, "start", lambda name, request, **_: started.append((name, request)))
+    request = ProbeRequest("starter", (MODEL,), (RELATION,), limit=7)
+    job = jobs.Job(new_run.PROBING, SimpleNamespace(returncode=-15), request=request, ending=True)
+    job.over.set()
+    jobs._JOBS[job.name] = job
+    app = open_page("data", **screens.NEW_RUN)
+    assert app.info[0].value == "Cancelled. Finished parts are kept."
+    press(app, "Resume")
+    assert started == [(new_run.PROBING, request)]
 
 
 @pytest.mark.parametrize(
