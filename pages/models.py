@@ -7,7 +7,6 @@ import streamlit as st
 
 from lama_core.errors import UserError
 from lama_core.files import format_bytes
-from lama_core.grouping import grouped
 from lama_core.models import devices
 from lama_core.models.cache import check_and_add_model
 from lama_core.models.server.addresses import is_chat
@@ -22,8 +21,7 @@ from pages.ui.shared import cache, fetching, links, screens, url_state, visitors
 from pages.ui.shared.messages import counted, errors_shown, name_value_lines, plain
 
 DOWNLOADS = ("assets", "hub", "wheel", "release")  # ways to obtain a model
-INSTALLED, OFFERED, IMPOSSIBLE = "Installed", "Can be downloaded", "Can't run here"
-GONE = "gone"
+INSTALLED, OFFERED, IMPOSSIBLE = "installed", "can be downloaded", "can't run here"
 # In the session: what is to be said of the added model, the model whose first answer is shown, the
 # shown model and its status, the model that was just downloaded, and how many were added.
 NOTE, TESTED, SHOWN, GOT, N_ADDED = (
@@ -39,39 +37,10 @@ PAPERS = {"petroni2019": "one of the models of Petroni et al. 2019"}
 
 
 def status_of(entry: Entry) -> str:
-    """The group of a model in the list, or GONE for an added folder that is missing."""
+    """The status of a model; an added folder that is missing can come back."""
     if is_here(entry):
         return INSTALLED
-    if entry.source.how == "folder":
-        return GONE
-    return OFFERED if entry.source.how in DOWNLOADS else IMPOSSIBLE
-
-
-def group_of(status: str) -> str:
-    """The group that lists the models of this status."""
-    return OFFERED if status == GONE else status
-
-
-def choose_group(entries: list[Entry], statuses: dict[str, str]) -> dict[str, list[Entry]]:
-    """Draw the choice of a group, initially that of the chosen model.
-
-    Returns:
-        The models of the chosen group, and then those of the other groups.
-    """
-    groups = grouped((group_of(statuses[entry.name]), entry) for entry in entries)
-    chosen = st.query_params.get("model") or st.session_state.get("model")
-    name = next((entry.name for entry in entries if chosen in (entry.name, entry.title)), None)
-    first = group_of(statuses[name]) if name else next(iter(groups))
-    url_state.drop_stale("group", groups)
-    asked = (first, st.query_params.get("group"), st.session_state.get("group"))
-    group = url_state.pick(
-        "Models",
-        [one for one in groups if one != IMPOSSIBLE or one in asked],
-        key="group",
-        first=first,
-        label_visibility="collapsed",
-    )
-    return {group: groups.pop(group), **groups}
+    return OFFERED if entry.source.how in (*DOWNLOADS, "folder") else IMPOSSIBLE
 
 
 def draw_list(entries: list[Entry]) -> str:
@@ -86,7 +55,7 @@ def draw_list(entries: list[Entry]) -> str:
                 for entry, can in zip(entries, can_run, strict=True)
             ],
             "download (GB)": [
-                None if is_here(entry) or not can else _size_of(entry)
+                "installed" if is_here(entry) else _size_of(entry) if can else None
                 for entry, can in zip(entries, can_run, strict=True)
             ],
             "why it can't run": [
@@ -150,7 +119,7 @@ def draw_model(entry: Entry, status: str) -> None:
     if status == IMPOSSIBLE:
         why = entry.source.why if entry.added else f"It can't be run here: {entry.source.why}."
         st.info(plain(why, code=True), icon=":material/block:")
-    elif status == GONE:
+    elif status == OFFERED and how == "folder":
         try:
             check_folder(Path(entry.source.place))
         except UserError as error:
@@ -294,7 +263,7 @@ def draw_loaded() -> None:
 
 
 def main() -> None:
-    """Draw the list by groups, the chosen model, the form to add one, the memory and the rest."""
+    """Draw the list, the chosen model, the form to add one, the memory, and what can't run."""
     st.header("Models", anchor=False)
     st.markdown(
         "**Masked** models read the text on both sides of the blank, **causal** models only the "
@@ -304,34 +273,32 @@ def main() -> None:
         offered = visitors.offered_models()
         entries = [entry for entry in all_models() if offered is None or entry.name in offered]
         statuses = {entry.name: status_of(entry) for entry in entries}
-        entries.sort(key=lambda entry: statuses[entry.name] != INSTALLED)
+        entries.sort(key=lambda entry: (INSTALLED, OFFERED, IMPOSSIBLE).index(statuses[entry.name]))
         name, status = st.session_state.get(SHOWN, ("", ""))
         if status == OFFERED and statuses.get(name) == INSTALLED:
             st.session_state[GOT] = st.session_state["chosen later"] = name
         if "chosen later" in st.session_state:
             links.set_param("model", [st.session_state.pop("chosen later")])
-            links.set_param("group", [INSTALLED])
-            st.session_state.pop("group", None)
         is_operator = visitors.may("manage")
-        with st.container(horizontal=True, vertical_alignment="center"):
-            listed, *others = choose_group(entries, statuses).values()
-            if is_operator:
-                draw_add()
+        impossible = [entry for entry in entries if statuses[entry.name] == IMPOSSIBLE]
+        asked = st.query_params.get("model")
+        if not any(asked in (entry.name, entry.title) for entry in impossible):
+            entries = [entry for entry in entries if entry not in impossible]
+        if is_operator:
+            draw_add()
         left, right = st.columns([3, 2], gap="large")
         with left:
-            st.caption(counted(len(listed), "model"))
-            chosen = draw_list(listed)
+            chosen = draw_list(entries)
         with right, st.container(key="detail"):
-            draw_model(next(one for one in listed if one.name == chosen), statuses[chosen])
+            draw_model(next(one for one in entries if one.name == chosen), statuses[chosen])
             st.session_state[SHOWN] = chosen, statuses[chosen]
         with st.expander("Memory and device", icon=":material/memory:"):
             draw_loaded()
             if is_operator:
                 draw_device()
-        impossible = [one for group in others for one in group if statuses[one.name] == IMPOSSIBLE]
         if impossible:
             label = f"{counted(len(impossible), 'model')} can't run here: which, and why"
-            links.draw_link(label, "block", screens.MODELS, {"group": IMPOSSIBLE})
+            links.draw_link(label, "block", screens.MODELS, {"model": impossible[0].title})
 
 
 if is_routed():

@@ -15,7 +15,7 @@ import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,15 @@ class RunMaker:
         self._load = load
         self._keeps_all = keeps_all
         self._parts = [
-            Parts(place_of(one.run_id, folder, address), one.digest, _started(one)) for one in specs
+            Parts(
+                place_of(one.run_id, folder, address),
+                one.digest,
+                StartedRun(
+                    *astuple(one.stored_request),
+                    *(one.kind, one.model_name, one.dataset_name, one.prompt_name()),
+                ),
+            )
+            for one in specs
         ]
         self._scorers: dict[Any, Any] = {}
         self._ranges: dict[int, Callable[[int], ScoringJob]] = {}  # run -> prepares a range
@@ -280,12 +288,6 @@ def fetch_run(spec: RunSpec, folder: Path, address: str) -> None:
         raise UserError(f"{address}: {spec.run_id} is not there. Run the same command again.")
     save_files(spec, _unpack(kept.table), folder, kept.seconds, kept.device)
     parts.delete()
-
-
-def _started(spec: RunSpec) -> StartedRun:
-    names = (spec.kind, spec.model_name, spec.dataset_name, spec.prompt_name())
-    one = spec.stored_request
-    return StartedRun(one.function, one.fields, one.folder, one.package, *names)
 
 
 def _rows_name(number: int) -> str:

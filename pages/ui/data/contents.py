@@ -1,7 +1,8 @@
 """The content of a dataset: counts by source and relation, templates, facts, excluded lines."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -16,6 +17,7 @@ from pages.ui.shared.partial_lama import draw_partial
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import choose
 
+Item = TypeVar("Item")
 MOST_FACTS = 500
 MOST_REPORTED = 200
 
@@ -25,42 +27,32 @@ def draw_content(listed: Listed) -> None:
     data = cache.content_of(listed)
     if isinstance(data, QuestionDataset):
         st.caption(f"To score models: `lama-explorer analogy questions --dataset {data.name}`")
-        draw_table(
-            [
-                {
-                    "stem": " : ".join(one.stem),
-                    "right choice": " : ".join(one.choices[one.answer]),
-                    "choices": ", ".join(map(" : ".join, one.choices)),
-                    "group": one.group or None,
-                }
-                for one in data.questions[:MOST_FACTS]
-            ],
-            height=420 if len(data.questions) > 10 else "content",
+        _draw_rows(
+            data.questions,
+            lambda one: {
+                "stem": " : ".join(one.stem),
+                "right choice": " : ".join(one.choices[one.answer]),
+                "choices": ", ".join(map(" : ".join, one.choices)),
+                "group": one.group or None,
+            },
             column_config={"choices": st.column_config.TextColumn(width="large")},
         )
-        if len(data.questions) > MOST_FACTS:
-            st.caption(f"The first {MOST_FACTS} of {len(data.questions):,}.")
     elif isinstance(data, AnalogyDataset):
-        draw_table(
-            [
-                {
+        names = [relation.name for relation in data.relations]
+        chosen = data.relation(choose("Relation", names, key="relation", show=in_words))
+        with st.expander(f"All {counted(len(names), 'relation')}"):
+            _draw_rows(
+                data.relations,
+                lambda relation: {
                     "relation": in_words(relation.name),
                     "kind": relation.kind,
                     "pairs": len(relation.pairs),
                     "several answers": relation.one_to_many,
                     "bidirectional": relation.bidirectional,
                     "first pair": " : ".join((relation.pairs[0][0], relation.pairs[0][1][0])),
-                }
-                for relation in data.relations
-            ],
-            height=420 if len(data.relations) > 10 else "content",
-        )
-        names = [relation.name for relation in data.relations]
-        chosen = data.relation(choose("Relation", names, key="relation", show=in_words))
-        draw_table(
-            [{"head": head, "tail": " / ".join(tails)} for head, tails in chosen.pairs],
-            height=420 if len(chosen.pairs) > 10 else "content",
-        )
+                },
+            )
+        _draw_rows(chosen.pairs, lambda pair: {"head": pair[0], "tail": " / ".join(pair[1])})
     else:
         if listed.kind == "facts":
             counts = [(one.source, len(data.facts_of(one.name))) for one in data.relations]
@@ -70,6 +62,16 @@ def draw_content(listed: Listed) -> None:
     if data.report.notes:
         with st.expander(f"{counted(len(data.report.notes), 'note')} on reading the data"):
             st.markdown("  \n".join(plain(note) for note in data.report.notes))
+
+
+def _draw_rows(
+    items: Sequence[Item], row_of: Callable[[Item], dict[str, object]], **options: Any
+) -> None:
+    """Draw a row of each item as a table without empty columns; of many only the first."""
+    table = pd.DataFrame(map(row_of, items[:MOST_FACTS])).dropna(axis="columns", how="all")
+    draw_table(table, placeholder="", height=420 if len(items) > 10 else "content", **options)
+    if len(items) > MOST_FACTS:
+        st.caption(f"The first {MOST_FACTS} of {len(items):,}.")
 
 
 def counts_by_source(listed: Listed) -> dict[str, str]:
@@ -94,23 +96,19 @@ def _draw_relations(dataset: Dataset) -> None:
     labels = {one.name: relation_label(one.name, one.label) for one in relations}
     chosen = choose("Relation", [*labels], key="relation", show=labels.__getitem__)
     relation = dataset.relation(chosen)
-    optional = pd.DataFrame(
-        {
-            "answers": [len(one.answers) or None for one in relations],
-            "domains": [", ".join(one.domains) or None for one in relations],
-        }
-    )
-    table = pd.DataFrame(
-        {
-            "relation": [*labels.values()],
-            "source": [one.source for one in relations],
-            "type": [one.type for one in relations],
-            "facts": [len(dataset.facts_of(one.name)) for one in relations],
-            "templates": [len(one.templates) for one in relations],
-        }
-    ).join(optional.dropna(axis="columns", how="all"))
     with st.expander(f"All {counted(len(relations), 'relation')}"):
-        draw_table(table, placeholder="", height=420 if len(table) > 10 else "content")
+        _draw_rows(
+            relations,
+            lambda one: {
+                "relation": labels[one.name],
+                "source": one.source,
+                "type": one.type,
+                "facts": len(dataset.facts_of(one.name)),
+                "templates": len(one.templates),
+                "answers": len(one.answers) or None,
+                "domains": ", ".join(one.domains) or None,
+            },
+        )
     if relation.description:
         st.caption(plain(relation.description))
     if relation.prompts:
@@ -128,35 +126,22 @@ def _draw_relations(dataset: Dataset) -> None:
         st.caption(f"Domains: {plain(', '.join(relation.domains))}")
     if relation.answers:
         st.markdown(f"### {len(relation.answers):,} answers to choose from")
-        draw_table(
-            pd.DataFrame({"answer": relation.answers[:MOST_FACTS]}),
-            height=280 if len(relation.answers) > 7 else "content",
-        )
-        if len(relation.answers) > MOST_FACTS:
-            st.caption(f"The first {MOST_FACTS} of {len(relation.answers):,}.")
+        _draw_rows(relation.answers, lambda answer: {"answer": answer})
     facts = dataset.facts_of(relation.name)
     st.markdown(f"### {counted(len(facts), 'fact')}")
-    shown = facts[:MOST_FACTS]
-    table = pd.DataFrame(
-        {
-            "subject": [fact.subject for fact in shown],
-            "object": [fact.object for fact in shown],
-            "templates": [" / ".join(fact.templates) or None for fact in shown],
-            "evidence sentence": [
-                fact.sentences[0].replace("[MASK]", "___") if fact.sentences else None
-                for fact in shown
-            ],
-            "evidence sentences": [len(fact.sentences) or None for fact in shown],
-            "origin": [fact.origin or None for fact in shown],
-        }
+    _draw_rows(
+        facts,
+        lambda fact: {
+            "subject": fact.subject,
+            "object": fact.object,
+            "templates": " / ".join(fact.templates) or None,
+            "evidence sentence": fact.sentences[0].replace("[MASK]", "___")
+            if fact.sentences
+            else None,
+            "evidence sentences": len(fact.sentences) or None,
+            "origin": fact.origin or None,
+        },
     )
-    draw_table(
-        table.dropna(axis="columns", how="all"),
-        placeholder="",
-        height=420 if len(facts) > 10 else "content",
-    )
-    if len(facts) > MOST_FACTS:
-        st.caption(f"The first {MOST_FACTS} of {len(facts):,}.")
 
 
 def draw_dropped(dropped: Sequence[Dropped], *, what: str = "line", opened: bool = False) -> None:

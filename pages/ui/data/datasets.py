@@ -67,13 +67,6 @@ my-model,capital,Japan,Tokyo,Kyoto,3
 """
 
 
-def status_of(listed: Listed) -> str:
-    """A dataset's status for display: `installed`, or `download` with the size if it is known."""
-    if listed.installed:
-        return "installed"
-    return f"download, {format_bytes(listed.size)}" if listed.size else "download"
-
-
 def draw_sets() -> None:
     """Draw the table of datasets and, next to it, the one that was clicked last, with its facts."""
     sources = [row for row in installed.listing() if row.installed or visitors.may("fetch")]
@@ -82,7 +75,14 @@ def draw_sets() -> None:
         {
             "name": [listed.name for listed in sources],
             "about": [listed.title.partition(":")[2].strip() or listed.title for listed in sources],
-            "status": [status_of(listed) for listed in sources],
+            "download": [
+                "installed"
+                if listed.installed
+                else format_bytes(listed.size)
+                if listed.size
+                else "size unknown"
+                for listed in sources
+            ],
         }
     )
     names = [listed.name for listed in sources]
@@ -108,7 +108,9 @@ def draw_source(listed: Listed) -> None:
     note = source(listed.name).note if published else ""
     is_imported = listed.name in installed.installed_names()
     facts = {
-        listed.kind: _describe_size(listed),
+        listed.kind: f"{listed.n_facts or 0:,}" * bool(listed.n_facts)
+        + f" of {counted(listed.n_relations or 0, 'relation')}"
+        * bool(listed.n_facts and listed.n_relations),
         **counts_by_source(listed),
         "licence": listed.licence,
         "cite": listed.citation,
@@ -134,14 +136,6 @@ def draw_source(listed: Listed) -> None:
             links.go(screens.RESULTS, {**screens.NEW_PROBE, "data": listed.name})
         if is_imported:
             _draw_rename_and_delete(listed.name)
-
-
-def _describe_size(listed: Listed) -> str:
-    """The number of facts and relations of an installed dataset; empty if they are unknown."""
-    if not listed.n_facts:
-        return ""
-    relations = listed.n_relations or 0
-    return f"{listed.n_facts:,}" + f" of {counted(relations, 'relation')}" * bool(relations)
 
 
 def draw_import() -> None:

@@ -89,8 +89,13 @@ def draw_runs() -> None:
     with left:
         n_runs = Counter(map(_name, runs))
         times = [f", {run.changed[11:16]}" * (n_runs[_name(run)] > 1) for run in runs]
-        shown = dict.fromkeys(of_jobs, "") | {_old_name(run): run.name for run in runs}
-        links.replace_values("run", shown)
+        # URLs of an earlier version have unfinished runs, and the titles of finished ones.
+        titles = {
+            f"{info.title or _model_title(info)}, {info.dataset}, {_prompts(info)}": info.id
+            for info in (run.info for run in runs)
+            if info
+        }
+        links.replace_values("run", dict.fromkeys(of_jobs, "") | titles)
         table = pd.DataFrame(
             {
                 "run": [
@@ -146,12 +151,6 @@ def _name(run: KeptRun) -> str:
     return f"{_model_title(about)} on {about.dataset}, {_prompts(about)}, {day.day} {day:%b}{year}"
 
 
-def _old_name(run: KeptRun) -> str:
-    """What URLs of an earlier version call a run."""
-    info = run.info
-    return f"{info.title or _model_title(info)}, {info.dataset}, {_prompts(info)}" if info else ""
-
-
 def _order(run: KeptRun) -> tuple[bool, list[int | str]]:
     """Own runs first, as listed; then the bundled ones by name, numbers by value."""
     parts = re.split(r"(\d+)", run.name) if run.bundled else []
@@ -160,17 +159,14 @@ def _order(run: KeptRun) -> tuple[bool, list[int | str]]:
 
 def _grouped(runs: list[KeptRun]) -> list[KeptRun]:
     """Return the runs with the ensembles of a study, which are saved after it, below it."""
-    found: list[KeptRun] = []
-    ensembles: list[KeptRun] = []
-    for run in runs:
-        if _is_ensemble(run):
-            ensembles.append(run)
-            continue
-        found.append(run)
-        if run.info and run.info.kind == "study":
-            found += ensembles
-            ensembles = []
-    return found + ensembles
+    studies = [at for at, run in enumerate(runs) if run.info and run.info.kind == "study"]
+    places = {
+        run.name: next((study for study in studies if study > at), len(runs)) + 0.5
+        if _is_ensemble(run)
+        else at
+        for at, run in enumerate(runs)
+    }
+    return sorted(runs, key=lambda run: places[run.name])
 
 
 def _is_ensemble(run: KeptRun) -> bool:
@@ -183,10 +179,7 @@ def _count(own: list[KeptRun], n_others: int) -> str:
     if not own:
         return f"No runs of your own yet; {others}."
     size = format_bytes(sum(run.n_bytes for run in own))
-    n_ensembles = sum(map(_is_ensemble, own))
-    text = f"**{counted(len(own) - n_ensembles, 'run')}** of your own"
-    text += f" with {counted(n_ensembles, 'ensemble')} of studies" * bool(n_ensembles)
-    return f"{text} ({size}); {others}."
+    return f"**{counted(len(own), 'run')}** of your own ({size}); {others}."
 
 
 def _prompts(about: RunInfo | StartedRun) -> str:
