@@ -243,7 +243,8 @@ def restart(job: Job) -> None:
         UserError: As of `start`.
     """
     assert job.request is not None, "the job wasn't started here"
-    start(job.name, job.request, folder=job.folder, title=job.title, about=job.about)
+    again = start(job.name, job.request, folder=job.folder, title=job.title, about=job.about)
+    again.step = replace(job.step, stage=again.step.stage)  # until the command reports its own
 
 
 def _session() -> str:

@@ -44,7 +44,9 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Request, object]
     monkeypatch.setattr(
         jobs,
         "start",
-        lambda name, request, folder=IMPORT_ROOT, **_: asked.append((name, request, folder)),
+        lambda name, request, folder=IMPORT_ROOT, **_: (
+            asked.append((name, request, folder)) or Job(name, None)
+        ),
     )
     monkeypatch.setattr(jobs, "_JOBS", {})
     return asked

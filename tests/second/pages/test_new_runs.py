@@ -17,6 +17,7 @@ from lama_core.probes.prompts.spec import list_studies
 from lama_core.probes.run_time import sample_of, seconds_of, size_of
 from lama_core.probes.statements.request import StatementsRequest
 from lama_core.probes.tracing.request import TraceRequest
+from lama_core.progress import Progress
 from lama_core.requests import command_line
 from lama_core.scoring.shared_fields import RunSettings
 from pages.ui.prompts.new_study import _result
@@ -129,15 +130,18 @@ def test_a_cancelled_run_is_resumed_by_the_button_of_its_message(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     started: list[Any] = []
-    monkeypatch.setattr(jobs, "start", lambda name, request, **_: started.append((name, request)))
+    again = jobs.Job("again", None)
+    monkeypatch.setattr(jobs, "start", lambda *given, **_: started.append(given) or again)
     request = ProbeRequest("starter", (MODEL,), (RELATION,), limit=7)
     job = jobs.Job(new_run.PROBING, SimpleNamespace(returncode=-15), request=request, ending=True)
+    job.step = Progress("m", 2, 7, "queries")
     job.over.set()
     jobs._JOBS[job.name] = job
     app = open_page("data", **screens.NEW_RUN)
     assert app.info[0].value == "Cancelled. Finished parts are kept."
     press(app, "Resume")
     assert started == [(new_run.PROBING, request)]
+    assert (again.share, again.step.stage) == (2 / 7, "Starting")  # what is done stays done
 
 
 @pytest.mark.parametrize(
