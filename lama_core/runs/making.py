@@ -15,7 +15,7 @@ import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +83,11 @@ class RunMaker:
                 place_of(one.run_id, folder, address),
                 one.digest,
                 StartedRun(
-                    *astuple(one.stored_request),
-                    *(one.kind, one.model_name, one.dataset_name, one.prompt_name()),
+                    **asdict(one.stored_request),
+                    kind=one.kind,
+                    model=one.model_name,
+                    dataset=one.dataset_name,
+                    prompts=one.prompt_name(),
                 ),
             )
             for one in specs
