@@ -21,7 +21,7 @@ Source: McNemar 1947; Cohen 1960. For the intervals see `intervals`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
@@ -42,7 +42,6 @@ from lama_core.runs.info import Run, RunInfo
 from lama_core.scoring import shared_fields
 from lama_core.scoring.ranking import Ranking
 from lama_core.texts import word_key
-
 
 
 @dataclass(frozen=True)

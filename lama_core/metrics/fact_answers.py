@@ -220,6 +220,13 @@ class JoinedAnswers:
         """Label of the training texts in which each wording occurs, [row]; None if unknown."""
         return wordings_in_texts(self.facts, self.readers)
 
+    @cached_property
+    def queries(self) -> Ints:
+        """The number of each row's query, int64 [row]; the same for several right answers to it."""
+        facts = self.facts
+        query = facts["query"].where(facts["query"] != "", facts["fact_id"])
+        return pd.factorize(facts["relation"].astype(str) + "\n" + query)[0]
+
     def select(self, chosen: AnswerFilter) -> Ints:
         """Return the rows that pass a filter, int64, in the order of the data."""
         conditions = self._conditions_of_kinds(chosen)

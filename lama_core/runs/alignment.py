@@ -127,7 +127,9 @@ def _exclude(run: Run, lost: Bools, reason: str) -> Run:
     info = replace(_with_fewer(run.info, int(lost.sum())), relations=relations)
     reasons = [*run.words_of("excluded"), reason]
     codes = np.where(lost, len(reasons) - 1, run.codes("excluded"))
-    return replace(run, info=info, changed={**run.changed, "excluded": column_of_words(codes, reasons)})
+    return replace(
+        run, info=info, changed={**run.changed, "excluded": column_of_words(codes, reasons)}
+    )
 
 
 def column_of_words(codes: NDArray[np.integer[Any]], words: Sequence[str]) -> pa.ChunkedArray:

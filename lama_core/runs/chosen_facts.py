@@ -114,7 +114,9 @@ def restrict(run: Run, text: str, facts: frozenset[str]) -> Run:
     """
     inside = run.column("fact_id").isin(facts).to_numpy()
     counts, codes, names = run.counted, run.codes("relation"), run.words_of("relation")
-    tallies = [np.bincount(codes[inside & part], minlength=len(names)) for part in (counts, ~counts)]
+    tallies = [
+        np.bincount(codes[inside & part], minlength=len(names)) for part in (counts, ~counts)
+    ]
     numbers = {name: (int(n), int(out)) for name, n, out in zip(names, *tallies, strict=True)}
     relations = tuple(
         replace(one, n=numbers[one.name][0], n_excluded=numbers[one.name][1])

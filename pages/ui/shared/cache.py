@@ -75,7 +75,7 @@ P = ParamSpec("P")
 
 
 def _mark(info: RunInfo) -> str:
-    """A run's cache key: folder, digest, date, title, chosen facts, and the runs aligned with it."""
+    """A run's cache key: what identifies it, its chosen facts, and the runs aligned with it."""
     own = f"{info.folder}|{info.digest}|{info.made}|{info.title}|{info.only}"
     return "|beside ".join((own, *map(_mark, info.beside)))
 

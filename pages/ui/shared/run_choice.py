@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.requests import Request
 from lama_core.runs.alignment import differing_candidates, small_runs
-from lama_core.errors import UserError
 from lama_core.runs.chosen_facts import facts_of
 from lama_core.runs.find import RunListing, list_runs
 from lama_core.runs.info import FACT_KINDS, OWN_WORDS, RunInfo

@@ -35,8 +35,9 @@ PAGE_SIZE = 100
 N_PREDICTIONS = 10
 N_OF_SEVERAL = 5  # predictions of each of several runs
 N_WORDS = 15
+MOST_LISTED = 4  # right answers of a query in its row
 # Pixels of columns, so that three models fit on a screen of 1400 pixels.
-SENTENCE, RELATION, GOLD, ANSWER, NUMBER, LETTER = 190, 155, 92, 105, 58, 7.5
+SENTENCE, RELATION, GOLD, ANSWER, NUMBER, LETTER = 176, 144, 128, 98, 58, 7.2
 LONG = 18  # letters of a subject
 BY_GOLD = "most frequent gold first"
 MOST_LETTERS = 24  # of a relation or a sentence in the table
@@ -163,6 +164,31 @@ def make_table(
     return pd.DataFrame(columns)
 
 
+def one_per_query(table: pd.DataFrame, places: Ints) -> pd.DataFrame:
+    """Return a row for each query, in order, from a table with a row for each of its facts.
+
+    Different texts of a query are listed, such as its right answers; of its numbers the best is
+    shown: the lowest rank, else the highest.
+
+    places: the number of each row's query, int [row].
+    """
+    if len(np.unique(places)) == len(table):
+        return table
+
+    def listed(values: pd.Series) -> str | list[str] | None:
+        several = values.map(lambda value: isinstance(value, list)).any()
+        found = [*dict.fromkeys(values.explode().dropna())]
+        if several:
+            return found
+        more = f" and {len(found) - MOST_LISTED} more" * (len(found) > MOST_LISTED)
+        return ", ".join(map(str, found[:MOST_LISTED])) + more or None
+
+    numbers = set(table.select_dtypes("number").columns)
+    best = {name: "min" if name.endswith(" rank") else "max" for name in numbers}
+    grouped = table.groupby(places)
+    return grouped.agg({name: best.get(name, listed) for name in table}).reset_index(drop=True)
+
+
 def draw_rows(
     joined: JoinedAnswers,
     rows: Ints,
@@ -170,14 +196,15 @@ def draw_rows(
     choice: RunChoice,
     sort_box: DeltaGenerator,
     more_box: DeltaGenerator,
-) -> None:
+) -> Ints:
     """Draw one page of the table, the opened fact next to it, and the form to tag ticked facts.
 
-    sort_box, more_box: where to draw the choice of the order, and the switches.
+    sort_box, more_box: where to draw the choice of the order, and the switch.
+
+    Returns:
+        The rows of the ticked queries; all rows if none is ticked.
     """
-    switches = more_box.container(horizontal=True)
-    several = visitors.may("manage") and switches.toggle("Tag several", key="several")
-    completes = any(map(cache.can_complete_words, choice.runs)) and switches.toggle(
+    completes = any(map(cache.can_complete_words, choice.runs)) and more_box.toggle(
         "Complete words",
         key="whole",
         bind=BOUND,
@@ -189,32 +216,37 @@ def draw_rows(
         SORTS,
         key="sort",
         bind=BOUND,
-        help=f"Uses the ranks and probabilities of {choice.titles[chosen.of]}.",
+        label_visibility="collapsed",
     )
     rows = sort_rows(joined, rows, chosen.of, sort)
+    # Rows of the same query follow its first one.
+    query = pd.factorize(joined.queries[rows])[0]
+    order = np.argsort(query, kind="stable")
+    rows, query = rows[order], query[order]
     key = st.query_params.get("fact", "")
-    row = find_fact(joined, key) if key and not several else None
+    row = find_fact(joined, key) if key else None
     # Columns without a panel, too, so that the list stays in its place while the panel is drawn.
     with st.container(key="facts-and-panel"):
         list_box, *panels = st.columns([1] if row is None else [3, 2], gap="medium")
     if not len(rows):
         st.info("No fact matches these filters. Remove one.", icon=":material/filter_alt_off:")
-        return
+        return rows
     table_box = list_box.container(gap=None)
-    n_pages = -(-len(rows) // PAGE_SIZE)
+    n_pages = 1 + int(query[-1]) // PAGE_SIZE
     page = 1
     if n_pages > 1:  # below the table, whose toolbar would cover it
         with list_box:
             page = min(st.pagination(n_pages, key="page", bind=BOUND), n_pages)
-    shown = rows[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
+    on_page = query // PAGE_SIZE == page - 1
+    shown, places = rows[on_page], query[on_page] % PAGE_SIZE
     with st.spinner("Completing the answers", show_time=True):
         whole = whole_answers(joined, shown, choice) if completes else {}
-    table = make_table(joined, shown, chosen.of, choice, whole)
-    may_tag = visitors.may("manage")
+    table = one_per_query(make_table(joined, shown, chosen.of, choice, whole), places)
 
     def open_row(picked: Picked) -> None:
-        if picked.rows and not several and not (may_tag and picked.ticked):
-            st.query_params["fact"] = fact_key(joined, int(shown[picked.rows[0]]))
+        if picked.rows and not picked.ticked:
+            first = np.flatnonzero(places == picked.rows[0])[0]
+            st.query_params["fact"] = fact_key(joined, int(shown[first]))
 
     picked = draw_table(
         table,
@@ -223,31 +255,29 @@ def draw_rows(
         column_order=_columns(
             table, choice, sort, None if row is None else choice.names[chosen.of]
         ),
-        key=f"facts {hash(shown.tobytes())} {'|'.join(choice.names)}{' several' * several}",
+        key=f"facts {hash(shown.tobytes())} {'|'.join(choice.names)}",
         on_pick=open_row,
-        picks="multi-row" if several else "rows-or-cell" if may_tag else "single-row",
+        picks="rows-or-cell",
         placeholder="",
         height=600 if len(table) > 15 else "content",
     )
-    if may_tag:
-        with list_box:
-            if several or picked.ticked:
-                ticked = [int(shown[at]) for at in picked.rows if at < len(shown)]
-                draw_picked_tags(joined, ticked, chosen, choice)
-            else:
-                with st.container(key="ticks"):  # not on phones, see style.css
-                    st.caption(
-                        "Click a fact to open it. Tick facts to tag them; Shift and a click tick "
-                        "all in between."
-                    )
-                with st.container(key="taps"):
-                    st.caption("Tap a fact to open it. To tag several, turn on the switch above.")
+    ticked = shown[np.isin(places, picked.rows)] if picked.ticked else rows[:0]
+    with list_box:
+        if len(ticked) and visitors.may("manage"):
+            draw_picked_tags(joined, ticked.tolist(), chosen, choice)
+        else:
+            with st.container(key="ticks"):  # not on phones, see style.css
+                st.caption(
+                    "Click a query to open it. Tick queries to choose their facts; Shift and a "
+                    "click tick all in between."
+                )
     if row is not None:
         with panels[0]:
-            draw_fact(joined, row, rows, chosen, choice)
+            draw_fact(joined, row, rows, query, chosen, choice)
     made = choice.made() | {"filter": asdict(chosen)}
     lines = python_of(chosen, choice)
     draw_export("facts", lambda: joined.table(rows, choice.names), made, lines)
+    return ticked if len(ticked) else rows
 
 
 def _config(table: pd.DataFrame, choice: RunChoice, of: str) -> dict[str, Any]:
@@ -282,7 +312,10 @@ def _config(table: pd.DataFrame, choice: RunChoice, of: str) -> dict[str, Any]:
             ),
             f"{name} margin": number("margin", format="%.2f", help=explain("Margin")),
             f"{name} rank": number(
-                "rank", format="localized", width=NUMBER, help="Rank of the right answer."
+                "rank",
+                format="localized",
+                width=NUMBER,
+                help="Rank of the right answer; of several, the best one.",
             ),
             f"{name} log-prob": number("its log-prob.", format="%.2f"),
         }
@@ -306,28 +339,36 @@ def _columns(table: pd.DataFrame, choice: RunChoice, sort: str, opened: str | No
 
 
 def draw_fact(
-    joined: JoinedAnswers, row: int, rows: Ints, chosen: AnswerFilter, choice: RunChoice
+    joined: JoinedAnswers,
+    row: int,
+    rows: Ints,
+    query: Ints,
+    chosen: AnswerFilter,
+    choice: RunChoice,
 ) -> None:
-    """Draw one fact: the query, its tags, and each run's best answers.
+    """Draw one fact: the query, its other right answers, its tags, and each run's best answers.
 
-    `rows` is the list that the fact was opened from, in its order.
+    rows: the list that the fact was opened from, in its order. query: the number of each row's
+    query in the list, from 0.
     """
     fact = joined.facts.iloc[row]
     gold = str(fact["object"])
     with st.container(border=True):
         at = np.flatnonzero(rows == row)
-        position = int(at[0]) if len(at) else None
+        position = int(query[at[0]]) if len(at) else None
+        n_queries = int(query[-1]) + 1
         with st.container(horizontal=True, vertical_alignment="center"):
             for label, icon, step in (("Previous", "arrow_back", -1), ("Next", "arrow_forward", 1)):
                 target = -1 if position is None else position + step
-                inside = 0 <= target < len(rows)
+                inside = 0 <= target < n_queries
                 if st.button(
-                    f"{label} fact", icon=f":material/{icon}:", type="tertiary", disabled=not inside
+                    label, icon=f":material/{icon}:", type="tertiary", disabled=not inside
                 ):
-                    st.query_params["fact"] = fact_key(joined, int(rows[target]))
+                    first = np.flatnonzero(query == target)[0]
+                    st.query_params["fact"] = fact_key(joined, int(rows[first]))
                     st.rerun()
             if position is not None:
-                st.caption(f"{position + 1:,} of {len(rows):,}", width="content")
+                st.caption(f"{position + 1:,} of {n_queries:,}", width="content")
             if st.button("Close", icon=":material/close:", type="tertiary"):
                 del st.query_params["fact"]
                 st.rerun()
@@ -342,6 +383,22 @@ def draw_fact(
                 named = (run.model for run in choice.runs if run.model_kind in KINDS)
                 link = _link_to_ask(str(fact["query"]), gold, tuple(dict.fromkeys(named)))
                 links.draw_link("Ask it", "edit_note", screens.ASK, link, type="primary")
+        if position is not None and (query == position).sum() > 1:
+            golds = {
+                int(one): str(joined.facts["object"].iloc[one]) for one in rows[query == position]
+            }
+            picked = st.pills(
+                "Right answers",
+                list(golds),
+                default=row,
+                required=True,
+                format_func=golds.__getitem__,
+                key=f"right answers {row}",
+                help="The listed facts of this query. The mark below is of the chosen one.",
+            )
+            if picked not in (None, row):
+                st.query_params["fact"] = fact_key(joined, picked)
+                st.rerun()
         draw_fact_tags(joined, row, chosen, choice)
         for number in range(len(choice.names)):
             with st.container():
