@@ -73,10 +73,11 @@ def facts_of(text: str) -> frozenset[str]:
         n_bytes = -(-len(known) // 8)
         try:
             packed = urlsafe_b64decode(part[MARK:] + "=" * (-len(part[MARK:]) % 4))
-            bits = zlib.decompressobj().decompress(packed, n_bytes + 1)
+            unpacking = zlib.decompressobj()
+            bits = unpacking.decompress(packed, n_bytes + 1)
         except (ValueError, zlib.error) as error:
             raise UserError(DAMAGED) from error
-        if len(bits) != n_bytes:
+        if len(bits) != n_bytes or not unpacking.eof or unpacking.unused_data:
             raise UserError(DAMAGED)
         chosen = np.unpackbits(np.frombuffer(bits, np.uint8), count=len(known))
         found.update(known[at] for at in np.flatnonzero(chosen))

@@ -52,7 +52,8 @@ def _draw_only(joined: JoinedAnswers, rows: Ints, choice: RunChoice, which: str)
         f"Only {'these' if len(facts) > 1 else 'this'} {which}{counted(len(facts), 'fact')}",
         key="only these",
         icon=":material/filter_center_focus:",
-        help="Shows only these facts on all tabs of Results; the URL holds them, too.",
+        help="Shows only these facts on all tabs of Results; the URL holds them, too. If they are "
+        "chosen by a model's answers, its scores on them are biased.",
     ):
         text = text_of(map(cache.finished_run, choice.runs), facts)
         kept = links.params_without(("fact", "page", "relations"))
