@@ -7,7 +7,7 @@ import streamlit as st
 from pages.ui.router import is_routed, open_tab
 from pages.ui.shared import links, screens
 from pages.ui.shared.messages import show_note
-from pages.ui.shared.run_choice import draw_chosen_facts, draw_runs, open_runs
+from pages.ui.shared.run_choice import draw_runs, open_runs
 
 if TYPE_CHECKING:
     from pages.ui.results.more import Draw
@@ -54,7 +54,8 @@ def draw_prompts() -> None:
     """Draw the tab Prompts."""
     from pages.ui.prompts.view import draw_prompts_tab
 
-    draw_chosen_facts("A study has facts of its own, which the chosen facts don't restrict.")
+    if links.only_facts():
+        st.caption("A study has facts of its own, which the chosen facts don't restrict.")
     draw_prompts_tab()
 
 

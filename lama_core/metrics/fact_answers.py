@@ -28,7 +28,7 @@ from lama_core.metrics.known_ranks import hits
 from lama_core.metrics.sentence_forms import wordings_in_texts
 from lama_core.metrics.verdicts import overridden
 from lama_core.runs.alignment import Bools, number_rows
-from lama_core.runs.chosen_facts import is_inside
+from lama_core.runs.chosen_facts import OUTSIDE
 from lama_core.runs.facts_table import UNRANKED
 from lama_core.runs.info import Run
 from lama_core.runs.tags import SEPARATOR, read_tags
@@ -390,12 +390,12 @@ def join_answers(
     if not runs:
         return JoinedAnswers(pd.DataFrame(columns=list(_BASE)), ())
     keys = number_rows(runs)
-    here = is_inside(runs[0]).to_numpy()
+    here = (runs[0].column("excluded") != OUTSIDE).to_numpy()
     pieces, known = [_base(runs[0])[here]], keys[0][here]
     for run, key in zip(runs[1:], keys[1:], strict=True):
         if np.array_equal(key, keys[0]):
             continue
-        new = ~np.isin(key, known) & is_inside(run).to_numpy()
+        new = ~np.isin(key, known) & (run.column("excluded") != OUTSIDE).to_numpy()
         if new.any():
             pieces.append(_base(run)[new])
             known = np.concatenate([known, key[new]])

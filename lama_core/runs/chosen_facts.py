@@ -20,7 +20,6 @@ from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from lama_core.errors import UserError
 from lama_core.files import read_file
@@ -135,11 +134,6 @@ def restrict(run: Run, text: str, facts: frozenset[str]) -> Run:
     excluded = np.where(inside, run.codes("excluded"), len(reasons) - 1)
     changed = {**run.changed, "excluded": column_of_words(excluded, reasons)}
     return replace(run, info=info, changed=changed)
-
-
-def is_inside(run: Run) -> "pd.Series[bool]":
-    """Whether a row is of a chosen fact, bool [row]; all rows are if the run isn't restricted."""
-    return run.column("excluded") != OUTSIDE
 
 
 def _facts_of_run(run: Run) -> list[str]:

@@ -44,6 +44,8 @@ V = TypeVar("V", bound=Request)
 Found = TypeVar("Found")
 Item = TypeVar("Item")
 MAX_RUNS = 8
+# Options of the button that shows all facts again.
+CHIP: dict[str, Any] = {"type": "secondary", "key": "all facts", "help": "Show all facts again."}
 SAME, OWN = SCORED_ON = ("the same facts", "each model's own facts")
 
 
@@ -420,21 +422,6 @@ def _only_chosen(listing: RunListing, counts: Callable[[RunInfo], bool]) -> RunL
     return RunListing(tuple(runs), listing.problems)
 
 
-def draw_chosen_facts(more: str = "") -> None:
-    """Draw the number of chosen facts as a button that shows all facts again, if any are chosen.
-
-    more: what the chosen facts don't restrict.
-    """
-    if not (text := links.only_facts()):
-        return
-    links.set_param(links.ONLY, [text])
-    label = f"Only {counted(len(facts_of(text)), 'chosen fact')}"
-    if st.button(label, key="all facts", icon=":material/close:", help="Show all facts again."):
-        links.go(screens.RESULTS, links.params_without([links.ONLY]))
-    if more:
-        st.caption(more)
-
-
 def _choose_more(of_data: Sequence[RunInfo], ids: Sequence[str]) -> dict[str, Any]:
     """Draw the options that most visitors leave as they are; return fields of `RunChoice`.
 
@@ -638,19 +625,22 @@ def _draw_ways_back(choice: RunChoice, missing: Sequence[str], has_manual: bool)
             + "Start one on the page **Data and runs**."
         )
     changed_prompts = has_manual and not choice.exact and choice.prompts != "manual"
+    n_chosen = len(facts_of(choice.only)) if choice.only else 0
+    only = f"Only {counted(n_chosen, 'chosen fact')}"
     ways: dict[str, list[str]] = {
+        only: [links.ONLY] * bool(choice.only),
         "Back to manual prompts": ["prompts", "models"] * changed_prompts,
         "All models": ["models"] * bool(choice.models),
         "All relations": ["relations"] * bool(choice.relations),
     }
-    if not (choice.only or any(ways.values())):
+    if not any(ways.values()):
         return
     with st.container(horizontal=True, vertical_alignment="center", key="selection"):
-        draw_chosen_facts()
         for label, names in ways.items():
             if names:
                 back = links.params_without(names) | {name: [] for name in names}
-                links.draw_link(label, "undo", screens.RESULTS, back)
+                icon, more = ("close", CHIP) if label == only else ("undo", {})
+                links.draw_link(label, icon, screens.RESULTS, back, **more)
 
 
 def draw_runs(choice: RunChoice) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from math import isfinite
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -53,26 +52,15 @@ TAGS_HELP = (
 OF = "filtered model"  # session key: the model that the filters applied to when last drawn
 
 
-def _values(given: Sequence[str]) -> tuple[str, ...]:
-    return tuple("" if value == NO_TYPE else value for value in given)
-
-
-def _text(given: Sequence[str]) -> str:
-    return given[0].strip()[:MAX_SEARCH]
-
-
-def _number(given: Sequence[str]) -> float:
-    if not isfinite(number := float(given[0])):
-        raise ValueError(given[0])
-    return number
-
-
 # Fields of the filter that only links set, such as those of charts' marks, and how the URL's values
 # are read.
 LINKED: dict[str, Callable[[Sequence[str]], Any]] = {
-    **dict.fromkeys(("types", "sources", "origins", "domains", "stated", "wording"), _values),
-    **dict.fromkeys(("gold", "answer"), _text),
-    **dict.fromkeys(("margin_min", "margin_max"), _number),
+    **dict.fromkeys(
+        ("types", "sources", "origins", "domains", "stated", "wording"),
+        lambda given: tuple("" if value == NO_TYPE else value for value in given),
+    ),
+    **dict.fromkeys(("gold", "answer"), lambda given: given[0].strip()[:MAX_SEARCH]),
+    **dict.fromkeys(("margin_min", "margin_max"), lambda given: float(given[0])),
     **{
         f"{name}_{end}": lambda given: int(given[0])
         for name in ("count", "words", "pieces", "answers", "popularity")
@@ -285,22 +273,20 @@ def _choose_any(
 
 def params_of(fields: Mapping[str, Any]) -> dict[str, str | list[str]]:
     """Convert the fields of AnswerFilter that a view sets to URL parameters."""
-    params: dict[str, str | list[str]] = {}
-    ends = ("confidence_min", "confidence_max")
-    if any(end in fields for end in ends):
-        low, high = fields.get(ends[0], 0.0), fields.get(ends[1], 1.0)
+    written: dict[type, Callable[[Any], str | list[str]]] = {
+        float: lambda value: f"{value:.9g}",
+        bool: lambda value: "yes" if value else "no",
+        tuple: lambda value: [item or NO_TYPE for item in value],
+    }
+    ends = {name: fields[name] for name in fields if name.startswith("confidence")}
+    params = {
+        name: written.get(type(value), str)(value)
+        for name, value in fields.items()
+        if value is not None and name not in ends
+    }
+    if ends:
+        low, high = ({"confidence_min": 0.0, "confidence_max": 1.0} | ends).values()
         params["conf"] = [f"{low:.2f}", f"{high:.2f}"]
-    for name, value in fields.items():
-        if name in ends:
-            continue
-        if isinstance(value, float):
-            params[name] = f"{value:.9g}"
-        elif isinstance(value, bool):
-            params[name] = "yes" if value else "no"
-        elif isinstance(value, tuple):
-            params[name] = [item or NO_TYPE for item in value]
-        elif value is not None:
-            params[name] = str(value)
     return params
 
 

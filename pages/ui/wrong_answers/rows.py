@@ -1,6 +1,5 @@
 """The table of facts in Wrong answers, the opened fact, and the most frequent wrong answers."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from html import escape
 from typing import Any
@@ -39,7 +38,6 @@ MOST_LISTED = 4  # right answers of a query in its row
 # Pixels of columns, so that three models fit on a screen of 1400 pixels.
 SENTENCE, RELATION, GOLD, ANSWER, NUMBER, LETTER = 176, 144, 128, 98, 58, 7.2
 LONG = 18  # letters of a subject
-BY_GOLD = "most frequent gold first"
 MOST_LETTERS = 24  # of a relation or a sentence in the table
 NO_TEXT = "(an empty text)"
 SORTS = (
@@ -48,7 +46,6 @@ SORTS = (
     "worst rank first",
     screens.CONFIDENT_FIRST,
     "least confident first",
-    BY_GOLD,
 )
 Ints = NDArray[np.int64]
 
@@ -64,7 +61,6 @@ def sort_rows(joined: JoinedAnswers, rows: Ints, of: int, sort: str) -> Ints:
         "worst rank first": -focus.shown_rank,
         screens.CONFIDENT_FIRST: -focus.confidence,
         "least confident first": focus.confidence,
-        BY_GOLD: -joined.facts["object_count"].to_numpy(),
     }
     return rows[np.argsort(keys[sort][rows], kind="stable")] if sort in keys else rows
 
@@ -83,41 +79,16 @@ def find_fact(joined: JoinedAnswers, key: str) -> int | None:
     return int(at[0]) if len(at) else None
 
 
-def whole_answers(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> dict[int, list[str]]:
-    """Complete the causal models' wrong answers that are only the beginning of a word.
-
-    Returns:
-        Run number -> the completed word of each row; empty if the answer is right or a complete
-        word. Only for runs whose causal model is installed.
-    """
-    found = {}
-    for number, info in enumerate(choice.runs):
-        if not cache.can_complete_words(info):
-            continue
-        run = joined.runs[number]
-        wrong = [at for at, row in enumerate(rows) if run.at[row] >= 0 and run.rank[row] > 1]
-        queries = run.run.facts["query"].iloc[run.at[rows[wrong]]].astype(str)
-        answers = pd.Series(run.answer[rows[wrong]]).astype(str)
-        whole = cache.complete_words(
-            info.model, info.precision, info.fold_case, tuple(queries), tuple(answers)
-        )
-        found[number] = [""] * len(rows)
-        for at, word in zip(wrong, whole, strict=True):
-            found[number][at] = word or ""
-    return found
-
-
 def make_table(
     joined: JoinedAnswers,
     rows: Ints,
     of: int,
     choice: RunChoice,
-    whole: Mapping[int, Sequence[str]],
 ) -> pd.DataFrame:
     """Return the table on screen: each fact, and each run's first answer and gold answer's rank.
 
     The column `tags` has the tags of run number `of`. A column for the relation would be of no use
-    if one is chosen. `whole` comes from `whole_answers`; empty if answers aren't completed.
+    if one is chosen.
     """
     facts = joined.facts.iloc[rows]
     named = zip(facts["subject"], facts["source"], facts["query"], strict=True)
@@ -135,7 +106,6 @@ def make_table(
             for name in facts["relation"].astype(str)
         ]
     columns["gold"] = facts["object"].astype(str).to_numpy()
-    columns["gold in data"] = facts["object_count"].to_numpy()
     if facts["prompt"].any():
         columns["query"] = facts["query"].to_numpy()  # shown only if facts have several prompts
     tags = joined.tags(of)
@@ -144,14 +114,10 @@ def make_table(
     for number, name in enumerate(choice.names):
         run = joined.runs[number]
         ticked = joined.right(number, 1)[rows] if choice.k == 1 else np.zeros(len(rows), bool)
-        longer_words = whole.get(number)
         answers = pd.Series(run.answer[rows]).astype(object)
         if run.run.info.generates:
             answers = answers.where(answers.notna() | np.isnan(run.rank[rows]), NO_TEXT)
         marked = np.where(ticked, answers.astype(str) + " ✓", answers)
-        if longer_words is not None:
-            longer = pd.Series(list(longer_words), dtype=object)
-            marked = np.where(longer != "", answers.astype(str) + " → " + longer, marked)
         reasons = pd.Series(run.excluded[rows]).astype(object)
         excluded = ("excluded: " + reasons.astype(str)).where(reasons.notna(), None)
         columns[f"{name} answer"] = np.where(answers.notna(), marked, excluded)
@@ -176,15 +142,14 @@ def one_per_query(table: pd.DataFrame, places: Ints) -> pd.DataFrame:
         return table
 
     def listed(values: pd.Series) -> str | list[str] | None:
-        several = values.map(lambda value: isinstance(value, list)).any()
         found = [*dict.fromkeys(values.explode().dropna())]
-        if several:
+        if isinstance(values.iloc[0], list):
             return found
         more = f" and {len(found) - MOST_LISTED} more" * (len(found) > MOST_LISTED)
         return ", ".join(map(str, found[:MOST_LISTED])) + more or None
 
     numbers = set(table.select_dtypes("number").columns)
-    best = {name: "min" if name.endswith(" rank") else "max" for name in numbers}
+    best: dict[Any, Any] = {name: "min" if name.endswith(" rank") else "max" for name in numbers}
     grouped = table.groupby(places)
     return grouped.agg({name: best.get(name, listed) for name in table}).reset_index(drop=True)
 
@@ -195,22 +160,14 @@ def draw_rows(
     chosen: AnswerFilter,
     choice: RunChoice,
     sort_box: DeltaGenerator,
-    more_box: DeltaGenerator,
 ) -> Ints:
     """Draw one page of the table, the opened fact next to it, and the form to tag ticked facts.
 
-    sort_box, more_box: where to draw the choice of the order, and the switch.
+    sort_box: where to draw the choice of the order.
 
     Returns:
         The rows of the ticked queries; all rows if none is ticked.
     """
-    completes = any(map(cache.can_complete_words, choice.runs)) and more_box.toggle(
-        "Complete words",
-        key="whole",
-        bind=BOUND,
-        help="A causal model's wrong answer may be only the first token of a longer word, like "
-        "`new` for New York. Turn on to let the model complete the answers on this page.",
-    )
     sort = sort_box.selectbox(
         "Order",
         SORTS,
@@ -239,9 +196,7 @@ def draw_rows(
             page = min(st.pagination(n_pages, key="page", bind=BOUND), n_pages)
     on_page = query // PAGE_SIZE == page - 1
     shown, places = rows[on_page], query[on_page] % PAGE_SIZE
-    with st.spinner("Completing the answers", show_time=True):
-        whole = whole_answers(joined, shown, choice) if completes else {}
-    table = one_per_query(make_table(joined, shown, chosen.of, choice, whole), places)
+    table = one_per_query(make_table(joined, shown, chosen.of, choice), places)
 
     def open_row(picked: Picked) -> None:
         if picked.rows and not picked.ticked:
@@ -252,9 +207,7 @@ def draw_rows(
         table,
         place=table_box,
         column_config=_config(table, choice, choice.titles[chosen.of]),
-        column_order=_columns(
-            table, choice, sort, None if row is None else choice.names[chosen.of]
-        ),
+        column_order=_columns(table, choice, None if row is None else choice.names[chosen.of]),
         key=f"facts {hash(shown.tobytes())} {'|'.join(choice.names)}",
         on_pick=open_row,
         picks="rows-or-cell",
@@ -284,9 +237,6 @@ def _config(table: pd.DataFrame, choice: RunChoice, of: str) -> dict[str, Any]:
     """Return the configuration of the columns. of: the title of the selected run."""
     number = st.column_config.NumberColumn
     config: dict[str, Any] = {
-        "gold in data": number(
-            "frequency", help="Facts of the relation with this right answer in the data."
-        ),
         "subject": st.column_config.TextColumn(
             pinned=True,
             width=SENTENCE if max(map(len, table["subject"]), default=0) > LONG else None,
@@ -322,14 +272,12 @@ def _config(table: pd.DataFrame, choice: RunChoice, of: str) -> dict[str, Any]:
     return config
 
 
-def _columns(table: pd.DataFrame, choice: RunChoice, sort: str, opened: str | None) -> list[str]:
+def _columns(table: pd.DataFrame, choice: RunChoice, opened: str | None) -> list[str]:
     """Return the columns on screen; next to an opened fact, only words of the selected run.
 
-    sort: the order of the rows. opened: the name of this run; None if no fact is opened.
+    opened: the name of this run; None if no fact is opened.
     """
     hidden = {f"{name} log-prob" for name in choice.names}
-    if opened is not None or sort != BY_GOLD:
-        hidden.add("gold in data")
     if opened is not None:
         of_runs = {
             f"{n} {what}" for n in choice.names for what in ("answer", "prob", "rank", "margin")

@@ -2,9 +2,7 @@
 
 import streamlit as st
 
-from lama_core.metrics.fact_answers import JoinedAnswers
 from lama_core.runs.chosen_facts import text_of
-from lama_core.scoring.ranking import Ints
 from pages.ui.shared import cache, links, screens
 from pages.ui.shared.messages import counted
 from pages.ui.shared.run_choice import RunChoice, draw_comparison_basis
@@ -24,7 +22,7 @@ def draw_wrong_answers(choice: RunChoice) -> None:
     open_on_wrong(choice.names)
     filters = st.container()
     active = st.container(horizontal=True, vertical_alignment="center", key="active-filters")
-    views_box, *more = st.columns([6, 4, 4], vertical_alignment="center")
+    views_box, sort_box = st.columns([9, 5], vertical_alignment="center")
     view = pick("View", VIEWS, key="view", place=views_box, label_visibility="collapsed")
     with filters:
         label = "Model for filters" if view == "Frequent answers" else "Model"
@@ -34,27 +32,20 @@ def draw_wrong_answers(choice: RunChoice) -> None:
         draw_active(chosen, choice, joined, rows, marked=marked)
     draw_verdicts(joined, rows, choice)
     if view == "Facts":
-        ticked = draw_rows(joined, rows, chosen, choice, *more)
+        ticked = draw_rows(joined, rows, chosen, choice, sort_box)
     elif view == "Confusion":
         draw_confusion(joined, rows, chosen, choice)
     else:
         draw_fallbacks(joined, rows, chosen, choice)
-    with active:
-        _draw_only(joined, ticked, choice, "ticked " * (len(ticked) < len(rows)))
-
-
-def _draw_only(joined: JoinedAnswers, rows: Ints, choice: RunChoice, which: str) -> None:
-    """Draw the button that restricts all tabs to the facts of these rows, unless they are all."""
-    facts = joined.facts["fact_id"].iloc[rows].unique()
-    if not 0 < len(facts) < joined.facts["fact_id"].nunique():
-        return
-    if st.button(
+    which = "ticked " * (len(ticked) < len(rows))
+    facts = joined.facts["fact_id"].iloc[ticked].unique()
+    if 0 < len(facts) < joined.facts["fact_id"].nunique() and active.button(
         f"Only {'these' if len(facts) > 1 else 'this'} {which}{counted(len(facts), 'fact')}",
         key="only these",
         icon=":material/filter_center_focus:",
         help="Shows only these facts on all tabs of Results; the URL holds them, too. If they are "
         "chosen by a model's answers, its scores on them are biased.",
     ):
-        text = text_of(map(cache.finished_run, choice.runs), facts)
+        only = text_of(map(cache.finished_run, choice.runs), facts)
         kept = links.params_without(("fact", "page", "relations"))
-        links.go(screens.RESULTS, kept | {links.ONLY: text})
+        links.go(screens.RESULTS, kept | {links.ONLY: only})

@@ -117,7 +117,7 @@ def test_a_file_of_ids_gives_the_same_numbers_as_a_link(
     by_file, by_link = (lama.results(names, facts=one) for one in (str(file), text_of(runs, facts)))
     pd.testing.assert_frame_equal(by_file, by_link)
     assert by_file.groupby("run")["n"].sum().nunique() == 1  # aligned
-    compared = lama.compare(*names[:2], facts=str(file))
+    compared = lama.compare(names[0], names[1], facts=str(file))
     n = int(compared["n"].sum()) if "n" in compared else 0
     assert 0 < n <= 50
 
