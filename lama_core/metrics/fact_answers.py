@@ -224,7 +224,7 @@ class JoinedAnswers:
     def queries(self) -> Ints:
         """The number of each row's query, int64 [row]; the same for several right answers to it."""
         facts = self.facts
-        query = facts["query"].where(facts["query"] != "", facts["fact_id"])
+        query = facts["query"].where(facts["query"].fillna("") != "", facts["fact_id"])
         return pd.factorize(facts["relation"].astype(str) + "\n" + query)[0]
 
     def select(self, chosen: AnswerFilter) -> Ints:

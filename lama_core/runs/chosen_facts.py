@@ -1,8 +1,9 @@
 """Chosen facts: any set of facts as a short text, and runs restricted to them.
 
     text   a part for each run that the facts are taken from, joined by dots
-    part   `mark_of` that run, 8 characters, then a bit for each of its facts, in the order of its
-           rows: deflated, in base64 for URLs
+    part   a bit for each fact of that run, in the order of its rows, deflated, in base64 for URLs;
+           then `mark_of` the run, 8 characters. So the text never ends in a dash, which some
+           programs don't take for a part of a link.
 
 The text has at most about a character for each six facts of the data, and few if few facts are
 chosen. The same text has the same facts on every machine that has these runs, whose rows never
@@ -30,6 +31,7 @@ from lama_core.runs.info import FACT_KINDS, Run
 
 OUTSIDE = "not one of the chosen facts"  # why a restricted run excludes a row
 MARK = 8  # characters of a run's mark
+BEGINNING = "eN"  # of every text: the first bytes of zlib's format in base64
 DAMAGED = "The text of the chosen facts is incomplete or damaged: copy the whole link again."
 
 
@@ -47,7 +49,7 @@ def text_of(runs: Iterable[Run], facts: Iterable[str]) -> str:
             continue
         bits = np.packbits([fact in left for fact in known]).tobytes()
         packed = urlsafe_b64encode(zlib.compress(bits, 9)).decode().rstrip("=")
-        parts.append(mark_of(run.info.id) + packed)
+        parts.append(packed + mark_of(run.info.id))
         left.difference_update(known)
     return ".".join(parts)
 
@@ -62,7 +64,7 @@ def facts_of(text: str) -> frozenset[str]:
     runs = {mark_of(info.id): info for info in list_runs(kinds=FACT_KINDS)}
     found: set[str] = set()
     for part in text.split("."):
-        info = runs.get(part[:MARK])
+        info = runs.get(part[-MARK:])
         if info is None:
             raise UserError(
                 "The chosen facts are from a run that isn't on this machine. Open the link where "
@@ -71,7 +73,7 @@ def facts_of(text: str) -> frozenset[str]:
         known = _facts_of_run(Run(info))
         n_bytes = -(-len(known) // 8)
         try:
-            packed = urlsafe_b64decode(part[MARK:] + "=" * (-len(part[MARK:]) % 4))
+            packed = urlsafe_b64decode(part[:-MARK] + "=" * (-len(part[:-MARK]) % 4))
             unpacking = zlib.decompressobj()
             bits = unpacking.decompress(packed, n_bytes + 1)
         except (ValueError, zlib.error) as error:
@@ -91,13 +93,15 @@ def only_facts(runs: Sequence[Run], text: str) -> list[Run]:
         text: Of `text_of`, or the name of a file with an id on each line; "" is all facts.
 
     Raises:
-        UserError: If the text is damaged, or no run has any of the facts.
+        UserError: If there is no such file, the text is damaged, or no run has any of the facts.
     """
     if not text:
         return list(runs)
     if os.path.isfile(text):
         lines = read_file(Path(text)).decode("utf-8-sig", "replace").splitlines()
         facts = frozenset(filter(None, map(str.strip, lines)))
+    elif not text.startswith(BEGINNING):
+        raise UserError(f"There is no file {text!r} with the ids of facts.")
     else:
         facts = facts_of(text)
     found = [restrict(run, text, facts) for run in runs]
