@@ -9,7 +9,6 @@ parameters that both pages use.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from hashlib import blake2b
 from itertools import count
 from math import isinf
 from pathlib import Path, PurePosixPath
@@ -21,6 +20,7 @@ from streamlit.proto.ClientState_pb2 import ContextInfo
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.state.query_params import QueryParams
 
+from lama_core.runs.chosen_facts import mark_of
 from pages.ui.shared import screens
 from pages.ui.shared.screens import Params
 
@@ -29,6 +29,7 @@ from pages.ui.shared.screens import Params
 TWO_MEANINGS = ("models", "gold")
 
 AMONG = "among"
+ONLY = "only"  # chosen facts, see `lama_core.runs.chosen_facts`; also a session key
 # Session keys: the path below which the app is served, without a slash at its end; the current
 # page, whether its URL is new, the runs that the URL lists, the parameters set by `set_param` in
 # this rerun, the parameters used since the URL was new, and the query where the last step in the
@@ -210,7 +211,7 @@ def runs_of_url(ids: Iterable[str], of: str) -> frozenset[str]:
     Returns:
         The ids that the URL lists, or all ids if it lists no run on this machine.
     """
-    marks = {_mark(run): run for run in ids}
+    marks = {mark_of(run): run for run in ids}
     listed = tuple(filter(None, st.query_params.get(AMONG, "").split(".")))
     before, wanted = st.session_state.setdefault(RUNS, (of, listed))
     if before != of:
@@ -223,14 +224,16 @@ def runs_of_url(ids: Iterable[str], of: str) -> frozenset[str]:
     return frozenset(found.values())
 
 
+def only_facts() -> str:
+    """The chosen facts to which the URL, or the screen before it, restricts Results; "" is all."""
+    if is_new_url() or ONLY in st.query_params:
+        st.session_state[ONLY] = st.query_params.get(ONLY, "")
+    return str(st.session_state.get(ONLY, ""))
+
+
 def lists_runs() -> bool:
     """Whether the URL listed runs when it was opened, as all URLs that the app writes do."""
     return bool(st.session_state.get(RUNS, ("", ()))[1])
-
-
-def _mark(run: str) -> str:
-    """A short hash of a run's id for the URL."""
-    return blake2b(run.encode(), digest_size=4).hexdigest()
 
 
 def _draw_other_runs(n_missing: int, n_more: int) -> None:

@@ -3,7 +3,7 @@
 Task 4 is in test_data_in_browser.py, to cancel and resume a run (5 clicks: the page, Ask models
 these facts, Start, Cancel, Resume), and task 11 in test_poll_in_browser.py. Each test's docstring
 counts its clicks: typing counts 1, a choice from a list 2, a file 2. The first ten together: 48;
-the last two: 8.
+tasks 11 and 12: 8; task 15: 3.
 """
 
 import csv
@@ -81,9 +81,9 @@ def test_2_five_facts_that_only_one_model_knows_tagged_and_shared(page: Page, ap
     """9: Inspect, the filter, two ticks, the tag (2), Add and show, Share and its copy button."""
     page.goto(app_url)
     shown_button(page, "Read wrong answers").click()
-    shown_button(page, re.compile("Only .* is right")).click()
+    page.get_by_text("Only this model is right", exact=True).click()
     expect(page.get_by_text(re.compile("· right in"))).to_be_visible()
-    expect(page.get_by_text("Tick facts to tag them; Shift and a click")).to_be_visible()
+    expect(page.get_by_text("Tick queries to choose their facts")).to_be_visible()
     pick_row(page, 0, shown_button(page, "Add to 1"))
     pick_row(page, 4, shown_button(page, "Add to 5"), modifiers=["Shift"])
     page.get_by_role("combobox", name=re.compile("Tags for the ticked")).click()
@@ -92,7 +92,8 @@ def test_2_five_facts_that_only_one_model_knows_tagged_and_shared(page: Page, ap
     page.keyboard.press("Escape")
     shown_button(page, "Add and show").click()
     for _ in ("here", "for a colleague"):
-        expect(page.get_by_text(re.compile("^5 of .* tagged only one"))).to_be_visible()
+        expect(page.get_by_text(re.compile("^5 of [0-9,]+ scored facts"))).to_be_visible()
+        expect(page.get_by_role("button", name="tagged only one")).to_be_visible()
         page.goto(page.url)
 
 
@@ -196,3 +197,27 @@ def test_12_a_figure_for_a_paper_as_pdf(page: Page, app_url: str) -> None:
         inside.get_by_role("button", name="Figure, PDF").click()
     made = Path(taken.value.path()).read_bytes()
     assert made.startswith(b"%PDF") and b"/FontFile2" in made
+
+
+def test_15_wrong_answers_selected_as_a_slice(page: Page, app_url: str) -> None:
+    """3: Results, Wrong answers, Only these facts; then all tabs and a link show only these."""
+    open_page(page, app_url, "Results", "Wrong answers")
+    button = shown_button(page, re.compile("^Only these [0-9,]+ facts$"))
+    n = re.findall("[0-9,]+", button.inner_text())[-1]
+    button.click()
+    chip = page.get_by_role("button", name=f"Only {n} chosen facts")
+    counted = page.get_by_text(re.compile(rf"Scored on the {n} chosen facts that all")).filter(
+        visible=True
+    )
+    expect(chip).to_be_visible()
+    page.wait_for_url(re.compile("only="))
+    colleague = page.context.browser.new_context() if page.context.browser else page.context
+    other = colleague.new_page()
+    other.goto(page.url)
+    expect(other.get_by_role("button", name=f"Only {n} chosen facts")).to_be_visible()
+    other.close()
+    page.get_by_role("tab", name="Overview", exact=True).click()
+    expect(counted.first).to_be_visible()
+    chip.click()
+    expect(chip).to_have_count(0)
+    assert "only=" not in page.url
