@@ -36,7 +36,7 @@ BUNDLED = "b-"  # begins the mark of the bundled runs in the URL's list
 # Session keys: the path below which the app is served, without a slash at its end; the current
 # page, whether its URL is new, the runs that the URL lists, the parameters set by `set_param` in
 # this rerun, the parameters used since the URL was new, the query where the last step in the
-# browser's history led, and shorter spellings of values: parameter -> {value: shorter value}.
+# browser's history led, and the short spellings of values: parameter -> {long: short}.
 ROOT, PAGE, ENTERED, RUNS, PUT, USED, ASKED, SHORTER = (
     "address root",
     "address of",
@@ -203,11 +203,8 @@ def replace_values(name: str, spelled: Mapping[str, str]) -> None:
 
     spelled: value -> spelling, such as `P19` -> `P19 place of birth`.
     """
-    st.session_state.setdefault(SHORTER, {})[name] = {
-        text: value
-        for value, text in spelled.items()
-        if len(value) < len(text) and value != screens.FIRST_MODEL  # which depends on the machine
-    }
+    shorter = {text: value for value, text in spelled.items() if text.startswith(value)}
+    st.session_state.setdefault(SHORTER, {})[name] = shorter
     values = st.query_params.get_all(name)
     replaced = [spelled.get(value, value) for value in values]
     if replaced != values:
