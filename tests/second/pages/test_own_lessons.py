@@ -1,6 +1,5 @@
 """Lessons of one's own: copied, edited, imported; files at the machine, else in the session."""
 
-
 import pytest
 from opening import html, open_page, said
 from streamlit import config
