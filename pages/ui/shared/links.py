@@ -137,7 +137,8 @@ def follow_moved(name: str) -> None:
         found = short_links.read(st.query_params[SHORT])
         if found is not None:
             go(*found, replaces=True)
-        show_note("This short link is unknown here. Ask for a new one, or choose a page above.")
+        with st.container(key="unknown-link"):
+            show_note("This short link is unknown here. Ask for a new one, or choose a page above.")
         return
     page, there = screens.resolve(name, params)
     if name in screens.REDIRECTS or there != params:

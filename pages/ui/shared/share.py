@@ -44,7 +44,8 @@ def draw_share(place: DeltaGenerator, query: str) -> None:
         name = "" if page == screens.ASK else PurePosixPath(page).stem
         can_be_short = len(address) > LONG and screens.resolve(name, {})[0] == page
         if can_be_short and not is_this_machine(address):
-            if not (short := short_links.find(name, query)) and st.button(
+            button, short = st.empty(), short_links.find(name, query)
+            if not short and button.button(
                 "Make a short link",
                 icon=":material/link:",
                 help="Stores what this URL holds on the server of the app.",
@@ -54,6 +55,7 @@ def draw_share(place: DeltaGenerator, query: str) -> None:
                 if not short:
                     st.caption("There is no place for another short link: use the whole URL.")
             if short:
+                button.empty()
                 address = whole_address(f"{links.SHORT}={short}")
         draw_address(address)
 
