@@ -62,7 +62,9 @@ def test_a_lesson_that_is_written_is_read_as_it_was(path: Path) -> None:
     "value",
     [
         "",
-        "\n",
+        "\nbegins with a line break",
+        "x\r\ny",
+        "ends in a backslash \\\nnext",
         'a "quoted" \\n text',
         'three """ quotes\nin \\ two lines\n',
         "\r\t\x00\x7f\u2028é",
