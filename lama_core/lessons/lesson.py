@@ -55,6 +55,7 @@ FIGURES = (
     "readings",
     "analogies",
 )
+SLICED_BY = (*SLICINGS, ORIGIN, DOMAIN, PAIR_SEEN, WORDING_SEEN)  # of the figure `slices`
 Of = Literal["object", "subject"]
 LessonContext = Literal["auto", "left", "both"]
 # All but the first two are page names of version 0.1; their parameters open the matching screens.
@@ -62,6 +63,12 @@ Page = Literal["ask", "results", "cloze", "analogy", "facts", "prompts"]
 LessonText = Annotated[str, Meta(max_length=20_000)]
 Texts = tuple[LessonText, ...]
 AtMost12 = Meta(min_length=1, max_length=12)
+
+
+def figure_names() -> tuple[str, ...]:
+    """Return the names of all charts that a step `run` can show."""
+    views = (one.view.name for one in all_views() if one.view.has_figure)
+    return tuple(dict.fromkeys((*FIGURES, *views)))
 
 
 class Step(
@@ -313,13 +320,13 @@ class ShowRun(ModelStep, frozen=True, kw_only=True, tag="run"):
     def check(self) -> None:
         """Raise ValueError for an unknown figure, option or slicing."""
         known: Sequence[RequestField] = ()
+        _require_known("figure", self.figure, figure_names())
         if self.figure not in FIGURES:
-            views = {one.view.name: one for one in all_views() if one.view.has_figure}
-            _require_known("figure", self.figure, tuple(dict.fromkeys((*FIGURES, *views))))
-            known = request_fields(views[self.figure].request)
+            (request,) = (one.request for one in all_views() if one.view.name == self.figure)
+            known = request_fields(request)
         for name in self.options:
             _require_known("options", name, tuple(one.name for one in known))
-        _require_known("by", self.by, (*SLICINGS, ORIGIN, DOMAIN, PAIR_SEEN, WORDING_SEEN))
+        _require_known("by", self.by, SLICED_BY)
 
 
 class Try(Live, frozen=True, kw_only=True, tag="try"):

@@ -14,18 +14,19 @@ from msgspec.inspect import DictType, Field, IntType, LiteralType, StrType, type
 from lama_core.errors import UserError
 from lama_core.lessons.lesson import (
     FIGURES,
+    SLICED_BY,
     STEPS,
     AnyStep,
     Lesson,
     LessonFile,
     Predict,
     Step,
+    figure_names,
     lesson_fields,
     lesson_text,
     parse_lesson,
     toml_value,
 )
-from lama_core.metrics.slices import SLICINGS
 from lama_core.models.sources.catalog import known_models
 from lama_core.queries.analogy_templates import TEMPLATES
 from pages.ui.lessons import own
@@ -82,7 +83,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "page": ("Page of the link", ""),
     "params": ("Parameters of the link", 'Such as { tab = "Compare" }.'),
 }
-LISTS = {"figure": FIGURES, "template": TEMPLATES, "by": SLICINGS, "page": ("ask", "results")}
+LISTS = {"template": TEMPLATES, "by": SLICED_BY, "page": ("ask", "results")}
 LONG = ("text", "takeaway", "question")
 ALIGNED = ("golds", "wrong")  # one line for each sentence, which may be empty
 FIRST = ("title", "text", "choices", "answer", "gold", "golds", "takeaway", "query")  # not folded
@@ -223,7 +224,7 @@ def _draw_field(one: Field, value: Any, key: str) -> Any:
     given: dict[str, Any] = {"key": f"{key} {one.name}", "help": help or None}
     value = (None if one.default is NODEFAULT else one.default) if value is None else value
     listed = one.type.values if isinstance(one.type, LiteralType) else ()
-    if listed := tuple(LISTS.get(one.name, listed)):
+    if listed := figure_names() if one.name == "figure" else tuple(LISTS.get(one.name, listed)):
         options = [*dict.fromkeys((*listed, value or listed[0]))]
         return st.selectbox(label, options, options.index(value or listed[0]), **given)
     if one.name == "models":

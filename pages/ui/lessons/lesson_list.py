@@ -59,10 +59,10 @@ def _draw_import() -> None:
         content = pasted.encode()
     if content:
         _edit_new(content, name)
-    more = f" or put its file into `{own_lessons()}`" if visitors.may("paths") else ""
+    place = f"put a file into `{own_lessons()}`; " * visitors.may("paths")
     st.caption(
-        f"**Copy and edit**, under **For teachers**, begins with one of these{more}. See "
-        f"[the format]({links.path_of(screens.HELP)}?doc=lessons)."
+        "To begin with one of these lessons, choose **Copy and edit** under **For teachers**. Or "
+        f"{place}see [the format]({links.path_of(screens.HELP)}?doc=lessons)."
     )
 
 
