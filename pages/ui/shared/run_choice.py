@@ -350,7 +350,7 @@ def _choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice | None]:
     of_data = [run for run in listing if run.dataset == data]
     if not of_data:
         return listing, None
-    kept = links.runs_of_url((run.id for run in of_data), of=data)
+    kept = links.runs_of_url(of_data, of=data)
     of_data = [run for run in of_data if run.id in kept]
     every = tuple(run for run in listing if run.dataset != data or run.id in kept)
     with more_box, st.popover("More options", icon=":material/tune:", width="stretch"):
