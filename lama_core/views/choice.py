@@ -25,9 +25,9 @@ class NamedRuns(Request):
     runs: Annotated[
         Sequence[str],
         argument(
-            "Names of runs (or their beginnings), or folders of runs. Default: all, but of runs of "
-            "the same model, data and prompts only those with the most facts, and none with less "
-            "than half of the facts of the largest.",
+            "Names of runs (or their beginnings: of several runs, the only bundled one), or "
+            "folders of runs. Default: all, but of runs of the same model, data and prompts only "
+            "those with the most facts, and none with less than half of the facts of the largest.",
             selects=True,
         ),
     ] = ()
