@@ -232,6 +232,20 @@ def corpus_words(model: str) -> float:
     return sum(source["n_words"] for source in corpus(model)) / 1e6
 
 
+def licence_shares(card: str) -> list[str]:
+    """Shares of a card's text under GPL and CC BY-SA, in %: of the first stage, of the second."""
+    rows = re.findall(
+        r"^\|[^|]+\|([^|]+)\| ([\d.–]+)[ %]*\| ([\d.]+) % \|",
+        (ROOT / card).read_text("utf-8"),
+        re.M,
+    )
+    return [
+        fixed(sum(float(row[stage]) for row in rows if licence in row[0] and row[stage] != "–"), 1)
+        for stage in (1, 2)
+        for licence in ("GPL", "CC BY-SA")
+    ]
+
+
 def n_of_origin(origin: str) -> str:
     """Starter facts of an origin."""
     return f"{sum(fact.origin == origin for fact in load_dataset('starter').facts):,}"
@@ -368,6 +382,9 @@ CLAIMS = (
           lambda: twins_by_wording("in neither text")),
     Claim(TWIN, "{} ({} to {}) on the {} whose wording is in both",
           lambda: twins_by_wording("in both texts")),
+    *(Claim(card, "Of the text of the first stage, {} % is under GPL-3.0 (GCIDE) and {} % under CC "
+            "BY-SA; of the second stage's, {} % and {} %.", partial(licence_shares, card))
+      for card in (CARD, TWIN)),
     Claim(TWIN, "Of the {} starter facts from WordNet that count, {} have both names",
           wordnet_in_the_twins_text),
     Claim(DEPARTURES, "run has {} filtered and {} raw on T-REx, and {} and {} on ConceptNet",
