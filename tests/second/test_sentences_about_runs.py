@@ -413,7 +413,7 @@ CLAIMS = (
 # What a sentence must name, and what isn't a number of a run: names, years, relations, code.
 ABOUT = re.compile(r"MiniLM|SmolLM2|\bbundled|\btwin\b|\bstarter facts|GloVe", re.I)
 NO_NUMBERS = re.compile(
-    r"`[^`]*`|SmolLM2(-135M)?|MiniLM-L6-v2|P@\d+|\bP\d+|et al\.,? \(?\d+|Apache-2\.0|"
+    r"`[^`]*`|SmolLM2(-135M)?|MiniLM-L6-v2|P@\d+|\bP\d+|et al\.,? \(?\d+|Apache-2\.0|CC(0| BY) [\d.]+|"
     r"\[[^\]]*\]\([^)]*\)"
 )
 
@@ -494,7 +494,7 @@ def sentences(path: Path) -> Iterator[str]:
     if path.suffix == ".toml":
         parts = list(of_values(tomllib.loads(content)))
     else:
-        content = re.sub(r"```.*?```|^    [^\n]*$", "", content, flags=re.S | re.M)
+        content = re.sub(r"```.*?```|<!--.*?-->\n|^    [^\n]*$", "", content, flags=re.S | re.M)
         parts = re.split(r"\n\s*\n|\n(?=- |\| |#)", content)
     for part in parts:
         text = " ".join(part.split())

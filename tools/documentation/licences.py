@@ -24,8 +24,8 @@ STATED = {
 HEADER = """# Licences of other packages
 
 `pip install lama-explorer` also installs these packages, in the newest versions that fit the ranges
-in `pyproject.toml`; `.ci/install` installs the versions in `requirements.lock`. The licences are those
-that these locked versions state; another version may have another licence.
+in `pyproject.toml`; `.ci/install` installs the versions in `requirements.lock`. The licences are
+those that these locked versions state; another version may have another licence.
 `python -m tools.documentation.licences` writes this page; a test compares it with the installed
 packages. With CUDA, torch also installs NVIDIA's libraries.
 
