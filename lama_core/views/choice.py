@@ -79,7 +79,7 @@ def choose_runs(request: RunsRequest, *, aligned: bool, checkpoints: bool) -> li
         checkpoints: If no run is named, include the earlier checkpoints of training runs.
 
     Raises:
-        UserError: If there is no finished run, or a run or relation is unknown.
+        UserError: If no run is finished, or a run or relation is unknown.
     """
     if request.runs:
         chosen = [load_run(name, kinds=FACT_KINDS) for name in request.runs]
