@@ -157,9 +157,8 @@ def load_run(
         names = ", ".join(
             f"{info.id} ({counted(info.n, 'row')}{', bundled' * info.bundled})" for info in matches
         )
-        several = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
         raise UserError(
-            f"{len(matches)} {several} begin with {name!r}; give more of the name: {names}."
+            f"{counted(len(matches), what)} begin with {name!r}; give more of the name: {names}."
         )
     if found:
         raise UserError(f"{found[0].id} isn't a {what}: it is a run of kind {found[0].kind!r}.")
