@@ -291,7 +291,7 @@ def _objects(run: Run) -> tuple[pa.Array, pa.Array]:
 
 
 def _looked_up(codes: NDArray[np.integer[Any]], words: pa.Array, known: pa.Array) -> Bools:
-    """Return whether the word of each code is known; looks up each word once. -1 is no word."""
+    """Return whether the word of each code is known; looks up each once. -1: without a word."""
     used = np.bincount(codes.ravel() + 1, minlength=1).nonzero()[0] - 1
     used = used[used >= 0]
     found = np.zeros(len(words) + 1, bool)  # the last one is for the code -1
@@ -369,7 +369,7 @@ def _choose_firsts(
 def _is_object(run: Run, words: NDArray[np.int64], rows: NDArray[np.int64]) -> Bools:
     """Return whether each of some rows has an object of its relation as its word.
 
-    words: codes of the rows' words among the ten best; -1 is no word.
+    words: codes of the rows' words among the ten best; -1: without a word.
     """
     golds, relation, known = run.words_of("object"), run.codes("relation"), run.top.known
     objects: dict[int, set[str]] = {}

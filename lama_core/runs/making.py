@@ -4,7 +4,7 @@
     rows of all parts --finish--> facts.parquet
 
 A part is stored as soon as it is scored (see `parts`), so an interruption loses at most one part.
-Whoever makes a part that is there already says so and leaves it, so a part can be given to two
+A worker that finds a part already made reports it and leaves it, so a part can be given to two
 workers. A run of several ranges keeps one table of rows for each finished range.
 """
 
@@ -106,7 +106,7 @@ class RunMaker:
         """
         place = self._folder / (self._specs[run].run_id + PART)
         if not self._keeps_all and not self._is_away and not place.is_dir():
-            raise UserError(f"There is no folder {place}: workers write the runs there.")
+            raise UserError(f"The folder {place} is missing: workers write the runs there.")
         self._scorer(run)
 
     def make(self, share: RunShare, tick: Tick) -> Iterator[Opened | Wrote]:
@@ -267,7 +267,7 @@ class RunMaker:
 def uncollected() -> Iterator[None]:
     """Pause the garbage collector while facts and queries are made, none of which is in a cycle.
 
-    It would search all of them again and again, which takes a quarter of the time of preparing.
+    It would search all of them again and again, which takes a third of the time of preparing.
     """
     was_enabled = gc.isenabled()
     gc.disable()

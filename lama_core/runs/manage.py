@@ -211,7 +211,7 @@ def load_run(name: str | Path) -> "pd.DataFrame":
     """Return a finished run's rows, one for each fact (or pair).
 
     Args:
-        name: The run's name, a unique beginning of it, or its folder.
+        name: The run's name, its beginning (of several runs, the only bundled one), or its folder.
 
     Returns:
         A DataFrame. `excluded` is the reason of an excluded row, whose ranks are missing; ranks

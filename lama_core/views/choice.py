@@ -26,9 +26,9 @@ class NamedRuns(Request):
     runs: Annotated[
         Sequence[str],
         argument(
-            "Names of runs (or their beginnings), or folders of runs. Default: all, but of runs of "
-            "the same model, data and prompts only those with the most facts, and none with less "
-            "than half of the facts of the largest.",
+            "Names of runs (or their beginnings: of several runs, the only bundled one), or "
+            "folders of runs. Default: all, but of runs of the same model, data and prompts only "
+            "those with the most facts, and none with less than half of the facts of the largest.",
             selects=True,
         ),
     ] = ()
@@ -81,7 +81,7 @@ def choose_runs(request: RunsRequest, *, aligned: bool, checkpoints: bool) -> li
         checkpoints: If no run is named, include the earlier checkpoints of training runs.
 
     Raises:
-        UserError: If there is no finished run, or a run or relation is unknown.
+        UserError: If no run is finished, or a run or relation is unknown.
     """
     if request.runs:
         chosen = [load_run(name, kinds=FACT_KINDS) for name in request.runs]

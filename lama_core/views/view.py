@@ -169,7 +169,7 @@ class View(ABC, Generic[R, Found]):
         """Return the runs that a request names; views of other requests override this.
 
         Raises:
-            UserError: If there is no finished run, or a run or relation is unknown.
+            UserError: If no run is finished, or a run or relation is unknown.
         """
         if not isinstance(request, RunsRequest):
             raise TypeError(f"{type(self).__name__} defines no load")
@@ -273,13 +273,13 @@ class Shown(Generic[R, Found]):
 
     @property
     def notes(self) -> list[str]:
-        """What readers must know about the numbers, in sentences."""
+        """Notes that readers need about the numbers, in sentences."""
         partial = [f"{self.names[one.id]}: {one.unusable}." for one in self.infos if one.unusable]
         return [*partial, *self.view.notes(self)]
 
     @cached_property
     def conclusion(self) -> str:
-        """What the runs show, in one sentence; see `View.conclusion`."""
+        """The conclusion from the runs, in one sentence; see `View.conclusion`."""
         return self.view.conclusion(self)
 
     @cached_property
@@ -319,7 +319,7 @@ def show(view: View[R, Found], request: R) -> Shown[R, Found]:
     """Return a view of the runs that the request names.
 
     Raises:
-        UserError: If there is no finished run, a run or relation is unknown, or these runs can't
+        UserError: If no run is finished, a run or relation is unknown, or these runs can't
             be shown together.
     """
     runs = view.load(request)

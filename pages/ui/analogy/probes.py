@@ -414,7 +414,7 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
     ).rows
     if run.details.setting == "unsupervised" and which != EXCLUDED:
         if not picked:
-            st.caption("Tick a row, or tap a card, to score its pairs token by token on Ask.")
+            st.caption("Tick a row, or tap its card, to score its pairs token by token on Ask.")
         elif st.button("Show the scores token by token", icon=":material/search:"):
             row, options = rows.iloc[picked[0]], run.details.options
             right, wrong = (

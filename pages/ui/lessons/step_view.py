@@ -327,8 +327,8 @@ def draw_run(step: ShowRun, key: str) -> StepResult:
     notes = [_sentence(str(note), step.models) for note in dict.fromkeys(table["note"]) if note]
     marks = {
         "low": f"Lines: 95 % intervals{kind.intervals}.",
-        "freq": "Vertical marks: the Freq baseline, which always answers the relation's most "
-        "frequent object.",
+        "freq": "Vertical marks: the Freq baseline, which answers with the relation's most "
+        "frequent object that isn't another right answer.",
     }
     marked = (text for column, text in marks.items() if drawn[column].notna().any())
     if lines_below := [*notes, *marked]:

@@ -190,7 +190,7 @@ def _draw_facts(info: RunInfo, rows: pd.DataFrame, at: tuple[int, str]) -> None:
     )
     first = f"the first {MOST_FACTS:,} of " * (len(chosen) > MOST_FACTS)
     st.caption(
-        f"Shown: {first}{counted(len(chosen), 'fact')}. Tick a row, or tap a card, "
+        f"Shown: {first}{counted(len(chosen), 'fact')}. Tick a row, or tap its card, "
         "to trace its sentence on Ask."
     )
     if picked.rows:

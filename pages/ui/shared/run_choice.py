@@ -248,7 +248,7 @@ def _describe_prompts(run: RunInfo) -> str:
 
 
 def relations_of_sources(runs: Sequence[RunInfo]) -> dict[str, tuple[str, ...]]:
-    """Label -> the relations of a source, for sources of several relations beside others."""
+    """Label -> the relations of a source, for sources of several relations next to others."""
     found: dict[str, dict[str, None]] = {}
     for relation in (relation for run in runs for relation in run.relations):
         found.setdefault(relation.source, {})[relation.name] = None

@@ -68,7 +68,7 @@ def draw_address(address: str) -> None:
         if not address:
             hosting = f"{links.path_of(screens.HELP)}?doc=hosting"
             st.caption(
-                "Works on this computer only, so there is no QR code.",
+                "Works on this computer only, so it has no QR code.",
                 help=f"`lama-explorer app --public` opens the app to others; see "
                 f"[Hosting]({hosting}).",
             )
