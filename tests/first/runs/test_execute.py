@@ -53,7 +53,6 @@ class OnACard(HashFiller):
 
 
 def on_a_card(reference: str = "hash", *, precision: str = "auto") -> OnACard:
-    """Loads the fake model there."""
     made = OnACard(CITIES, name=reference)
     made.n_rows = []
     return made
@@ -187,39 +186,6 @@ def test_squad_questions_do_not_filter_one_another(data: Path, tmp_path: Path) -
     facts = run(one_spec(data), tmp_path).facts
     squad = facts[facts["relation"] == "Squad"]
     assert (squad["rank_raw"] == squad["rank_filtered"]).all() and (squad["n_valid"] == 1).all()
-
-
-def test_the_same_spec_loads_the_finished_run(data: Path, tmp_path: Path) -> None:
-    spec = one_spec(data)
-    first = run(spec, tmp_path)
-    calls: list[Progress] = []
-    assert run(spec, tmp_path, on_progress=calls.append).info == first.info
-    assert not calls
-
-
-def test_a_stopped_run_goes_on_where_it_stopped_and_ends_the_same(
-    data: Path, tmp_path: Path
-) -> None:
-    spec = one_spec(data)
-    whole = run(spec, tmp_path / "whole")
-    seen: list[Progress] = []
-    while True:
-        stops = iter([False, False, False, False, False, True])
-        try:
-            broken = run(
-                spec,
-                tmp_path / "broken",
-                on_progress=seen.append,
-                stopped=lambda stops=stops: next(stops),
-            )
-            break
-        except RunStopped as stop:
-            assert "are kept" in str(stop)
-    assert rows_of(broken) == rows_of(whole)
-    assert max(progress.resumed for progress in seen) > 200
-    resumed = [progress.resumed for progress in seen]
-    assert resumed == sorted(resumed), "a sitting never loses what an earlier one kept"
-    assert all(progress.done >= progress.resumed for progress in seen)
 
 
 def test_the_ranges_of_a_large_run_give_its_rows(data: Path, tmp_path: Path) -> None:
