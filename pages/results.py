@@ -55,7 +55,7 @@ def draw_prompts() -> None:
     from pages.ui.prompts.view import draw_prompts_tab
 
     if links.only_facts():
-        st.caption("A study has facts of its own, which the chosen facts don't restrict.")
+        st.caption("A study has its own facts, which the chosen facts don't restrict.")
     draw_prompts_tab()
 
 
