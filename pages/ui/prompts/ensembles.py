@@ -158,7 +158,7 @@ def _draw_scores(
     published_note = (
         f"Grey: {paper_name} in the paper, on all 41 relations of T-REx, raw ranking."
         if paper_name and choice.combination in LINES
-        else f"For the paper's models, see **{screens.FOLDED}**."
+        else f"For the paper's models, see **{screens.IN_PAPER}**."
     )
     st.caption(
         METHODS_SAID + " Whiskers: 95 % intervals." * (averaging == "micro") + f" {published_note}",

@@ -60,8 +60,8 @@ def draw_curves(choice: RunChoice) -> None:
     draw_view_export(choice, shown, made=made, figure=seen)
 
 
-def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
-    """Draw the ranks of the right answers as a histogram and as box plots."""
+def draw_histogram(choice: RunChoice) -> None:
+    """Draw the ranks of the right answers as a histogram."""
     shown = choice.view(ranks)
     draw_shown(choice, shown, "rank chart")
     text = f"The rank of the right answer among {choice.ranked_among}"
@@ -70,6 +70,11 @@ def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
         text += f", for all queries of {n_facts} facts"
     st.caption(f"{text}. Shares are averaged over relations. Click a bar to see its facts.")
     draw_view_export(choice, shown)
+
+
+def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
+    """Draw the ranks of the right answers as a histogram and as box plots."""
+    draw_histogram(choice)
     st.markdown("### Spread of the ranks by model")
     _draw_boxes(choice, choice.view(quartiles), f"{BOX} Click a diamond to see the facts.")
     models = {run.model for run in choice.runs}

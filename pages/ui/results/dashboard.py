@@ -2,7 +2,7 @@
 
 A click on a row of the scores selects its relation or source in all charts, a click elsewhere the
 mark's model; what is selected is in the URL. A click on the only relation and model opens the facts
-behind the mark.
+behind the mark. One chart can have the width of the page, without the others; the URL names it.
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,13 @@ from lama_core.views.curves import curves
 from lama_core.views.figure import Figure
 from lama_core.views.ranks import ranks
 from lama_core.views.view import Shown, ViewFunction
+from pages.ui.results.curves_and_ranks import draw_curves, draw_histogram
 from pages.ui.results.draw_view import draw_figure, open_facts, open_line
 from pages.ui.shared import links, screens
 from pages.ui.shared.run_choice import RunChoice
 
-VIEWS: tuple[ViewFunction[..., Any, Any], ...] = (curves, ranks)  # beside the scores
+VIEWS: dict[str, ViewFunction[..., Any, Any]] = {screens.CURVES: curves, screens.RANKS: ranks}
+ENLARGED = {screens.CURVES: draw_curves, screens.RANKS: draw_histogram}
 MOST_BESIDE = 14  # rows of the scores; with more, the other charts stand above them
 LEAST_HEIGHT = 430  # pixels, of the scores next to the others
 
@@ -36,19 +38,33 @@ def draw_dashboard(choice: RunChoice, bars: Figure) -> Line | None:
         open_facts(choice, wrong=[choice.names[0]], sort=screens.CONFIDENT_FIRST)
     ranked = choice.where(lambda run: run.has_ranks)
     is_wide = bars.frame[bars.by.column].nunique() > MOST_BESIDE
+    large = st.query_params.get("large")
+    names = (screens.SCORES, *VIEWS) if ranked.runs else (screens.SCORES,)
+    if large in names:
+        links.set_param("large", [large])
+        if st.button("All charts", icon=":material/close_fullscreen:", type="tertiary"):
+            _select(large=[])
+        if large in ENLARGED:
+            ENLARGED[large](ranked)
+            return None
     with st.container(key="dashboard"):
-        if not ranked.runs:
+        if not ranked.runs or large == screens.SCORES:
             places: list[Any] = [st.container()]
         elif is_wide:  # the others first, because the scores may be longer than the screen
             above = st.columns(2, gap="medium")
             places = [st.container(), *above]
         else:
             places = list(st.columns([5, 4, 4], gap="medium"))
+        for name, place in zip(names, places, strict=False):
+            if len(places) > 1 and place.button(
+                name, icon=":material/open_in_full:", type="tertiary", help="Open this chart larger"
+            ):
+                _select(large=[name])
         with places[0]:
             height = 0 if is_wide else LEAST_HEIGHT
             mark = draw_figure(choice, _short(bars), "precision chart", height=height)
         others: list[tuple[Shown[Any, Any], Line]] = []
-        for function, place in zip(VIEWS, places[1:], strict=False):
+        for function, place in zip(VIEWS.values(), places[1:], strict=False):
             shown = ranked.view(function)
             with place:
                 key = f"overview {function.view.name} chart"

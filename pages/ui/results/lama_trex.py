@@ -39,6 +39,10 @@ PYTHON = (
 
 def draw_measured() -> None:
     """Draw totals, P@k curve and scores by relation, in the chosen ranking."""
+    links.keep_params()  # for the way back
+    back = links.params_without(["large"])
+    links.draw_link("Overview", "arrow_back", screens.RESULTS, back)
+    st.subheader("How well do two models do on LAMA's own T-REx facts?", anchor=False)
     measured = load_measured()
     left, right = st.columns([1, 3], vertical_alignment="bottom")
     ranking: Ranking = pick(

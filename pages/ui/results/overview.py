@@ -146,6 +146,8 @@ def draw_overview(choice: RunChoice) -> None:
         return
     with st.expander("The published models (Table 1 of Petroni et al. 2019)"):
         draw_table(published_table("petroni2019", "table1").frame())
+        there = {**choice.params(), **screens.chart(screens.LAMA_TREX)}
+        links.draw_link("Published scores on LAMA's T-REx", "arrow_forward", screens.RESULTS, there)
 
 
 def _measure_help(label: str, measure: ScoreMeasure) -> str:
@@ -165,7 +167,7 @@ def _heading(choice: RunChoice, measure: ScoreMeasure) -> str:
 
 
 def _draw_headline(choice: RunChoice, shown: ShownScores, measure: ScoreMeasure) -> str:
-    """Draw the headline and links to charts; return what is counted, as Markdown."""
+    """Draw the headline and the link to Compare; return what is counted, as Markdown."""
     every, (names, _) = shown.found.every, chart_sources(shown)
     found = headline(
         standings(every.assign(name=every["run"].map(shown.names)), measure.column),
@@ -179,15 +181,11 @@ def _draw_headline(choice: RunChoice, shown: ShownScores, measure: ScoreMeasure)
     ids = {title: run_id for run_id, title in shown.names.items()}
     more = said_of_best(shown, ids[found.order[0]], measure) if found.order else ""
     draw_headline(found.text + more)
-    here = {**choice.params(), "tab": "More"}
     with st.container(horizontal=True, key="ways"):
         if len(found.order) > 1:
             pair = {"run_a": ids[found.order[1]], "run_b": ids[found.order[0]]}
-            there = {**here, "tab": "Compare", **pair}
+            there = {**choice.params(), "tab": "Compare", **pair}
             links.draw_link("Compare the best two", "balance", screens.RESULTS, there)
-        if any(run.has_ranks for run in choice.runs):
-            for chart, icon in ((screens.CURVES, "show_chart"), (screens.RANKS, "bar_chart")):
-                links.draw_link(chart, icon, screens.RESULTS, {**here, "chart": chart})
     return plain(found.counted)
 
 
