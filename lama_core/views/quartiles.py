@@ -94,8 +94,15 @@ class QuartilesView(View[QuartilesRequest, pd.DataFrame]):
         medians = shown.frame.set_index("run")["median"].dropna()
         if medians.empty:
             return ""
-        each = listed(shown.names, medians, lambda rank: fixed(rank, 0), lowest_first=True)
+        each = listed(shown.names, medians, lambda rank: fixed(rank, 0))
         return f"Half of the {self._counts(shown)} have a {self._what(shown)} of at most: {each}"
+
+    def basis(self, shown: Shown[QuartilesRequest, pd.DataFrame]) -> str:
+        """Return the numbers of relations and facts; mean ranks are of facts, not of queries."""
+        said = super().basis(shown)
+        if not shown.request.mean_ranks:
+            return said
+        return f"{said.partition(', ')[0]}, {numbers_of_facts(shown)} facts"
 
     def figure(self, shown: Shown[QuartilesRequest, pd.DataFrame]) -> Figure:
         """Return a box for each run with facts."""

@@ -1,7 +1,7 @@
 """View: P@k by type of relation (Petroni et al. 2019, section 5)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import pandas as pd
@@ -143,6 +143,12 @@ class TypesView(View[TypesRequest, Types]):
         )
         average = f"On average over {len(shown.infos)} models, " * (len(shown.infos) > 1)
         return f"{average}P@{shown.request.k} is highest on {high}, lowest on {low}"
+
+    def basis(self, shown: Shown[TypesRequest, Types]) -> str:
+        """Return the numbers of the source's relations with a type, and of their facts."""
+        names = tuple(shown.frame["relation"].dropna().unique())
+        of_source = replace(shown, request=replace(shown.request, relations=names))
+        return f"{shown.frame['source'].iloc[0]}, {of_source.size}"
 
     def figure(self, shown: Shown[TypesRequest, Types]) -> Figure:
         """Return a column for each run and type, with points for the relations."""

@@ -219,6 +219,10 @@ class TrainingView(View[TrainingRequest, Found]):
         """Return how many facts each series has learned at its last step, and when."""
         return "; ".join(_conclusion(one) for one in shown.found)
 
+    def basis(self, shown: Shown[TrainingRequest, Found]) -> str:
+        """Return "": the conclusion says of how many facts it is."""
+        return ""
+
     def figure(self, shown: Shown[TrainingRequest, Found]) -> Figure:
         """Return the measure against training steps, with a line for each group."""
         measure, k = shown.request.measure, shown.request.k
@@ -298,10 +302,11 @@ def _conclusion(found: TrainedSeries) -> str:
     training = found.training
     steps = training.fates["learned"].dropna().sort_values()
     half = int(steps.iloc[(len(steps) - 1) // 2]) if len(steps) else 0
-    since = f", half of these for good by step {half:,}" * (len(steps) > 0)
+    since = f"; half of these stay right from step {half:,} on, or from earlier" * (len(steps) > 0)
+    n_relations = counted(training.facts["relation"].nunique(), "relation")
     return (
         f"{series_title(found.series.name)}: {training.n_learned:,} of "
-        f"{counted(len(training.facts), 'fact')} are right at the last step{since}"
+        f"{counted(len(training.facts), 'fact')} of {n_relations} are right at the last step{since}"
     )
 
 

@@ -74,6 +74,7 @@ class View(ABC, Generic[R, Found]):
         aligned: Whether runs of the same data and prompts are restricted to shared facts.
         checkpoints: Whether it includes the earlier checkpoints of training runs.
         of_ranks: Whether it needs ranks, which generated answers and some imported runs don't have.
+        of_means: Whether its numbers are means over relations.
         of_probabilities: Whether it needs probabilities, which some imported runs don't have.
         least_runs: The least number of runs.
         most_runs: The largest number of runs; None is unlimited.
@@ -87,6 +88,7 @@ class View(ABC, Generic[R, Found]):
     aligned: ClassVar[bool] = True
     checkpoints: ClassVar[bool] = False
     of_ranks: ClassVar[bool] = False
+    of_means: ClassVar[bool] = False
     of_probabilities: ClassVar[bool] = False
     least_runs: ClassVar[int] = 1
     most_runs: ClassVar[int | None] = None
@@ -134,6 +136,12 @@ class View(ABC, Generic[R, Found]):
     def conclusion(self, shown: "Shown[R, Found]") -> str:
         """Return in one sentence, with numbers, what these runs show; it may be empty."""
         return ""
+
+    def basis(self, shown: "Shown[R, Found]") -> str:
+        """Return of how many relations and facts the conclusion is; "" if it says so itself."""
+        drawn = set(shown.frame["run"]) if "run" in shown.frame else {one.id for one in shown.infos}
+        kept = tuple(info for info in shown.infos if info.id in drawn)
+        return "means over " * self.of_means + replace(shown, infos=kept).size
 
     def json(self, shown: "Shown[R, Found]") -> Any:
         """Return what the command prints with `--json`."""
@@ -247,6 +255,24 @@ class Shown(Generic[R, Found]):
         return ", ".join((what, *data, *relation))
 
     @property
+    def size(self) -> str:
+        """How many of the chosen relations have facts that count, and how many facts these are.
+
+        Such as `61 relations, 11,892 facts`; with several numbers if the runs differ.
+        """
+        names = getattr(self.request, "relations", ())
+        of_run = [
+            [one.n for one in info.relations if one.n and (not names or one.name in names)]
+            for info in self.infos
+        ]
+        n_relations, n_facts = (
+            " to ".join(f"{n:,}" for n in sorted({min(of), max(of)}))
+            for of in zip(*((len(ns), sum(ns)) for ns in of_run), strict=True)
+        )
+        of_one = "relation" if n_relations == "1" else "relations"
+        return f"{n_relations} {of_one}, {n_facts} {self.counts if n_facts != '1' else self.unit}"
+
+    @property
     def caption(self) -> str:
         """Data, prompts, relations, number of facts and ranking, for the end of a chart."""
         about = [", ".join(dict.fromkeys(info.dataset for info in self.infos))]
@@ -260,12 +286,8 @@ class Shown(Generic[R, Found]):
         if relations:
             few = len(relations) <= MOST_RELATIONS
             about.append(", ".join(relations) if few else counted(len(relations), "relation"))
-        numbers = {
-            sum(one.n for one in info.relations if not names or one.name in names)
-            for info in self.infos
-        }
-        facts = " to ".join(f"{n:,}" for n in sorted({min(numbers), max(numbers)}))
-        about.append(f"{facts} {self.counts}" + " for each model" * (len(self.infos) > 1))
+        facts = self.size.partition(", ")[2]
+        about.append(facts + " for each model" * (len(self.infos) > 1))
         about.append(
             ", ".join(dict.fromkeys(map(self.request.ranking_of, self.infos))) + " ranking"
         )
@@ -279,8 +301,10 @@ class Shown(Generic[R, Found]):
 
     @cached_property
     def conclusion(self) -> str:
-        """What the runs show, in one sentence; see `View.conclusion`."""
-        return self.view.conclusion(self)
+        """What the runs show, in one sentence, and of how many facts; see `View.conclusion`."""
+        said = self.view.conclusion(self)
+        basis = said and self.view.basis(self)
+        return said + f"; {basis}" * bool(basis)
 
     @cached_property
     def figure(self) -> Figure:

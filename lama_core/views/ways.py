@@ -173,6 +173,10 @@ class WaysView(View[WaysRequest, Found]):
         """Return how many facts each model gets right in each way."""
         return "; ".join(map(_right, shown.found))
 
+    def basis(self, shown: Shown[WaysRequest, Found]) -> str:
+        """Return "": the conclusion says of how many facts it is."""
+        return ""
+
     def notes(self, shown: Shown[WaysRequest, Found]) -> Iterator[str]:
         """Yield how many facts each model knows in all, some, or no ways."""
         yield from (f"{_known(one)}." for one in shown.found)
@@ -245,7 +249,9 @@ def _right(found: WaysOfAsking) -> str:
     shares = found.shares()
     of_all = shares[shares["relation"] == ALL_RELATIONS].set_index("way")["p_at_1"]
     each = listed({way: way for way in found.ways}, of_all)
-    return f"{found.model} is right on {each} of the same {counted(len(found.facts), 'fact')}"
+    n_relations = counted(found.facts["relation"].nunique(), "relation")
+    facts = f"the same {counted(len(found.facts), 'fact')} of {n_relations}"
+    return f"{found.model} is right on {each} of {facts}"
 
 
 def _known(found: WaysOfAsking) -> str:

@@ -149,6 +149,12 @@ class WordingView(View[WordingRequest, Wordings]):
             )
         return ". ".join(found)
 
+    def basis(self, shown: Shown[WordingRequest, Wordings]) -> str:
+        """Return how many relations all runs have; the numbers are means over them."""
+        tables = [one for one in (shown.found.altered, shown.found.agreement) if len(one)]
+        n = [in_all(one)["relation"].nunique() for one in tables]
+        return "means over " + " and ".join(counted(one, "relation") for one in dict.fromkeys(n))
+
     def json(self, shown: Shown[WordingRequest, Wordings]) -> dict[str, list[dict[Any, Any]]]:
         """Return both tables by their names."""
         return {

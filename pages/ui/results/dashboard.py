@@ -21,8 +21,10 @@ from pages.ui.results.draw_view import draw_figure, open_facts, open_line
 from pages.ui.shared import links, screens
 from pages.ui.shared.run_choice import RunChoice
 
-VIEWS: dict[str, ViewFunction[..., Any, Any]] = {screens.CURVES: curves, screens.RANKS: ranks}
-ENLARGED = {screens.CURVES: draw_curves, screens.RANKS: draw_histogram}
+SCORES, RANKS = "scores", "ranks"
+VIEWS: dict[str, ViewFunction[..., Any, Any]] = {screens.CURVES: curves, RANKS: ranks}
+ENLARGED = {screens.CURVES: draw_curves, RANKS: draw_histogram}
+ICON = ":material/open_in_full:"
 MOST_BESIDE = 14  # rows of the scores; with more, the other charts stand above them
 LEAST_HEIGHT = 430  # pixels, of the scores next to the others
 
@@ -39,7 +41,7 @@ def draw_dashboard(choice: RunChoice, bars: Figure) -> Line | None:
     ranked = choice.where(lambda run: run.has_ranks)
     is_wide = bars.frame[bars.by.column].nunique() > MOST_BESIDE
     large = st.query_params.get("large")
-    names = (screens.SCORES, *VIEWS) if ranked.runs else (screens.SCORES,)
+    names = (SCORES, *VIEWS) if ranked.runs else (SCORES,)
     if large in names:
         links.set_param("large", [large])
         if st.button("All charts", icon=":material/close_fullscreen:", type="tertiary"):
@@ -48,7 +50,7 @@ def draw_dashboard(choice: RunChoice, bars: Figure) -> Line | None:
             ENLARGED[large](ranked)
             return None
     with st.container(key="dashboard"):
-        if not ranked.runs or large == screens.SCORES:
+        if not ranked.runs or large == SCORES:
             places: list[Any] = [st.container()]
         elif is_wide:  # the others first, because the scores may be longer than the screen
             above = st.columns(2, gap="medium")
@@ -56,19 +58,18 @@ def draw_dashboard(choice: RunChoice, bars: Figure) -> Line | None:
         else:
             places = list(st.columns([5, 4, 4], gap="medium"))
         for name, place in zip(names, places, strict=False):
-            if len(places) > 1 and place.button(
-                name, icon=":material/open_in_full:", type="tertiary", help="Open this chart larger"
-            ):
+            if large != name and place.button(f"Enlarge {name}", icon=ICON, type="tertiary"):
                 _select(large=[name])
         with places[0]:
             height = 0 if is_wide else LEAST_HEIGHT
+            bars = replace(bars, caption="")  # the headline and the line below say it
             mark = draw_figure(choice, _short(bars), "precision chart", height=height)
         others: list[tuple[Shown[Any, Any], Line]] = []
         for function, place in zip(VIEWS.values(), places[1:], strict=False):
             shown = ranked.view(function)
             with place:
                 key = f"overview {function.view.name} chart"
-                line = draw_figure(ranked, _short(shown.figure), key)
+                line = draw_figure(ranked, _short(shown.figure), key, about=shown.caption)
             if line is not None:
                 others.append((shown, line))
     if mark is not None:

@@ -283,7 +283,12 @@ def _draw_head(name: str) -> None:
     if len(names) == 1:
         return
     chosen = st.segmented_control(
-        "Chart", names, default=name, required=True, key=f"instead of {name}"
+        "Chart",
+        names,
+        default=name,
+        required=True,
+        key=f"instead of {name}",
+        label_visibility="collapsed",
     )
     if chosen != name:
         links.go(screens.RESULTS, _params_to(chosen))

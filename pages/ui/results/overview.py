@@ -34,7 +34,7 @@ from lama_core.views.scores import (
     weakest,
 )
 from lama_core.views.view import Shown
-from pages.ui.results.dashboard import draw_dashboard
+from pages.ui.results.dashboard import ENLARGED, draw_dashboard
 from pages.ui.results.draw_view import (
     MOST_INTERVALS,
     MOST_ROWS,
@@ -124,15 +124,17 @@ def draw_overview(choice: RunChoice) -> None:
         mark = draw_dashboard(
             choice, _bars(key, shown.infos, shown, measure, opened, is_best_first)
         )
-        diamonds = f"diamonds: {measure.label} of a random order of the answers. "
-        st.caption(
-            f"{comparison_basis(choice)[0]} Click a row or a curve to select it, and once more to "
-            "see its facts.",
-            help=f"{counted} **Bold**: means over relations; "
-            + "whiskers: 95 % intervals; " * measure.is_p_at_k
-            + diamonds * (measure.is_p_at_k and shown.guessable)
-            + f"interval for a relation, over its facts: {METHOD}; for a mean: {METHOD_OF_MEANS}.",
-        )
+        if st.query_params.get("large") not in ENLARGED:
+            diamonds = f"diamonds: {measure.label} of a random order of the answers. "
+            st.caption(
+                f"{comparison_basis(choice)[0]} Click a row or a curve to select it, and once more "
+                "to see its facts.",
+                help=f"{counted} **Bold**: means over relations; "
+                + "whiskers: 95 % intervals; " * measure.is_p_at_k
+                + diamonds * (measure.is_p_at_k and shown.guessable)
+                + f"interval for a relation, over its facts: {METHOD}; for a mean: "
+                f"{METHOD_OF_MEANS}.",
+            )
         if mark is not None:
             _open(choice, shown, mark, measure)
     _draw_totals(choice, shown, measure)

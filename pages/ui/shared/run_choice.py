@@ -15,6 +15,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.glossary import explain
+from lama_core.models.sources.catalog import known_models
 from lama_core.requests import Request
 from lama_core.runs.alignment import differing_candidates, small_runs
 from lama_core.runs.find import RunListing, list_runs
@@ -242,7 +243,10 @@ def relations_of_sources(runs: Sequence[RunInfo]) -> dict[str, tuple[str, ...]]:
 
 
 def pick_runs(runs: Sequence[RunInfo], data: str, prompts: str) -> dict[str, RunInfo]:
-    """Model -> its run on this data with these prompts: the newest of those with most facts."""
+    """Model -> its run on this data with these prompts: the newest of those with most facts.
+
+    The models are in the order of the catalogue, as in every choice of models; others follow.
+    """
     picked: dict[str, RunInfo] = {}
     for run in runs:
         if (run.dataset, run.prompts) != (data, prompts):
@@ -250,7 +254,8 @@ def pick_runs(runs: Sequence[RunInfo], data: str, prompts: str) -> dict[str, Run
         best = picked.get(run.model)
         if best is None or (run.n, run.made) >= (best.n, best.made):
             picked[run.model] = run
-    return picked
+    places = {entry.name: place for place, entry in enumerate(known_models())}
+    return dict(sorted(picked.items(), key=lambda one: places.get(one[0], len(places))))
 
 
 def run_names(runs: Sequence[RunInfo]) -> tuple[str, ...]:
@@ -496,11 +501,13 @@ def comparison_basis(choice: RunChoice) -> tuple[str, str]:
     """Return the facts and words on which the runs are compared.
 
     Returns:
-        The description as Markdown, empty for a single run; and a clause on what differs between
-        the runs, empty if they are comparable.
+        The description as Markdown, with the ranking; and a clause on what differs between the
+        runs, empty if they are comparable. How many facts are scored is part of the headline.
     """
+    ranked = any(run.has_ranks for run in choice.runs)
+    ranking = f" {choice.ranking.capitalize()} ranking." * ranked
     if len(choice.runs) < 2:
-        return "", ""
+        return ranking.strip(), ""
     aligned = choice.runs
     if not any(run.beside for run in aligned):
         aligned = tuple(run.info for run in cache.aligned(aligned))
@@ -511,15 +518,10 @@ def comparison_basis(choice: RunChoice) -> tuple[str, str]:
         named = zip(choice.titles, choice.runs, strict=True)
         each = ", ".join(f"{run.n:,} ({plain(title)})" for title, run in named)
         return (
-            f"**Different {choice.counts}**: {each}. {words}",
+            f"**Different {choice.counts}**: {each}. {words}{ranking}",
             differ or f"the models are scored on different {choice.counts}",
         )
-    first = choice.runs[0]
-    text = f"Scored on the {first.n:,} {choice.counts} that all models can be scored on"
-    if choice.relations:
-        n = sum(first.relation(name).n for name in choice.relations)
-        text += f"; {n:,} of them are in the chosen relations"
-    return f"{text}. {words}", differ
+    return f"All models are scored on the same {choice.counts}. {words}{ranking}", differ
 
 
 def _words_compared(choice: RunChoice) -> tuple[str, str]:

@@ -30,11 +30,11 @@ CONFIDENT_AND_WRONG: Params = {**WRONG_ANSWERS, "wrong": FIRST_MODEL, "sort": CO
 PROMPTS: Params = {"tab": "Prompts"}
 # Charts of Overview that have the width of the page if the URL parameter `large` names them; and
 # published scores next to this project's.
-SCORES, CURVES, RANKS = "Scores", "P@k curves", "Rank distribution"
-LAMA_TREX = "LAMA T-REx"
+CURVES, LAMA_TREX = "P@k curves", "LAMA T-REx"
 # A view of the tab Prompts, and two of its parts.
 ENSEMBLES, ANALYSES, IN_PAPER = "Ensembles and the paper", "Analyses", "In the paper"
 # Charts of the More tab.
+RANKS = "Rank distribution"
 WAYS = "Ways of asking"
 TRAINING = "Training"
 TRACES = "Causal traces"
