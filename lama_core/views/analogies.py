@@ -129,8 +129,8 @@ class AnalogiesView(View[AnalogiesRequest, Accuracies]):
         return f"{best}: {found}; chance: 50 %" if won else ""
 
     def basis(self, shown: Shown[AnalogiesRequest, Accuracies]) -> str:
-        """Return how many relations the runs have; the accuracies are means over them."""
-        return "means over " + shown.size.partition(", ")[0]
+        """Return the numbers of relations, over which accuracies are means, and of decisions."""
+        return f"means over {shown.size.replace(shown.counts, 'decisions')} of each run"
 
     def figure(self, shown: Shown[AnalogiesRequest, Accuracies]) -> Figure:
         """Return the accuracies of one probe in one setting: `random` unless another is chosen."""

@@ -366,9 +366,10 @@ def readings_conclusion(shown: Shown[TrainingRequest, Found]) -> str:
     ends = table.sort_values("group").iloc[[0, -1]].to_dict("records")
     least, most = ((f"{percent(line['p_at_k'])} %", line["readings"]) for line in ends)
     rarely = "never read" if least[1] == "never" else f"read {least[1]}"
+    n = int(found.by_readings.loc[found.by_readings["step"] == table["step"].max(), "n"].sum())
     return (
         f"Of facts {rarely}, {least[0]} are right at the last step; "
-        f"of those read {most[1]}, {most[0]}"
+        f"of those read {most[1]}, {most[0]}; {counted(n, 'fact')}"
     )
 
 

@@ -150,10 +150,15 @@ class WordingView(View[WordingRequest, Wordings]):
         return ". ".join(found)
 
     def basis(self, shown: Shown[WordingRequest, Wordings]) -> str:
-        """Return how many relations all runs have; the numbers are means over them."""
-        tables = [one for one in (shown.found.altered, shown.found.agreement) if len(one)]
-        n = [in_all(one)["relation"].nunique() for one in tables]
-        return "means over " + " and ".join(counted(one, "relation") for one in dict.fromkeys(n))
+        """Return the numbers of relations that all runs have, and of their facts."""
+        said = []
+        for table, name in ((shown.found.altered, "n"), (shown.found.agreement, "n_facts")):
+            common = in_all(table)
+            if len(common):
+                n = int(common.groupby("run")[name].sum().max())
+                n_relations = counted(common["relation"].nunique(), "relation")
+                said.append(f"{n_relations}, {counted(n, 'fact')}")
+        return "means over " + " and ".join(dict.fromkeys(said))
 
     def json(self, shown: Shown[WordingRequest, Wordings]) -> dict[str, list[dict[Any, Any]]]:
         """Return both tables by their names."""

@@ -104,7 +104,7 @@ def _headline(choice: PromptsChoice) -> str:
     chosen = percent(precision_at(found[1]))
     best = percent(max(study.test_accuracies[number] for number in choice.members))
     return (
-        f"The best prompt on training facts gets {chosen} % of test facts right"
+        f"The best prompt on training facts gets {chosen} % of {len(study.test):,} test facts right"
         + f" (the best on the test facts: {best} %)" * (best != chosen)
         + f", the manual prompt {percent(study.test_accuracies[manual])} %"
     )

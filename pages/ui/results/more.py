@@ -210,7 +210,7 @@ GROUPS: tuple[tuple[str, ...], ...] = (
 QUESTIONS = {
     "Rank distribution": "How far from the top is the right answer?",
     "Slices": "Which facts do models know, and what do these have in common?",
-    screens.TRACES: "Where does a fact pass, and are analogies understood?",
+    screens.TRACES: "Through which layers does a fact pass, and are analogies understood?",
 }
 
 
