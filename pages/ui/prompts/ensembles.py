@@ -287,8 +287,9 @@ def _draw_curve(choice: PromptsChoice) -> None:
     every += f" (linear: {percent(linear[-1])} %)" if linear and log_linear else ""
     one = f"the mean of the {best + 1} best prompts" if best else "the best prompt alone"
     draw_headline(
-        f"On the {len(choice.study.test):,} test facts of {choice.study.relation.name} {one} has the highest "
-        f"P@1, {percent(values[best])} % (K chosen on the same facts), the {mean} mean of {every}",
+        f"On the {len(choice.study.test):,} test facts of {choice.study.relation.name} {one} has "
+        f"the highest P@1, {percent(values[best])} % (K chosen on the same facts), the {mean} "
+        f"mean of {every}",
         help=explain("Log-linear and linear"),
         key="headline curve",
     )

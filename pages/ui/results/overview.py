@@ -124,17 +124,15 @@ def draw_overview(choice: RunChoice) -> None:
         mark = draw_dashboard(
             choice, _bars(key, shown.infos, shown, measure, opened, is_best_first)
         )
-        if st.query_params.get("large") not in ENLARGED:
-            diamonds = f"diamonds: {measure.label} of a random order of the answers. "
-            st.caption(
-                f"{comparison_basis(choice)[0]} Click a row or a curve to select it, and once more "
-                "to see its facts.",
-                help=f"{counted} **Bold**: means over relations; "
-                + "whiskers: 95 % intervals; " * measure.is_p_at_k
-                + diamonds * (measure.is_p_at_k and shown.guessable)
-                + f"interval for a relation, over its facts: {METHOD}; for a mean: "
-                f"{METHOD_OF_MEANS}.",
-            )
+        diamonds = f"diamonds: {measure.label} of a random order of the answers. "
+        clicks = " Click a row or a curve to select it, and once more to see its facts."
+        st.caption(
+            comparison_basis(choice)[0] + clicks * (st.query_params.get("large") not in ENLARGED),
+            help=f"{counted} **Bold**: means over relations; "
+            + "whiskers: 95 % intervals; " * measure.is_p_at_k
+            + diamonds * (measure.is_p_at_k and shown.guessable)
+            + f"interval for a relation, over its facts: {METHOD}; for a mean: {METHOD_OF_MEANS}.",
+        )
         if mark is not None:
             _open(choice, shown, mark, measure)
     _draw_totals(choice, shown, measure)
