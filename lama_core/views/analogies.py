@@ -130,7 +130,7 @@ class AnalogiesView(View[AnalogiesRequest, Accuracies]):
 
     def basis(self, shown: Shown[AnalogiesRequest, Accuracies]) -> str:
         """Return the numbers of relations, over which accuracies are means, and of decisions."""
-        return f"means over {shown.size.replace(shown.counts, 'decisions')} of each run"
+        return f"means over {shown.size().replace(shown.counts, 'decisions')} of each run"
 
     def figure(self, shown: Shown[AnalogiesRequest, Accuracies]) -> Figure:
         """Return the accuracies of one probe in one setting: `random` unless another is chosen."""

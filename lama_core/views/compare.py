@@ -233,7 +233,7 @@ class CompareView(View[CompareRequest, Compared]):
 
     def basis(self, shown: Shown[CompareRequest, Compared]) -> str:
         """Return the number of facts, and on slices also that of relations."""
-        n_relations = super().basis(shown).partition(", ")[0] + ", "
+        n_relations = shown.size().partition(", ")[0] + ", "
         return n_relations * shown.request.slices + f"{shown.found.n:,} {shown.found.units}"
 
     def figure(self, shown: Shown[CompareRequest, Compared]) -> Figure:

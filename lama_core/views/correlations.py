@@ -20,7 +20,7 @@ from lama_core.metrics.score_tables import stacked
 from lama_core.models.protocols import KINDS
 from lama_core.published import published_table
 from lama_core.requests import option
-from lama_core.rounding import counted, fixed
+from lama_core.rounding import fixed
 from lama_core.runs.info import Run, RunInfo
 from lama_core.tables import Column, Line, Table, count, number, table_of_frame, text
 from lama_core.views.choice import RunsRequest
@@ -148,16 +148,9 @@ class CorrelationsView(View[CorrelationsRequest, pd.DataFrame]):
         )
 
     def basis(self, shown: Shown[CorrelationsRequest, pd.DataFrame]) -> str:
-        """Return the numbers of relations and facts of the first run's source."""
-        line = shown.frame.iloc[0]
-        info = next(one for one in shown.infos if one.id == line["run"])
-        names = shown.request.relations or tuple(one.name for one in info.relations)
-        of_source = [
-            name
-            for name in names
-            if info.relation(name).n and line["source"] in (ALL_SOURCES, info.relation(name).source)
-        ]
-        return f"{counted(len(of_source), 'relation')}, {line['n']:,} {shown.counts}"
+        """Return the numbers of relations and facts of the source."""
+        source = shown.frame["source"].iloc[0]
+        return shown.size(lambda one: source in (ALL_SOURCES, one.source))
 
     def notes(self, shown: Shown[CorrelationsRequest, pd.DataFrame]) -> Iterator[str]:
         """Yield where the numbers of mentions come from."""

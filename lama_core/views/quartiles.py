@@ -98,11 +98,9 @@ class QuartilesView(View[QuartilesRequest, pd.DataFrame]):
         return f"Half of the {self._counts(shown)} have a {self._what(shown)} of at most: {each}"
 
     def basis(self, shown: Shown[QuartilesRequest, pd.DataFrame]) -> str:
-        """Return the numbers of relations and facts; mean ranks are of facts, not of queries."""
-        said = super().basis(shown)
-        if not shown.request.mean_ranks:
-            return said
-        return f"{said.partition(', ')[0]}, {numbers_of_facts(shown)} facts"
+        """Return the numbers of relations and of queries or facts; mean ranks are of facts."""
+        n_relations = super().basis(shown).partition(", ")[0]
+        return f"{n_relations}, {numbers_of_facts(shown)} {self._counts(shown)}"
 
     def figure(self, shown: Shown[QuartilesRequest, pd.DataFrame]) -> Figure:
         """Return a box for each run with facts."""

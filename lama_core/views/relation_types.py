@@ -1,7 +1,7 @@
 """View: P@k by type of relation (Petroni et al. 2019, section 5)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pandas as pd
@@ -146,9 +146,8 @@ class TypesView(View[TypesRequest, Types]):
 
     def basis(self, shown: Shown[TypesRequest, Types]) -> str:
         """Return the numbers of the source's relations with a type, and of their facts."""
-        names = tuple(shown.frame["relation"].dropna().unique())
-        of_source = replace(shown, request=replace(shown.request, relations=names))
-        return f"{shown.frame['source'].iloc[0]}, {of_source.size}"
+        names, source = set(shown.frame["relation"]), shown.frame["source"].iloc[0]
+        return f"{source}, {shown.size(lambda one: one.name in names)}"
 
     def figure(self, shown: Shown[TypesRequest, Types]) -> Figure:
         """Return a column for each run and type, with points for the relations."""

@@ -99,6 +99,7 @@ class TrainingView(View[TrainingRequest, Found]):
     example = "results training --by source"
     aligned = False
     checkpoints = True
+    says_size = True
     keys = ("group",)
 
     def compute(self, runs: Sequence[Run], request: TrainingRequest) -> Found:
@@ -218,10 +219,6 @@ class TrainingView(View[TrainingRequest, Found]):
     def conclusion(self, shown: Shown[TrainingRequest, Found]) -> str:
         """Return how many facts each series has learned at its last step, and when."""
         return "; ".join(_conclusion(one) for one in shown.found)
-
-    def basis(self, shown: Shown[TrainingRequest, Found]) -> str:
-        """Return "": the conclusion says of how many facts it is."""
-        return ""
 
     def figure(self, shown: Shown[TrainingRequest, Found]) -> Figure:
         """Return the measure against training steps, with a line for each group."""

@@ -21,7 +21,7 @@ from lama_core.errors import UserError
 from lama_core.metrics.fact_answers import Counting
 from lama_core.requests import Function, Request, request_fields
 from lama_core.rounding import counted
-from lama_core.runs.info import Run, RunInfo
+from lama_core.runs.info import RelationInfo, Run, RunInfo
 from lama_core.tables import Column, Line, Table
 from lama_core.views import vega
 from lama_core.views.choice import RunsRequest, choose_runs, model_names
@@ -75,6 +75,7 @@ class View(ABC, Generic[R, Found]):
         checkpoints: Whether it includes the earlier checkpoints of training runs.
         of_ranks: Whether it needs ranks, which generated answers and some imported runs don't have.
         of_means: Whether its numbers are means over relations.
+        says_size: Whether its conclusion says of how many relations and facts it is.
         of_probabilities: Whether it needs probabilities, which some imported runs don't have.
         least_runs: The least number of runs.
         most_runs: The largest number of runs; None is unlimited.
@@ -89,6 +90,7 @@ class View(ABC, Generic[R, Found]):
     checkpoints: ClassVar[bool] = False
     of_ranks: ClassVar[bool] = False
     of_means: ClassVar[bool] = False
+    says_size: ClassVar[bool] = False
     of_probabilities: ClassVar[bool] = False
     least_runs: ClassVar[int] = 1
     most_runs: ClassVar[int | None] = None
@@ -138,10 +140,8 @@ class View(ABC, Generic[R, Found]):
         return ""
 
     def basis(self, shown: "Shown[R, Found]") -> str:
-        """Return of how many relations and facts the conclusion is; "" if it says so itself."""
-        drawn = set(shown.frame["run"]) if "run" in shown.frame else {one.id for one in shown.infos}
-        kept = tuple(info for info in shown.infos if info.id in drawn)
-        return "means over " * self.of_means + replace(shown, infos=kept).size
+        """Return of how many relations and facts the conclusion is, see `says_size`."""
+        return "means over " * self.of_means + shown.size()
 
     def json(self, shown: "Shown[R, Found]") -> Any:
         """Return what the command prints with `--json`."""
@@ -254,23 +254,33 @@ class Shown(Generic[R, Found]):
         relation = [labels_of(self.infos)[names[0]]] if len(names) == 1 else []
         return ", ".join((what, *data, *relation))
 
-    @property
-    def size(self) -> str:
-        """How many of the chosen relations have facts that count, and how many facts these are.
+    def size(self, keep: Callable[[RelationInfo], bool] = lambda _: True) -> str:
+        """Return how many relations have facts that count, and how many facts these are.
 
-        Such as `61 relations, 11,892 facts`; with several numbers if the runs differ.
+        Such as `61 relations, 11,892 facts`; with two numbers if the runs differ. They are of the
+        chosen relations for which `keep` is true, and of the runs that the frame has.
         """
         names = getattr(self.request, "relations", ())
+        ids = {info.id for info in self.infos}
+        runs = ids & set(self.frame.get("run", ())) or ids
         of_run = [
-            [one.n for one in info.relations if one.n and (not names or one.name in names)]
+            [
+                one.n
+                for one in info.relations
+                if one.n and one.name in (names or (one.name,)) and keep(one)
+            ]
             for info in self.infos
+            if info.id in runs
         ]
-        n_relations, n_facts = (
-            " to ".join(f"{n:,}" for n in sorted({min(of), max(of)}))
+        ends = [
+            sorted({min(of), max(of)})
             for of in zip(*((len(ns), sum(ns)) for ns in of_run), strict=True)
+        ]
+        n_relations, n_facts = (" to ".join(f"{n:,}" for n in of) for of in ends)
+        relations = "relation" if ends[0] == [1] else "relations"
+        return (
+            f"{n_relations} {relations}, {n_facts} {self.unit if ends[1] == [1] else self.counts}"
         )
-        of_one = "relation" if n_relations == "1" else "relations"
-        return f"{n_relations} {of_one}, {n_facts} {self.counts if n_facts != '1' else self.unit}"
 
     @property
     def caption(self) -> str:
@@ -286,7 +296,7 @@ class Shown(Generic[R, Found]):
         if relations:
             few = len(relations) <= MOST_RELATIONS
             about.append(", ".join(relations) if few else counted(len(relations), "relation"))
-        facts = self.size.partition(", ")[2]
+        facts = self.size().partition(", ")[2]
         about.append(facts + " for each model" * (len(self.infos) > 1))
         about.append(
             ", ".join(dict.fromkeys(map(self.request.ranking_of, self.infos))) + " ranking"
@@ -303,8 +313,7 @@ class Shown(Generic[R, Found]):
     def conclusion(self) -> str:
         """What the runs show, in one sentence, and of how many facts; see `View.conclusion`."""
         said = self.view.conclusion(self)
-        basis = said and self.view.basis(self)
-        return said + f"; {basis}" * bool(basis)
+        return f"{said}; {self.view.basis(self)}" if said and not self.view.says_size else said
 
     @cached_property
     def figure(self) -> Figure:

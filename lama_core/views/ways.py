@@ -66,6 +66,7 @@ class WaysView(View[WaysRequest, Found]):
     )
     example = "results ways"
     aligned = False
+    says_size = True
     keys = ("relation",)
 
     def compute(self, runs: Sequence[Run], request: WaysRequest) -> Found:
@@ -172,10 +173,6 @@ class WaysView(View[WaysRequest, Found]):
     def conclusion(self, shown: Shown[WaysRequest, Found]) -> str:
         """Return how many facts each model gets right in each way."""
         return "; ".join(map(_right, shown.found))
-
-    def basis(self, shown: Shown[WaysRequest, Found]) -> str:
-        """Return "": the conclusion says of how many facts it is."""
-        return ""
 
     def notes(self, shown: Shown[WaysRequest, Found]) -> Iterator[str]:
         """Yield how many facts each model knows in all, some, or no ways."""

@@ -151,14 +151,9 @@ class WordingView(View[WordingRequest, Wordings]):
 
     def basis(self, shown: Shown[WordingRequest, Wordings]) -> str:
         """Return the numbers of relations that all runs have, and of their facts."""
-        said = []
-        for table, name in ((shown.found.altered, "n"), (shown.found.agreement, "n_facts")):
-            common = in_all(table)
-            if len(common):
-                n = int(common.groupby("run")[name].sum().max())
-                n_relations = counted(common["relation"].nunique(), "relation")
-                said.append(f"{n_relations}, {counted(n, 'fact')}")
-        return "means over " + " and ".join(dict.fromkeys(said))
+        both = map(in_all, (shown.found.altered, shown.found.agreement))
+        names = {name for table in both if len(table) for name in table["relation"]}
+        return "means over " + shown.size(lambda one: one.name in names)
 
     def json(self, shown: Shown[WordingRequest, Wordings]) -> dict[str, list[dict[Any, Any]]]:
         """Return both tables by their names."""
