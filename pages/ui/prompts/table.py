@@ -249,7 +249,7 @@ def draw_facts(
     picked = draw_table(
         pd.DataFrame(rows),
         picks="single-row",
-        key=f"facts of {choice.study.relation.name} {template}",
+        key=f"facts by {' '.join(rows[0])} of {choice.study.relation.name} {template}",
         height=420 if len(rows) > 10 else "content",
         column_config={"log-prob. here": st.column_config.NumberColumn(format="%.2f")},
     )

@@ -133,7 +133,7 @@ def _description(measured: MeasuredLama, ranking: Ranking) -> tuple[str, str]:
         for model in measured.models
     )
     scored = " and ".join(
-        f"{model.n:,} ({plain(url_state.title_of(model.model))})" for model in measured.models
+        f"{model.n:,} ({url_state.title_of(model.model)})" for model in measured.models
     )
     ranked = (
         "**filtered** ranking, as in the paper's text (its released code uses the raw ranking)"

@@ -162,7 +162,7 @@ def test_training_names_the_step_from_which_half_of_the_facts_stay_right() -> No
 
 def test_slices_without_a_way_show_the_way_that_the_conclusion_names() -> None:
     shown = show(slices.view, slices.request(runs=(A,)))
-    assert f"P@1 differs most by {shown.figure.by.title}: " in shown.conclusion
+    assert f"P@1 over facts differs most by {shown.figure.by.title}: " in shown.conclusion
 
 
 @pytest.mark.parametrize(
