@@ -114,6 +114,7 @@ def _choose(
     of_data = [run for run in runs if run.info.dataset == data]
     kept = links.runs_of_url((run.info.id for run in of_data), of=data)
     of_data = [run for run in of_data if run.info.id in kept]
+    of_data.sort(key=lambda run: url_state.place_of(run.info.model))
     of_data.sort(key=lambda run: run.details.method != "model")  # baselines last
     models = list(dict.fromkeys(run.info.model for run in of_data))
     links.replace_values("probed", {name: url_state.title_of(name) for name in models})
@@ -147,10 +148,9 @@ def _choose(
         "comparable with it.",
         select_all=False,
     )
-    wanted = tuple(
-        run for run in of_data if run.info.model in chosen and run.details.setting == setting
-    )
-    return wanted, setting, tuple(published)
+    of_setting = [run for run in of_data if run.details.setting == setting]
+    wanted = [run for model in chosen for run in of_setting if run.info.model == model]
+    return tuple(wanted), setting, tuple(published)
 
 
 def _names(runs: Sequence[ProbeRun]) -> dict[str, str]:

@@ -15,7 +15,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.glossary import explain
-from lama_core.models.sources.catalog import known_models
 from lama_core.requests import Request
 from lama_core.runs.alignment import differing_candidates, small_runs
 from lama_core.runs.find import RunListing, list_runs
@@ -36,6 +35,7 @@ from pages.ui.shared.url_state import (
     choose_several,
     note_unknown,
     pick,
+    place_of,
     title_of,
 )
 
@@ -254,8 +254,7 @@ def pick_runs(runs: Sequence[RunInfo], data: str, prompts: str) -> dict[str, Run
         best = picked.get(run.model)
         if best is None or (run.n, run.made) >= (best.n, best.made):
             picked[run.model] = run
-    places = {entry.name: place for place, entry in enumerate(known_models())}
-    return dict(sorted(picked.items(), key=lambda one: places.get(one[0], len(places))))
+    return {model: picked[model] for model in sorted(picked, key=place_of)}
 
 
 def run_names(runs: Sequence[RunInfo]) -> tuple[str, ...]:
