@@ -126,6 +126,34 @@ def draw_shown(
     return figure
 
 
+def draw_chart(
+    choice: RunChoice,
+    shown: Shown[Any, Any],
+    key: str,
+    meaning: str,
+    *,
+    help: str | None = None,
+    name: str = "",
+    made: Mapping[str, Any] | None = None,
+    **changed: Any,
+) -> None:
+    """Draw a view's conclusion, its figure, what the marks mean, and its export.
+
+    Args:
+        choice: The choice of runs.
+        shown: The view.
+        key: The figure's key.
+        meaning: What the marks mean, as Markdown.
+        help: Its help text.
+        name: As of `draw_view_export`.
+        made: As of `draw_view_export`.
+        changed: Fields of the figure that the page changes.
+    """
+    seen = draw_shown(choice, shown, key, **changed)
+    st.caption(meaning, help=help)
+    draw_view_export(choice, shown, name=name, made=made, figure=seen)
+
+
 @dataclass(frozen=True)
 class Cell:
     """A chosen cell of a wide table.

@@ -84,14 +84,7 @@ def _type_needs(choice: RunChoice, _: RunListing) -> str:
     return "" if typed else "relations with a type in the data (1-1, N-1 or N-M)"
 
 
-def _wording_needs(choice: RunChoice, listing: RunListing) -> str:
-    found = any(wording_runs(choice, listing))
-    return "" if found else f"a run of these models with the prompts {', '.join(ALTERED + SEVERAL)}"
-
-
-def _known_by_needs(choice: RunChoice, _: RunListing) -> str:
-    few, most = known_by.view.least_runs, known_by.view.most_runs
-    return "" if few <= len(choice.runs) <= (most or few) else f"{few} to {most} models"
+WORDINGS = f"a run of these models with the prompts {', '.join(ALTERED + SEVERAL)}"
 
 
 def _draw_known_by(choice: RunChoice, _: RunListing) -> None:
@@ -166,7 +159,11 @@ CHARTS = dict(
         _of_view(relation_types, lambda choice, _: draw_types(choice), _type_needs, of_runs=False),
         _of_view(calibration, lambda choice, _: draw_calibration(choice)),
         _of_view(correlations, lambda choice, _: draw_correlates(choice), of_runs=False),
-        _of_view(known_by, _draw_known_by, _known_by_needs),
+        _of_view(
+            known_by,
+            _draw_known_by,
+            lambda choice, _: "" if 2 <= len(choice.runs) <= 4 else "2 to 4 models",
+        ),
         _of_view(mentions, _draw_mentions),
         _of_view(slices, lambda choice, _: draw_slices(choice)),
         (
@@ -189,7 +186,12 @@ CHARTS = dict(
                 of_runs=False,
             ),
         ),
-        _of_view(wording, draw_wording, _wording_needs, of_runs=False),
+        _of_view(
+            wording,
+            draw_wording,
+            lambda *given: "" if any(wording_runs(*given)) else WORDINGS,
+            of_runs=False,
+        ),
         _of_view(analogies, _draw_probes, of_runs=False),
     )
 )

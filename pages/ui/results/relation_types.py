@@ -4,7 +4,7 @@ import streamlit as st
 
 from lama_core.metrics.intervals import METHOD_OF_MEANS
 from lama_core.views.relation_types import relation_types
-from pages.ui.results.draw_view import draw_shown, draw_view_export
+from pages.ui.results.draw_view import draw_chart
 from pages.ui.shared.messages import plain
 from pages.ui.shared.run_choice import RunChoice, draw_question
 from pages.ui.shared.url_state import pick
@@ -24,8 +24,10 @@ def draw_types(choice: RunChoice) -> None:
     if len(types) == 1:
         source = plain(str(shown.frame["source"].iloc[0]))
         st.caption(f"All relations of {source} are {types[0]}: there is no other type to compare.")
-    draw_shown(choice, shown, "type chart")
-    st.caption(
+    draw_chart(
+        choice,
+        shown,
+        "type chart",
         "Bars: the unweighted mean over relations, with its 95 % interval over the facts of these "
         "relations; points: relations. Click a bar or a point to see its facts. "
         + f"Diamonds: mean P@{choice.k} of a random order of the answers. "
@@ -33,5 +35,5 @@ def draw_types(choice: RunChoice) -> None:
         + "**1-1**: one object per subject and one subject per object (capitals). **N-1**: many "
         "subjects share an object (birthplaces). **N-M**: many of both (shared borders).",
         help=f"Interval: {METHOD_OF_MEANS}.",
+        made={"intervals": f"95 %, {METHOD_OF_MEANS}"},
     )
-    draw_view_export(choice, shown, made={"intervals": f"95 %, {METHOD_OF_MEANS}"})
