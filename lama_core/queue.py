@@ -121,6 +121,11 @@ class VisitorQueue(Queue):
     def __init__(self, slots: int, max_waiting: int = MAX_WAITING) -> None:
         super().__init__(slots)
         self.max_waiting = max_waiting
+        self._seconds = math.nan  # that recent queries held a slot, their moving average
+
+    def seconds_to_wait(self, n_ahead: int) -> float:
+        """Return about how many seconds a query with so many ahead waits; nan before the first."""
+        return self._seconds * (n_ahead + 1) / self.slots
 
     def _rank(self, ticket: Ticket) -> tuple[float, ...]:
         of_visitor = sum(running.who == ticket.who for running in self._running)
@@ -200,7 +205,13 @@ class VisitorQueue(Queue):
         self._wait_for_room(address)
         since = time.monotonic() if since is None else since
         with self._slot(Ticket(who, since, address), wait):
-            yield
+            start = time.monotonic()
+            try:
+                yield
+            finally:
+                held = time.monotonic() - start
+                old = held if math.isnan(self._seconds) else self._seconds
+                self._seconds = old + (held - old) / self.slots
 
     def _n_ahead(self, ticket: Ticket) -> int:
         with self._mutex:

@@ -28,7 +28,7 @@ NAMED = ("auto", "cpu", "cuda", "mps", "spread")
 NUMBERED = re.compile(r"cuda:(\d{1,2})")
 VARIABLE = "LAMA_DEVICE"
 # Tokens per forward pass, including padding. On a CPU, as many as fit in its caches; a GPU needs
-# many more to use all its cores (`python -m tools.bench devices` measures it).
+# many more to use all its cores (`python -m tools.bench gpu` measures it).
 TOKENS_PER_PASS = {"cpu": 2048, "mps": 8192}
 GPU_TOKENS_PER_PASS = 32768
 T = TypeVar("T")

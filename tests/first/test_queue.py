@@ -1,5 +1,6 @@
 """Queues: passes by the smallest share; visitors in order, fairly, bounded, without a trace."""
 
+import math
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -224,6 +225,17 @@ def test_a_question_that_fails_makes_room() -> None:
     with pytest.raises(ValueError, match="broken"), queue.slot("a", lambda n: None):
         raise ValueError("broken")
     leave(*come(queue, "b"))
+
+
+def test_the_wait_is_that_of_recent_questions_shared_by_the_slots() -> None:
+    queue = VisitorQueue(slots=2)
+    assert math.isnan(queue.seconds_to_wait(0))
+    times = iter([0.0, 0.0, 8.0, 8.0, 8.0, 12.0])  # asked, begun, ended: held 8 s, then 4 s
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lama_core.queue.time.monotonic", lambda: next(times))
+        for expected in (8.0, 6.0):
+            _ask(queue, "a", 0.0, [])
+            assert queue.seconds_to_wait(1) == expected
 
 
 def test_the_queue_is_bounded() -> None:

@@ -1,22 +1,25 @@
 """The queue of the pages' queries to models, and the cache of their answers.
 
 At most `AT_ONCE` queries run concurrently, and each address has a limit of waiting and running
-queries (`lama_core.queue`). A caption shows a waiting visitor the number of queries ahead. Leaving
-the page leaves the queue.
+queries (`lama_core.queue`). A caption shows a waiting visitor the number of queries ahead and about
+how many seconds they take. Leaving the page leaves the queue. A query that several visitors ask at
+the same time is computed once.
 """
 
+import math
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
+from weakref import WeakValueDictionary
 
 import streamlit as st
 from cachetools import LRUCache
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from lama_core.models.devices import requested_device
-from lama_core.queue import VisitorQueue
+from lama_core.queue import LOOK_SECONDS, VisitorQueue
 from pages.ui.shared import visitors
 
 AT_ONCE = 8
@@ -32,6 +35,7 @@ class _NotKeptError(Exception):
 QUEUE = VisitorQueue(AT_ONCE)
 ANSWERS: LRUCache[Hashable, Any] = LRUCache(MAX_KEPT)  # the keys contain all inputs of an answer
 _kept_lock = threading.Lock()
+_asking: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()  # key -> lock while it is asked
 _page = threading.local()  # each page is drawn in its own thread
 
 
@@ -45,7 +49,7 @@ def cached_answer(key: Hashable, ask: Callable[[], Answer]) -> Answer:
     if found is None:
         if not getattr(_page, "asks", True):
             raise _NotKeptError
-        with queue_slot():
+        with queue_slot(), _turn(key):
             found = _find(key)  # another visitor may have run the same query
             if found is None:
                 found = ask()
@@ -57,6 +61,21 @@ def cached_answer(key: Hashable, ask: Callable[[], Answer]) -> Answer:
 def _find(key: Hashable) -> Any:
     with _kept_lock:
         return ANSWERS.get(key)
+
+
+@contextmanager
+def _turn(key: Hashable) -> Iterator[None]:
+    """Wait while another visitor's query has the same key. Whoever has a turn has a slot, too."""
+    with _kept_lock:
+        lock = _asking.setdefault(key, threading.Lock())
+    box = st.empty()
+    while not lock.acquire(timeout=LOOK_SECONDS):
+        box.caption(":material/hourglass_top: Another visitor's same query is being computed.")
+    try:
+        box.empty()
+        yield
+    finally:
+        lock.release()
 
 
 def if_cached(find: Callable[[], Answer]) -> Answer | None:
@@ -93,8 +112,10 @@ def queue_slot() -> Iterator[None]:
 
     def tell(n_ahead: int) -> None:
         queries = "1 query" if n_ahead == 1 else f"{n_ahead} queries"
-        text = f"{queries} ahead." if n_ahead else "You are next."
-        box.caption(f":material/hourglass_top: Queued: {text}")
+        text = f"{queries} ahead" if n_ahead else "You are next"
+        seconds = QUEUE.seconds_to_wait(n_ahead)
+        wait = "" if math.isnan(seconds) else f", about {max(1, round(seconds))} s"
+        box.caption(f":material/hourglass_top: Queued: {text}{wait}.")
 
     _page.since = since = getattr(_page, "since", time.monotonic())
     with QUEUE.slot(context.session_id if context else "", tell, since, visitors.address()):

@@ -12,7 +12,7 @@ from lama_core.models.cpu import Cpu
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import locate
 from tools.bench import __main__ as command
-from tools.bench import cloze, cluster, devices, report
+from tools.bench import cloze, cluster, gpu, report
 from tools.bench.measuring import BenchRow
 
 # Arguments of the benchmarks' `run`; each benchmark takes those that it has.
@@ -27,8 +27,8 @@ NEED_SMOLLM2 = ("analogy", "generation", "statements")
 @pytest.mark.parametrize("name", report.BENCHMARKS)
 def test_every_benchmark_runs_to_its_end(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cloze, "N_BOTH", 20)
-    monkeypatch.setattr(devices, "N_TEXTS", 2)
     monkeypatch.setattr(cluster, "WORKERS", (2,))
+    monkeypatch.setattr(gpu, "RUN", (*gpu.RUN[:-2], "1", "--out"))
     monkeypatch.setattr("transformers.BertConfig", partial(BertConfig, num_hidden_layers=1))
     if name in NEED_SMOLLM2 and locate(find_model("smollm2-135m")) is None:
         pytest.skip("SmolLM2 isn't installed")
