@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from html import escape
 from itertools import cycle
+from statistics import fmean
 
 import pandas as pd
 import streamlit as st
@@ -368,10 +369,15 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
     run_box, relation_box, which_box = st.columns([4, 3, 3], vertical_alignment="bottom")
     ids = [run.info.id for run in runs]
     by_id = {run.info.id: run for run in runs}
+    accuracies = {
+        run.info.id: [one.accuracy for one in run.details.relations if one.accuracy is not None]
+        for run in runs
+    }
+    lowest = min(ids, key=lambda name: fmean(accuracies[name] or [math.inf]))
     run_id = run_box.selectbox(
         "Run",
         ids,
-        index=ids.index(min(runs, key=_mean_accuracy).info.id),
+        index=ids.index(lowest),
         key="run",
         bind=BOUND,
         format_func=lambda name: f"{names[name]}: {by_id[name].details.probe}",
@@ -433,12 +439,6 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
                     "models": [run.info.model],
                 }
             links.go(screens.ASK, params)
-
-
-def _mean_accuracy(run: ProbeRun) -> float:
-    """The mean over a run's relations; infinite without decisions."""
-    known = [one.accuracy for one in run.details.relations if one.accuracy is not None]
-    return sum(known) / len(known) if known else math.inf
 
 
 def decision_rows(info: RunInfo, relation: str, which: str) -> pd.DataFrame:

@@ -101,7 +101,11 @@ def draw_overview(choice: RunChoice) -> None:
             key="figure",
             bind=BOUND,
             width=180,
-            help="\n\n".join(_measure_help(label, one) for label, one in known.items()),
+            help="\n\n".join(
+                f"**{label}**: {one.metric.meaning} "
+                f"*{'facts with rank at most k / facts' if one.is_p_at_k else one.metric.formula}*"
+                for label, one in known.items()
+            ),
         )
         order = pick("Order", ORDERS, key="order")
         names, few = chart_sources(shown)
@@ -148,13 +152,6 @@ def draw_overview(choice: RunChoice) -> None:
         draw_table(published_table("petroni2019", "table1").frame())
         there = {**choice.params(), **screens.chart(screens.LAMA_TREX)}
         links.draw_link("Published scores on LAMA's T-REx", "arrow_forward", screens.RESULTS, there)
-
-
-def _measure_help(label: str, measure: ScoreMeasure) -> str:
-    """Return what a measure means, and its formula."""
-    metric = measure.metric
-    formula = "facts with rank at most k / facts" if measure.is_p_at_k else metric.formula
-    return f"**{label}**: {metric.meaning} *{formula}*"
 
 
 def _heading(choice: RunChoice, measure: ScoreMeasure) -> str:
