@@ -23,14 +23,14 @@ from lama_core.views.training import training
 from lama_core.views.view import ViewFunction
 from lama_core.views.ways import ways
 from lama_core.views.wording import wording
-from pages.ui.results.curves_and_ranks import (
+from pages.ui.results.charts import (
     draw_calibration,
     draw_correlates,
     draw_margins,
     draw_ranks,
+    draw_types,
 )
 from pages.ui.results.draw_view import draw_whole
-from pages.ui.results.relation_types import draw_types
 from pages.ui.results.slices import draw_slices
 from pages.ui.results.traces import draw_traces, traces_need
 from pages.ui.results.training import draw_training, training_needs

@@ -1,4 +1,4 @@
-"""Charts of Results beyond P@1: P@k curves, ranks, calibration, margins and correlations."""
+"""Charts of Results beyond P@1: curves, ranks, calibration, margins, correlations and types."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,11 +22,12 @@ from lama_core.views.curves import curves
 from lama_core.views.margins import margins
 from lama_core.views.quartiles import BOX, numbers_of_facts, quartiles, what_is_counted
 from lama_core.views.ranks import ranks
+from lama_core.views.relation_types import relation_types
 from pages.ui.results.draw_view import draw_chart, draw_figure, draw_view_export, open_line
 from pages.ui.shared import cache, links
 from pages.ui.shared.messages import counted, draw_headline, plain, show_note
 from pages.ui.shared.run_choice import RunChoice, draw_question
-from pages.ui.shared.url_state import BOUND
+from pages.ui.shared.url_state import BOUND, pick
 
 if TYPE_CHECKING:
     import numpy as np
@@ -204,3 +205,32 @@ def _vectors_of(model: str) -> "Callable[[Sequence[str]], NDArray[np.float32]] |
     if not cache.uncached(queries.has_word_vectors, model):
         return None
     return lambda words: cache.uncached(queries.word_vectors, model, words)
+
+
+def draw_types(choice: RunChoice) -> None:
+    """Draw P@k by type of relation (Petroni et al. 2019, section 5)."""
+    draw_question(choice)
+    shown = choice.view(relation_types)
+    sources = shown.found.sources
+    if len(sources) > 1:
+        first = str(shown.frame["source"].iloc[0])
+        shown = choice.view(
+            relation_types, source=pick("Source", sources, key="type_source", first=first)
+        )
+    types = shown.frame["type"].unique()
+    if len(types) == 1:
+        source = plain(str(shown.frame["source"].iloc[0]))
+        st.caption(f"All relations of {source} are {types[0]}: there is no other type to compare.")
+    draw_chart(
+        choice,
+        shown,
+        "type chart",
+        "Bars: the unweighted mean over relations, with its 95 % interval over the facts of these "
+        "relations; points: relations. Click a bar or a point to see its facts. "
+        + f"Diamonds: mean P@{choice.k} of a random order of the answers. "
+        * shown.guessable
+        + "**1-1**: one object per subject and one subject per object (capitals). **N-1**: many "
+        "subjects share an object (birthplaces). **N-M**: many of both (shared borders).",
+        help=f"Interval: {METHOD_OF_MEANS}.",
+        made={"intervals": f"95 %, {METHOD_OF_MEANS}"},
+    )
