@@ -125,8 +125,8 @@ class AnalogiesView(View[AnalogiesRequest, Accuracies]):
                 level = [names[at] for at in of_probe if is_level(best - lines[at].accuracy)]
                 won.setdefault(" and ".join(level), []).append(f"{probe} ({as_share(best)})")
         found = "; ".join(f"{who} on {' and '.join(probes)}" for who, probes in won.items())
-        best = "Highest accuracy" if len(set(names)) > 1 else "Accuracy"
-        return f"{best}: {found}; chance: 50 %" if won else ""
+        what = "Highest accuracy" if len(set(names)) > 1 else "Accuracy"
+        return f"{what}: {found}; chance: 50 %" if won else ""
 
     def basis(self, shown: Shown[AnalogiesRequest, Accuracies]) -> str:
         """Return the numbers of relations, over which accuracies are means, and of decisions."""

@@ -129,7 +129,7 @@ def _answer(found: Divergence, distance: Distance) -> str:
     correlation = "none" if math.isnan(found.correlation) else fixed(found.correlation, 2)
     if distance != "min-max":  # of the paper
         return f"Pearson's correlation {correlation}"
-    of_paper = published_table(PAPER, "figure3").number("Pearson")
+    of_paper = published_table(PAPER, "figure3").number("Pearson") or math.nan
     return (
         f"Pearson's correlation {correlation} ({fixed(of_paper, 2)} in the paper, on other models "
         "and facts)"
