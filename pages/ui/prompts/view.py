@@ -24,7 +24,7 @@ def draw_view(name: str, choice: PromptsChoice) -> None:
         draw_fact(choice)
     else:
         left, right = st.columns(2)
-        part = pick("Show", PARTS, key="prompts_part", place=left)
+        part = pick("Show", PARTS, key="prompts_part", place=left, label_visibility="collapsed")
         if part == "Ensembles":
             from pages.ui.prompts.ensembles import draw_ensembles
 

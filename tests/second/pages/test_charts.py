@@ -35,6 +35,7 @@ from pages.ui.prompts.ensembles import method_columns
 from pages.ui.queries.grid_chart import HeatMapLook, grid_figure
 from pages.ui.shared import figures
 from pages.ui.shared.run_choice import pick_runs, run_names, run_titles
+from pages.ui.shared.url_state import place_of
 from pages.ui.shared.url_state import title_of
 from pages.ui.wrong_answers.answer_scores import OTHER, score_points
 from pages.ui.wrong_answers.confusion import COUNTED, RIGHT, TOTAL, cells_of
@@ -384,6 +385,7 @@ def test_a_model_is_shown_by_its_run_on_most_facts(
     listing = RunListing(tuple(run.info for run in (*first, *second)))
     picked = pick_runs(list(listing), "made-up", "manual")
     assert {run.n + run.n_excluded for run in picked.values()} == {90}
+    assert list(picked) == sorted(picked, key=place_of) != [run.info.model for run in second]
     assert pick_runs(list(listing), "made-up", "negated") == {}
 
 
