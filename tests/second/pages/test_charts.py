@@ -35,8 +35,7 @@ from pages.ui.prompts.ensembles import method_columns
 from pages.ui.queries.grid_chart import HeatMapLook, grid_figure
 from pages.ui.shared import figures
 from pages.ui.shared.run_choice import pick_runs, run_names, run_titles
-from pages.ui.shared.url_state import place_of
-from pages.ui.shared.url_state import title_of
+from pages.ui.shared.url_state import place_of, title_of
 from pages.ui.wrong_answers.answer_scores import OTHER, score_points
 from pages.ui.wrong_answers.confusion import COUNTED, RIGHT, TOTAL, cells_of
 from tools.bench.made_up import make_runs
