@@ -113,8 +113,7 @@ def draw_calibration(choice: RunChoice) -> None:
     draw_headline(shown.conclusion)
     left, right = st.columns([3, 1], gap="large")
     with left:
-        figure, key = shown.figure, "calibration chart"
-        open_line(choice, shown, draw_figure(choice, figure, key, about=shown.caption))
+        open_line(choice, shown, draw_figure(choice, shown.figure, "calibration chart"))
     with right:
         st.markdown("**Calibration error (ECE)**", help=explain("Expected calibration error"))
         for run, ece in errors(shown).items():

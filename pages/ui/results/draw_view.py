@@ -94,15 +94,15 @@ def draw_figure(
     figure: Figure,
     key: str,
     inks: Mapping[str, str] | None = None,
-    about: str = "",
     **options: Any,
 ) -> Line | None:
     """Draw a figure; return the row of its frame of the clicked mark, if any.
 
-    inks: series -> colour; by default the colours of the chosen runs. about: the beginning of the
-    caption that the page says itself, as `Shown.caption`. options: as for `figures.draw_figure`.
+    inks: series -> colour; by default the colours of the chosen runs. options: as for
+    `figures.draw_figure`. The page says itself what `Shown.caption` has: data, prompts, numbers of
+    facts and ranking.
     """
-    figure = replace(figure, caption=figure.caption.removeprefix(about).removeprefix("; "))
+    figure = replace(figure, caption=figure.caption.rpartition(" ranking")[2].lstrip(";. "))
     return figures.draw_figure(figure, choice.colours if inks is None else inks, key, **options)
 
 
@@ -121,8 +121,7 @@ def draw_shown(
     """
     draw_headline(shown.conclusion, key=f"headline {key}")
     figure = replace(shown.figure, **changed)
-    mark = draw_figure(choice, figure, key, inks, about=shown.caption)
-    open_line(choice, shown, mark, alone=alone)
+    open_line(choice, shown, draw_figure(choice, figure, key, inks), alone=alone)
     return figure
 
 
@@ -374,8 +373,7 @@ def draw_whole(
         with box:
             key = f"{name} chart" + f" {number}" * (number > 0)
             legend = True if len(drawn) > 1 else None  # plots at the same height
-            mark = draw_figure(choice, figure, key, about=shown.caption, legend=legend)
-            open_line(choice, shown, mark)
+            open_line(choice, shown, draw_figure(choice, figure, key, legend=legend))
     notes = " ".join(shown.notes)
     st.caption(f"{caption} {plain(notes)}")
     columns = shown.chosen(shown_columns or " ".join(shown.columns))

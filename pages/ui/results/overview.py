@@ -534,14 +534,13 @@ def draw_dashboard(choice: RunChoice, bars: Figure) -> Line | None:
                 _select(large=[name])
         with places[0]:
             height = 0 if is_wide else LEAST_HEIGHT
-            bars = replace(bars, caption="")  # the headline and the line below say it
             mark = draw_figure(choice, _short(bars), "precision chart", height=height)
         others: list[tuple[Shown[Any, Any], Line]] = []
         for function, place in zip(VIEWS.values(), places[1:], strict=False):
             shown = ranked.view(function)
             with place:
                 key = f"overview {function.view.name} chart"
-                line = draw_figure(ranked, _short(shown.figure), key, about=shown.caption)
+                line = draw_figure(ranked, _short(shown.figure), key)
             if line is not None:
                 others.append((shown, line))
     if mark is not None:
