@@ -437,14 +437,14 @@ def _draw_accuracy(choice: PromptsChoice, weights: Floats) -> None:
     table = pd.DataFrame({"prompt": study.pool.templates, "weight": weights.astype(float)})
     table = table[table["weight"] > 0]
     made = {**choice.made(), "p_at_1": accuracy}
-    weights = dict(zip(table["prompt"], table["weight"].round(6), strict=True))
+    by_prompt = dict(zip(table["prompt"], table["weight"].round(6), strict=True))
     draw_export(
         "weights",
         lambda: table,
         made,
         "import numpy as np\nfrom lama_core.probes.prompts.spec import find_study\n\n"
         f'study = find_study("{choice.info.id}").relation({choice.study.relation.name!r})\n'
-        f"weights = {weights!r}\n"
+        f"weights = {by_prompt!r}\n"
         "given = [weights.get(template, 0) for template in study.pool.templates]\n"
         "study.judge(np.array(given, np.float32)).correct.mean()",
     )
