@@ -486,7 +486,7 @@ def _said(line: Line, measure: ScoreMeasure, shown: Shown[ScoresRequest, RunScor
         f"{shown.names[line['run']]}: {value}",
         said_interval(line["low"], line["high"]),
         f"{line['n']:,} {shown.counts}",
-        "" if math.isnan(freq) else f"majority class (the most frequent object): {percent(freq)} %",
+        "" if math.isnan(freq) else f"Freq baseline (objects by frequency): {percent(freq)} %",
         f"chance (random order of the answers): {percent(chance)} %"
         if chance >= LEAST_CHANCE
         else "",

@@ -106,7 +106,7 @@ class TrainingView(View[TrainingRequest, Found]):
         """Return the series of checkpoints among the runs; a note reports each unusable series.
 
         Raises:
-            UserError: If there is no series, or none with a fact that counts at every step.
+            UserError: If no series is found, or none with a fact that counts at every step.
         """
         by_id = {run.info.id: run for run in runs}
         found, problems = [], []
@@ -129,7 +129,7 @@ class TrainingView(View[TrainingRequest, Found]):
             raise UserError(
                 problems[0]
                 if problems
-                else "There is no series: a series needs runs of at least two checkpoints of one "
+                else "These runs have no series: it needs runs of at least two checkpoints of one "
                 "model. Make them with `probe --model OWNER/NAME --revisions step1000,step4000`, "
                 "or with the folder of the checkpoints as the model."
             )

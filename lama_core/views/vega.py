@@ -893,7 +893,7 @@ def _lines_of(text: str, room: float, size: float, *, bold: bool = False) -> lis
 
 
 def _first(lines: list[str], n: int) -> list[str]:
-    """Return at most n lines; an ellipsis stands for the others."""
+    """Return at most n lines; an ellipsis replaces the others."""
     return [*lines[: n - 1], f"{lines[n - 1]} …"] if len(lines) > n else lines
 
 

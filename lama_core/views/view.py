@@ -177,7 +177,7 @@ class View(ABC, Generic[R, Found]):
         """Return the runs that a request names; views of other requests override this.
 
         Raises:
-            UserError: If there is no finished run, or a run or relation is unknown.
+            UserError: If no run is finished, or a run or relation is unknown.
         """
         if not isinstance(request, RunsRequest):
             raise TypeError(f"{type(self).__name__} defines no load")
@@ -240,12 +240,12 @@ class Shown(Generic[R, Found]):
     @property
     def counts(self) -> str:
         """The counted unit: `queries` if a run scores facts more than once, else `facts`."""
-        return "queries" if any(info.counts == "queries" for info in self.infos) else "facts"
+        return max((info.counts for info in self.infos), default="facts")  # of the alphabet
 
     @property
     def unit(self) -> str:
         """The counted unit in the singular: `query` or `fact`."""
-        return "query" if self.counts == "queries" else "fact"
+        return self.counts.replace("queries", "querys")[:-1]
 
     def title_of(self, what: str) -> str:
         """Return the title of a chart: what it shows, the data, and the relation if it is one."""
@@ -305,7 +305,7 @@ class Shown(Generic[R, Found]):
 
     @property
     def notes(self) -> list[str]:
-        """What readers must know about the numbers, in sentences."""
+        """Notes that readers need about the numbers, in sentences."""
         partial = [f"{self.names[one.id]}: {one.unusable}." for one in self.infos if one.unusable]
         return [*partial, *self.view.notes(self)]
 
@@ -352,7 +352,7 @@ def show(view: View[R, Found], request: R) -> Shown[R, Found]:
     """Return a view of the runs that the request names.
 
     Raises:
-        UserError: If there is no finished run, a run or relation is unknown, or these runs can't
+        UserError: If no run is finished, a run or relation is unknown, or these runs can't
             be shown together.
     """
     runs = view.load(request)

@@ -113,7 +113,7 @@ def _choose(
     datasets = list(dict.fromkeys(run.info.dataset for run in runs))
     data = url_state.choose("Data", datasets, key="data", place=data_box)
     of_data = [run for run in runs if run.info.dataset == data]
-    kept = links.runs_of_url((run.info.id for run in of_data), of=data)
+    kept = links.runs_of_url([run.info for run in of_data], of=data)
     of_data = [run for run in of_data if run.info.id in kept]
     of_data.sort(key=lambda run: url_state.place_of(run.info.model))
     of_data.sort(key=lambda run: run.details.method != "model")  # baselines last
@@ -420,7 +420,7 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
     ).rows
     if run.details.setting == "unsupervised" and which != EXCLUDED:
         if not picked:
-            st.caption("Tick a row, or tap a card, to score its pairs token by token on Ask.")
+            st.caption("Tick a row, or tap its card, to score its pairs token by token on Ask.")
         elif st.button("Show the scores token by token", icon=":material/search:"):
             row, options = rows.iloc[picked[0]], run.details.options
             right, wrong = (

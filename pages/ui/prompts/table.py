@@ -146,7 +146,7 @@ def draw_prompts(choice: PromptsChoice, tried: str) -> None:
     first = int(table["only it"].where(has_subject, -1).fillna(-1).to_numpy().argmax())
     marked = {"selection": {"rows": [first], "columns": [], "cells": []}}
     selected = _draw_table(shown, key=key, picks="single-row", selection_default=marked).rows
-    st.caption("Tick a row, or tap a card, to see the facts that only its prompt gets right.")
+    st.caption("Tick a row, or tap its card, to see the facts that only its prompt gets right.")
     number = int(table["number"][selected[0] if selected else first])
     if number != OWN:
         draw_only_right(choice, number)
@@ -253,7 +253,7 @@ def draw_facts(
         height=420 if len(rows) > 10 else "content",
         column_config={"log-prob. here": st.column_config.NumberColumn(format="%.2f")},
     )
-    st.caption(f"Tick a row, or tap a card, to ask its fact with the prompt “{plain(template)}”.")
+    st.caption(f"Tick a row, or tap its card, to ask its fact with the prompt “{plain(template)}”.")
     if picked.rows:
         open_cloze(choice, template, facts[picked.rows[0]])
 

@@ -57,7 +57,7 @@ def draw_try(choice: PromptsChoice) -> str:
     manual = study.pool.manual
     beat = "" if manual is None else f" Can you beat “{plain(study.pool.templates[manual])}”?"
     st.markdown(
-        f"Write a sentence for the relation **{relation}**: [X] stands for the subject (such as "
+        f"Write a sentence for the relation **{relation}**: [X] is the subject's place (such as "
         f"{plain(fact.subject)}), [Y] for the right answer ({plain(fact.object)}).{beat}"
     )
     example = example_of(choice)

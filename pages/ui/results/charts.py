@@ -64,7 +64,7 @@ def draw_curves(choice: RunChoice) -> None:
 def draw_histogram(choice: RunChoice) -> None:
     """Draw the ranks of the right answers as a histogram."""
     text = f"The rank of the right answer among {choice.ranked_among}"
-    if choice.counts == "queries":
+    if choice.counts.endswith("queries"):
         n_facts = numbers_of_facts(choice.view(quartiles, mean_ranks=True))
         text += f", for all queries of {n_facts} facts"
     caption = f"{text}. Shares are averaged over relations. Click a bar to see its facts."

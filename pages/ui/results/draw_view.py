@@ -177,7 +177,7 @@ def draw_facts_button(
     a table selects its first cell. `describe` names the cell's facts.
     """
     if chosen is None:
-        st.caption("Click a number, or tap a card, to see its facts.")
+        st.caption("Click a number, or tap its card, to see its facts.")
         return None
     label = f"Facts: {describe(chosen)}"
     return chosen if st.button(label, icon=":material/fact_check:", key=key) else None
@@ -234,7 +234,7 @@ def draw_wide(
         shown: The view.
         frame: Its rows, or some of them.
         key: The widget's key.
-        columns: The columns; the first one of a run stands under the run's title.
+        columns: The columns; the first one of a run is under the run's title.
         keys: The columns of the frame that identify a row; by default the view's.
         hidden: Names of columns of a run that only the table's menu shows.
         widths: Column -> its width.

@@ -55,8 +55,8 @@ def draw_measured() -> None:
         key="published_lama",
         bind=BOUND,
         placeholder="None",
-        help="P@1 in percent, from Table 2 of Petroni et al. 2019. Freq: always the relation's "
-        "most frequent object.",
+        help="P@1 in percent, from Table 2 of Petroni et al. 2019. Freq: words "
+        "ranked by how often they are objects of the relation.",
         select_all=False,
     )
     titles = {

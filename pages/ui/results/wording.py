@@ -103,7 +103,7 @@ def _draw(choice: RunChoice, what: str) -> None:
     draw_rows(means.reset_index(), [*head, count("relations"), *measures])
     st.caption(
         f"Above: means over the {counted(n_common, 'relation')} that all runs have. Below: each "
-        "relation. Tick a row, or tap a card, to see its facts. "
+        "relation. Tick a row, or tap its card, to see its facts. "
         + " ".join(f"**{one.head}**: {one.help}" for one in measures)
     )
     picked = draw_rows(

@@ -259,7 +259,7 @@ def choose_several(
 
     Args:
         label: The field's label.
-        options: name -> what the field and the URL show, unless it would stand for two options.
+        options: name -> what the field and the URL show, unless two options would have it.
             URLs may have either.
         key: The field's key, and its URL parameter if it is bound.
         place: Where it is drawn.

@@ -28,7 +28,7 @@ TABS = {
     "Ask": ("Sentence", "Analogy", "Several"),
     "Lessons": (),
     "Results": ("Overview", "Compare", "Wrong answers", "Prompts", "More"),
-    "Data and runs": ("Data sets", "Import", "New run", "New study", "Runs"),
+    "Data and runs": ("Data", "Import", "Runs"),
     "Models": (),
     "Help": (),
 }
@@ -49,6 +49,8 @@ VIEWS = {
     "Wrong answers": ("Confusion", "Frequent answers"),
     "Prompts": ("One fact", "Ensembles and the paper", "Analyses", "In the paper"),
 }
+# Tab -> the buttons that open its other screens, in turn.
+BUTTONS = {"Runs": ("New run", "All runs", "New study")}
 PAGE_FILES = {"Ask": ASK, "Lessons": LESSONS, "Results": RESULTS, "Data and runs": DATA,
               "Models": MODELS, "Help": HELP}  # fmt: skip
 # What the menu of More offers of the small runs, without what they have no facts for, and the
@@ -128,6 +130,8 @@ def visit(page: Page, url: str, pages: Pages) -> Iterator[Screen]:
                 yield click(page, page.get_by_role("tab", name=tab, exact=True))
             for view in VIEWS.get(tab, ()):
                 yield click(page, page.get_by_role("radio", name=view, exact=True))
+            for button in BUTTONS.get(tab, ()):
+                yield click(page, page.get_by_role("button", name=button, exact=True))
             for number, (entry, others) in enumerate(CHARTS.items() if tab == "More" else ()):
                 if number:
                     yield click(page, page.get_by_role("button", name="All questions"))
@@ -166,7 +170,7 @@ def wait_for_screen(page: Page, screen: Screen) -> None:
 
 def titles(pages: Pages) -> list[str]:
     """The documents' titles on a visit."""
-    n_views = {tab: len(views) for tab, views in VIEWS.items()}
+    n_views = {tab: len(views) for tab, views in (VIEWS | BUTTONS).items()}
     n_views["More"] = sum(2 + len(others) for others in CHARTS.values()) - 1  # with the menus
     names = [f"{tab} · {name}" if tab else name for name, tabs in pages.items()
              for tab in tabs or ("",) for _ in range(1 + n_views.get(tab, 0))]  # fmt: skip
