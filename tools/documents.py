@@ -228,6 +228,8 @@ def _out_of_time(*_: object) -> None:
 
 def check(paths: Sequence[Path]) -> int:
     """Check documents, print a line for each command, and return how many fail."""
+    if sys.platform == "win32":
+        sys.exit("Limits of time need the signals of Linux or macOS.")
     for number in (signal.SIGALRM, signal.SIGPROF):
         signal.signal(number, _out_of_time)
     n = dict.fromkeys(("right", "not run", "WRONG"), 0)

@@ -20,7 +20,6 @@ from lama_core.requests import record
 from lama_core.rounding import percent, percentage
 from lama_core.runs.info import ENSEMBLE, FACT_KINDS, Run, RunInfo, prompts_in_words
 from lama_core.runs.manage import KeptRun, ListRunsRequest, delete_run, list_kept, rename_run
-from lama_core.runs.parts import StartedRun
 from lama_core.runs.series import place_of
 from lama_core.scoring.shared_fields import RunSettings
 from lama_core.views.figure import relation_label
@@ -91,7 +90,8 @@ def draw_runs() -> None:
         times = [f", {run.changed[11:16]}" * (n_runs[_name(run)] > 1) for run in runs]
         # URLs of an earlier version have unfinished runs, and the titles of finished ones.
         titles = {
-            f"{info.title or _model_title(info)}, {info.dataset}, {_prompts(info)}": info.id
+            f"{info.title or _model_title(info.kind, info.model, info)}, {info.dataset}, "
+            f"{_prompts(info.kind, info.prompts)}": info.id
             for info in (run.info for run in runs)
             if info
         }
@@ -148,7 +148,9 @@ def _name(run: KeptRun) -> str:
         return run.info.title
     day = datetime.date.fromisoformat(run.changed[:10])
     year = f" {day.year}" * (day.year != datetime.datetime.now(datetime.UTC).year)
-    return f"{_model_title(about)} on {about.dataset}, {_prompts(about)}, {day.day} {day:%b}{year}"
+    model = _model_title(about.kind, about.model, run.info)
+    prompts = _prompts(about.kind, about.prompts)
+    return f"{model} on {about.dataset}, {prompts}, {day.day} {day:%b}{year}"
 
 
 def _order(run: KeptRun) -> tuple[bool, list[int | str]]:
@@ -182,11 +184,11 @@ def _count(own: list[KeptRun], n_others: int) -> str:
     return f"**{counted(len(own), 'run')}** of your own ({size}); {others}."
 
 
-def _prompts(about: RunInfo | StartedRun) -> str:
+def _prompts(kind: str, prompts: str) -> str:
     """A run's prompts for display; of an ensemble how it combines which prompts."""
-    if about.kind != ENSEMBLE:
-        return prompts_in_words(about.prompts)
-    combination, _, method = about.prompts.partition(" ")
+    if kind != ENSEMBLE:
+        return prompts_in_words(prompts)
+    combination, _, method = prompts.partition(" ")
     method, comma, drawn = method.partition(",")
     words = METHODS_IN_WORDS.get(method, method)
     return f"{TITLES.get(combination, combination)}: {words}{comma}{drawn}"
@@ -202,11 +204,11 @@ def _precision(info: RunInfo) -> float | None:
         return None  # choosing the run shows the error
 
 
-def _model_title(about: RunInfo | StartedRun) -> str:
-    """A model's name for display; of a checkpoint also its step."""
-    place = place_of(about) if isinstance(about, RunInfo) else checkpoint_of(about.model)
-    if about.kind not in FACT_KINDS or not place:
-        return title_of(about.model)
+def _model_title(kind: str, model: str, info: RunInfo | None) -> str:
+    """A model's name for display; of a checkpoint also its step. info: None if it is unfinished."""
+    place = place_of(info) if info else checkpoint_of(model)
+    if kind not in FACT_KINDS or not place:
+        return title_of(model)
     return f"{title_of(place.series)}, step {place.step:,}"
 
 

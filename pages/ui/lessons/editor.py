@@ -134,7 +134,7 @@ def draw_editor(lesson: Lesson) -> None:
             step = steps[number - 1]
             kind = st.selectbox("Kind of step", kinds, kinds.index(step["kind"]), key=key)
             if kind != step["kind"]:
-                required = [one.name for one in type_info(STEPS[kind]).fields if one.required]
+                required = [one.name for one in _fields(STEPS[kind]) if one.required]
                 step = {name: NEW[name] for name in (*required, "text") if name in NEW} | step
             steps[number - 1] = {"kind": kind} | _draw_fields(STEPS[kind], step, f"{key} {kind}")
         else:
@@ -199,10 +199,15 @@ def _draw_order(draft: Draft, number: int) -> None:
     _go(draft.saved, min(there, len(steps)))
 
 
+def _fields(kind: type[Any]) -> Sequence[Field]:
+    found: Any = type_info(kind)
+    return found.fields
+
+
 def _draw_fields(kind: type[Any], values: Mapping[str, Any], key: str) -> dict[str, Any]:
     """Draw the fields of a step or a lesson; return those that don't have their default."""
     found: dict[str, Any] = {}
-    fields = [one for one in type_info(kind).fields if one.name != "steps"]
+    fields = [one for one in _fields(kind) if one.name != "steps"]
     folded = [one for one in fields if not (one.required or one.name in FIRST)]
     for one in fields:
         if one not in folded:

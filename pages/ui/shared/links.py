@@ -242,8 +242,8 @@ def runs_of_url(runs: Sequence[RunInfo], of: str) -> frozenset[str]:
     kept = frozenset(found or ids.values())
     unknown = {*wanted} - {*ids, together}
     n_more = len(ids) - len(kept)
-    listed = wanted if found and (unknown or n_more) else [together] * any(bundled) + own
-    set_param(AMONG, [".".join(listed)])
+    every = (*[together] * any(bundled), *own)
+    set_param(AMONG, [".".join(wanted if found and (unknown or n_more) else every)])
     if unknown or n_more:
         other_version = any(mark.startswith(BUNDLED) for mark in unknown)
         _draw_other_runs(len(unknown) - other_version, n_more, other_version=other_version)
