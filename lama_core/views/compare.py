@@ -233,6 +233,11 @@ class CompareView(View[CompareRequest, Compared]):
             f"of {leader} on {where or shown.labels[top['relation']]}"
         )
 
+    def basis(self, shown: Shown[CompareRequest, Compared]) -> str:
+        """Return the number of facts, and on slices also that of relations."""
+        n_relations = shown.size().partition(", ")[0] + ", "
+        return n_relations * shown.request.slices + f"{shown.found.n:,} {shown.found.units}"
+
     def figure(self, shown: Shown[CompareRequest, Compared]) -> Figure:
         """Return the differences by relation or slice, in the colour of the run that is ahead.
 

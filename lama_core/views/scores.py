@@ -379,10 +379,8 @@ def said_of_best(shown: Shown[ScoresRequest, RunScores], run: str, measure: Scor
     number = [info.id for info in shown.infos].index(run)
     origins = shown.found.origins[number]
     if measure.is_p_at_k and origins is not None and origins.inside.n:
-        said.append(
-            f"{origins.inside.n:,} of its {origins.inside.n + origins.outside.n:,} "
-            f"{shown.infos[number].counts} come from sources that it was trained on"
-        )
+        counts = shown.infos[number].counts
+        said.append(f"{origins.inside.n:,} {counts} come from sources that it was trained on")
     return "".join(f"; {one}" for one in said)
 
 

@@ -784,7 +784,9 @@ class _Drawing:
                 ),
                 "subtitle": self.by_width(
                     lambda width: _lines_of(figure.caption, width - size, 0.9 * size)
-                ),
+                )
+                if figure.caption
+                else [],
                 "anchor": "start",
                 "frame": "bounds",
                 "offset": _plus(above, 0.5 * size),

@@ -370,7 +370,7 @@ def _screen_of(step: ShowRun, titles: Mapping[str, str]) -> tuple[str, screens.P
         return "results", screens.ANALOGY_PROBES
     params: dict[str, str | Sequence[str]] = {"data": step.data}
     if chart := screens.TRAINING if step.figure in OF_SERIES else CHARTS.get(step.figure):
-        params |= {"tab": "More", "chart": chart}
+        params |= screens.chart(chart)
     if step.figure not in OF_SERIES:
         params["models"] = tuple(titles)
     if step.figure == "ways":
@@ -387,7 +387,7 @@ def _sentence(note: str, models: Sequence[str]) -> str:
     return names.sub(lambda found: predictions.short_title(found.group()), note)
 
 
-# Figure of a step -> the chart of the More tab with the same numbers; of others, Overview.
+# Figure of a step -> the chart of Results with the same numbers; of others, Overview.
 CHARTS = {
     "curve": screens.CURVES,
     "ranks": screens.RANKS,

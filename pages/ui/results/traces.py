@@ -72,11 +72,12 @@ def draw_traces(choice: RunChoice, _: RunListing) -> Sequence[RunInfo]:
     how, best, n = found.options, found.largest, int(found.effects["n"].max())
     low, last = found.best_layers
     layers = f"one of the layers {low} to {last}" if last > low else f"layer {low}"
+    of = counted(len(labels), "relation") if relation == ALL_FACTS else labels[relation]
     up_to, blank = "up to " * (last > low), found.at_blank
     draw_headline(
         f"{title_of(info.model)}: restoring {layers} at the {best.role} raises the right "
         f"answer's probability by {up_to}{fixed(best.effect, 2)}, restoring layer {blank.layer} at "
-        f"the blank by {fixed(blank.effect, 2)}",
+        f"the blank by {fixed(blank.effect, 2)}; means over {counted(n, 'fact')} of {of}",
         help=explain("Causal trace"),
     )
     few = f" Fewer than {FEW_FACTS} facts: the intervals are wide." * (n < FEW_FACTS)
@@ -88,7 +89,7 @@ def draw_traces(choice: RunChoice, _: RunListing) -> Sequence[RunInfo]:
     )
     part = PARTS[how.part] if how.part != "states" else "the values of a layer (hidden states)"
     st.caption(
-        f"Mean over {counted(n, 'fact')} whose right answer is the model's first answer. Restored: "
+        "Only facts whose right answer is the model's first answer. Restored: "
         f"{part}{window}.{few}" + plain(excluded),
         help=f"{counted(how.draws, 'draw')} of noise on the subject for each fact.",
     )

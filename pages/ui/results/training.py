@@ -155,11 +155,10 @@ def _draw_readings(choice: RunChoice, shown: ShownTraining) -> None:
         )
     )
     draw_figure(choice, replace(figure, title=title), "readings chart", inks)
-    n = int(every.loc[every["step"] == every["step"].max(), "n"].sum())
     st.caption(
         f"Each line is a training step. A point is the share of right answers among the facts "
         "whose subject and object the model had read together that often: in that many passages "
-        f"of its training text before this step. {counted(n, 'fact')}; points of fewer than "
+        f"of its training text before this step. Points of fewer than "
         f"{LEAST_FACTS} facts aren't drawn. Whiskers: 95 % intervals of the last step. Facts that "
         "are read often differ in other ways, too: their answers are more frequent words."
     )

@@ -37,6 +37,7 @@ from pages.ui.shared.url_state import (
     choose_several,
     note_unknown,
     pick,
+    place_of,
     title_of,
 )
 
@@ -257,7 +258,10 @@ def relations_of_sources(runs: Sequence[RunInfo]) -> dict[str, tuple[str, ...]]:
 
 
 def pick_runs(runs: Sequence[RunInfo], data: str, prompts: str) -> dict[str, RunInfo]:
-    """Model -> its run on this data with these prompts: the newest of those with most facts."""
+    """Model -> its run on this data with these prompts: the newest of those with most facts.
+
+    The models are in the order of the catalogue, as in every choice of models; others follow.
+    """
     picked: dict[str, RunInfo] = {}
     for run in runs:
         if (run.dataset, run.prompts) != (data, prompts):
@@ -265,7 +269,7 @@ def pick_runs(runs: Sequence[RunInfo], data: str, prompts: str) -> dict[str, Run
         best = picked.get(run.model)
         if best is None or (run.n, run.made) >= (best.n, best.made):
             picked[run.model] = run
-    return picked
+    return {model: picked[model] for model in sorted(picked, key=place_of)}
 
 
 def run_names(runs: Sequence[RunInfo]) -> tuple[str, ...]:
@@ -530,11 +534,13 @@ def comparison_basis(choice: RunChoice) -> tuple[str, str]:
     """Return the facts and words on which the runs are compared.
 
     Returns:
-        The description as Markdown, empty for a single run; and a clause on what differs between
-        the runs, empty if they are comparable.
+        The description as Markdown, with the ranking; and a clause on what differs between the
+        runs, empty if they are comparable. How many facts are scored is part of the headline.
     """
+    ranked = any(run.has_ranks for run in choice.runs)
+    ranking = f" {choice.ranking.capitalize()} ranking." * ranked
     if len(choice.runs) < 2:
-        return "", ""
+        return ranking.strip(), ""
     aligned = choice.runs
     if not any(run.beside for run in aligned):
         aligned = tuple(run.info for run in cache.aligned(aligned))
@@ -545,15 +551,10 @@ def comparison_basis(choice: RunChoice) -> tuple[str, str]:
         named = zip(choice.titles, choice.runs, strict=True)
         each = ", ".join(f"{run.n:,} ({plain(title)})" for title, run in named)
         return (
-            f"**Different {choice.counts}**: {each}. {words}",
+            f"**Different {choice.counts}**: {each}. {words}{ranking}",
             differ or f"the models are scored on different {choice.counts}",
         )
-    first = choice.runs[0]
-    text = f"Scored on the {first.n:,} {choice.counts} that all models can be scored on"
-    if choice.relations:
-        n = sum(first.relation(name).n for name in choice.relations)
-        text += f"; {n:,} of them are in the chosen relations"
-    return f"{text}. {words}", differ
+    return f"All models are scored on the same {choice.counts}. {words}{ranking}", differ
 
 
 def _words_compared(choice: RunChoice) -> tuple[str, str]:

@@ -198,6 +198,13 @@ def title_of(name: str) -> str:
     return known.get(name, VECTOR_FILE.sub("", last).replace("glove.", "GloVe "))
 
 
+@cache
+def place_of(model: str) -> int:
+    """A model's place in the catalogue, the order of every choice of models; others come last."""
+    names = [entry.name for entry in known_models()]
+    return names.index(model) if model in names else len(names)
+
+
 def choose_models(
     label: str = "Models", *, key: str = "models", default: Sequence[str] = DEFAULT_MODELS
 ) -> tuple[str, ...]:
