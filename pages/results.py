@@ -54,6 +54,8 @@ def draw_prompts() -> None:
     """Draw the tab Prompts."""
     from pages.ui.prompts.view import draw_prompts_tab
 
+    if links.only_facts():
+        st.caption("A study has facts of its own, which the chosen facts don't restrict.")
     draw_prompts_tab()
 
 

@@ -83,7 +83,6 @@ class MadeUpSpec(AnalogySpec):
 
 
 def made_up_specs(judge: PairScorer, work: Work) -> list[MadeUpSpec]:
-    """A specification for each setting and probe."""
     names = work.relations or tuple(one.name for one in work.dataset.relations)
     return [
         MadeUpSpec(
@@ -107,7 +106,6 @@ def made_up_specs(judge: PairScorer, work: Work) -> list[MadeUpSpec]:
 
 
 def run_probes(judge: PairScorer, work: Work, **options: Any) -> tuple[ProbeRun, ...]:
-    """The runs of every setting and probe, made together."""
     return tuple(ProbeRun(run) for run in execute_all(made_up_specs(judge, work), **options))
 
 
@@ -145,6 +143,5 @@ def embed(texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]) -> N
 
 
 def knowing() -> tuple[Knowing, ModelPairScorer]:
-    """The knowing model, and a judge with it."""
     model = Knowing()
     return model, ModelPairScorer(model, embed, template=TEMPLATES["what-to"], normalise="sum")

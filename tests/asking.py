@@ -15,7 +15,6 @@ def ask_loaded(
     limits: Limits = UNLIMITED,
     **options: Any,
 ) -> Answer[Any, Any, Any]:
-    """The answers of these models; the arguments and options are fields of the request."""
     request: Any = query.request(*arguments, **options)
     request.check()
     return ask_models(query.kind, request, query.kind.prepare(request, limits), models, limits)

@@ -1,6 +1,5 @@
 """Births of eight people: facts, a text about them, and a model that reads."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from data_files import write_lama
@@ -40,10 +39,8 @@ class Reader(TableFiller):
         super().__init__({}, CITIES, "table")
         self.asked: list[str] = []
 
-    def blank_log_probs(self, batch: Sequence, columns: object):  # type: ignore[no-untyped-def, type-arg]
-        for query in batch:
-            asked = self._texts[query.token_ids[0]]
-            self.asked.append(asked)
-            read = next((city for city in CITIES if city in asked), "Rome")
-            self.answers = {**self.answers, asked: {read: -0.1}}
-        return super().blank_log_probs(batch, columns)  # type: ignore[arg-type]
+    def scores(self, text: str) -> list[float]:
+        self.asked.append(text)
+        read = next((city for city in CITIES if city in text), "Rome")
+        self.answers = {**self.answers, text: {read: -0.1}}
+        return super().scores(text)

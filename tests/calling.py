@@ -41,7 +41,6 @@ class Invoked:
 
     @property
     def output(self) -> str:
-        """All that was printed."""
         return self.stdout + self.stderr
 
 
@@ -66,7 +65,6 @@ def invoke(words: Sequence[str], *, typed: str = "") -> Invoked:
 
 
 def printed(*words: str) -> str:
-    """What a command prints, with a mistake raised as it is."""
     result = invoke(words)
     if result.exception:
         raise result.exception
@@ -81,6 +79,5 @@ def told(*words: str) -> Any:
 
 
 def options(command: App) -> set[str]:
-    """The options of a command."""
     collection = command.assemble_argument_collection()
     return {name for one in collection for name in one.names if name.startswith("--")}

@@ -51,12 +51,10 @@ class Drawn:
 
     @property
     def title(self) -> str:
-        """Its title."""
         return _joined(_widest(self.spec["title"]["text"]))
 
     @property
     def caption(self) -> str:
-        """Its caption."""
         return _joined(_widest(self.spec["title"]["subtitle"]))
 
     def parameter(self, name: str) -> list[str]:
@@ -66,7 +64,6 @@ class Drawn:
 
     @property
     def keys(self) -> dict[str, dict[str, Any]]:
-        """The legend: name -> channel -> value."""
         (legend,) = (one for one in self.spec["layer"] if one["mark"] == vega.QUIET)
         looks = {
             channel: encoding["scale"]["range"] for channel, encoding in legend["encoding"].items()
@@ -85,15 +82,12 @@ class Drawn:
         raise AssertionError(f"no axis {channel}")
 
     def axis_title(self, channel: str) -> str:
-        """The title of an axis."""
         return _joined(self.axis(channel).get("title"))
 
 
 def drawn(figure: Figure, inks: dict[str, str], look: vega.Look = LIGHT) -> Drawn:
-    """A figure as a page draws it."""
     return Drawn(vega.specification(figure, inks, look))
 
 
 def charts(app: AppTest) -> list[Drawn]:
-    """The charts of a page."""
     return [Drawn(json.loads(one.proto.spec)) for one in app.get("vega_lite_chart")]

@@ -229,6 +229,5 @@ class _Handler(SilentHandler):
 
 @contextmanager
 def serve(server: Server) -> Iterator[Server]:
-    """The server, on a free port of this machine, while the block runs."""
     with serving(_Handler, server_of=server) as server.address:
         yield server

@@ -36,13 +36,11 @@ RELATION = {
 
 
 def plan_runs(request: Request, load: Load = load_by_name) -> tuple[RunSpec, ...]:
-    """The specifications of a request's runs."""
     request.check()
     return PLANS[type(request)](request, load=load)
 
 
 def write_facts(folder: Path) -> str:
-    """The facts in LAMA's layout."""
     return str(write_lama(folder / "facts", [RELATION], {"P36": PAIRS}))
 
 

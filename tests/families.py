@@ -262,7 +262,6 @@ def _layers_kept(values: dict[str, Any]) -> list[int]:
 
 
 def _parts(config: Any) -> Iterator[Any]:
-    """The configurations inside a configuration."""
     for name in config.sub_configs:
         if part := getattr(config, name):
             yield part

@@ -31,7 +31,6 @@ class Repository:
     revisions: "dict[str, Repository]" = field(default_factory=dict)
 
     def at(self, revision: str) -> "Repository":
-        """The repository at a branch, tag or commit."""
         for name, other in self.revisions.items():
             if revision in (name, other.commit):
                 return other
@@ -135,7 +134,6 @@ class _Handler(SilentHandler):
 
 @contextmanager
 def serve(repositories: dict[str, Repository]) -> Iterator[Hub]:
-    """The hub, on a free port of this machine, while the block runs."""
     hub = Hub("", repositories)
     with serving(_Handler, hub=hub) as hub.address:
         yield hub
@@ -151,7 +149,6 @@ def fresh_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def point_to(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take the hub at an address for the hub."""
     from huggingface_hub import constants
 
     template = address + "/{repo_id}/resolve/{revision}/{filename}"

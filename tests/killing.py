@@ -45,5 +45,4 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 def _count(parts: Path) -> int:
-    """Whole parts; what is being written has a name that begins with a dot."""
     return len([path for path in parts.glob("*.parquet") if path.name[0] != "."])

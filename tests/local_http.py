@@ -8,8 +8,6 @@ from typing import Any
 
 
 class SilentHandler(BaseHTTPRequestHandler):
-    """Writes nothing to the terminal."""
-
     disable_nagle_algorithm = True  # else each body waits for 40 ms behind its headers
 
     def log_message(self, format: str, *args: Any) -> None:

@@ -42,6 +42,10 @@ MOVED: tuple[tuple[str, Params, str, Params], ...] = (
     ("method", {}, HELP, {"paper": "All"}),
     ("data", {}, DATA, {}),
     ("data", {"tab": "Runs"}, DATA, {"tab": "Runs"}),
+    ("data", {"tab": "Data sets", "source": "starter"}, DATA, {"source": "starter"}),
+    ("data", {"tab": "New run", "run_limit": "7"}, DATA,
+     {"tab": "Runs", "new": "run", "run_limit": "7"}),
+    ("data", {"tab": "New study"}, DATA, {"tab": "Runs", "new": "study"}),
     ("models", {}, MODELS, {}),
     ("lessons", {}, LESSONS, {}),
 )  # fmt: skip

@@ -9,12 +9,10 @@ EXAMPLE = Path(__file__).resolve().parents[1] / "docs" / "example-plugin"
 
 
 def pip_install(source: Path, folder: Path) -> None:
-    """Install a package into a folder."""
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--target", str(folder)]
     command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", *options]
     subprocess.run([*command, str(source)], check=True, capture_output=True)
 
 
 def path_with(folder: Path) -> str:
-    """PYTHONPATH with a folder of packages."""
     return os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH", ""))))

@@ -45,12 +45,10 @@ class Plain:
         return list(self.tokenizer(text)["input_ids"])
 
     def start(self) -> int:
-        """The token that a text may begin with."""
         one = self.tokenizer.bos_token_id
         return int(self.tokenizer.eos_token_id if one is None else one)
 
     def hidden(self, n: int) -> int:
-        """The token in the place of the n-th blank."""
         if self.kind == "masked":
             return int(self.tokenizer.mask_token_id)
         return sentinel_of(self.tokenizer, n)

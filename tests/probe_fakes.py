@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from data_files import write_lines
+from data_files import write_lama, write_lines
+from numpy.typing import NDArray
 
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import AFTER_SPACE, Place
@@ -27,8 +28,8 @@ class WordVocabulary(WordList):
         return tuple(range(len(word.split())))
 
 
-class TableFiller:
-    """A model whose answers are written down: text with [MASK] -> word -> log-probability."""
+class Filler:
+    """A model of whole words, whose texts are its tokens; the scores of a text are made up."""
 
     kind: Kind = "masked"
     max_tokens = 512
@@ -36,81 +37,20 @@ class TableFiller:
     device = "cpu"
     notes = ()
 
-    def __init__(
-        self, answers: Mapping[str, Mapping[str, float]], words: Sequence[str], name: str = "table"
-    ) -> None:
+    def __init__(self, name: str, words: Sequence[str], identity: str) -> None:
         self.name = name
-        self.answers = answers
         self.vocabulary = WordVocabulary(words)
-        text = json.dumps([self.vocabulary.words, {k: dict(v) for k, v in answers.items()}])
-        self.identity = hashlib.sha256(text.encode()).hexdigest()
-        self._texts: list[str] = []
+        self.identity = identity
 
     def encode(self, query: Query, context: Context = "both") -> Encoded:
-        self._texts.append(query.text())
-        return Encoded((len(self._texts) - 1,), (0,), (AFTER_SPACE,))
+        return Encoded(tuple(query.text().encode()), (0,), (AFTER_SPACE,))
 
     def encode_all(self, queries: Sequence[Query], context: Context) -> list[Encoded]:
         return [self.encode(query, context) for query in queries]
 
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
-        rows = [
-            [self.answers[self._texts[query.token_ids[0]]].get(word, -9.0) for word in self.words]
-            for query in batch
-        ]
-        table = np.array(rows, dtype=np.float32)
-        return Scores(table[:, columns.table(AFTER_SPACE).ids[:, 0]])
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        return self.vocabulary.words
-
-    def word_log_prob(
-        self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0
-    ) -> WordScore:
-        return WordScore((word,), self.answers[query.text()][word])
-
-
-class HashFiller:
-    """A model whose answers are made from the text's digest; slow if `pause` is given.
-
-    pause: seconds a batch. broken: gives NaN for texts that hold this word.
-    """
-
-    kind: Kind = "masked"
-    max_tokens = 512
-    precision = "fp32"
-    device = "cpu"
-    notes = ()
-
-    def __init__(
-        self, words: Sequence[str], *, name: str = "hash", pause: float = 0.0, broken: str = ""
-    ) -> None:
-        self.name = name
-        self.vocabulary = WordVocabulary(words)
-        self.identity = f"{name}:{len(words)}"
-        self.pause = pause
-        self.broken = broken
-
-    def encode(self, query: Query, context: Context = "both") -> Encoded:
-        text = query.text().encode()
-        return Encoded(tuple(text), (0,), (AFTER_SPACE,))
-
-    def encode_all(self, queries: Sequence[Query], context: Context) -> list[Encoded]:
-        return [self.encode(query, context) for query in queries]
-
-    def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
-        time.sleep(self.pause)
-        rows = []
-        for query in batch:
-            text = bytes(query.token_ids)
-            seed = int.from_bytes(hashlib.sha256(text).digest()[:8], "big")
-            scores = np.random.default_rng(seed).normal(size=self.vocabulary.size)
-            scores -= np.log(np.exp(scores).sum())
-            if self.broken and self.broken.encode() in text:
-                scores[0] = np.nan
-            rows.append(scores)
-        table = np.array(rows, dtype=np.float32)
+        texts = [bytes(query.token_ids).decode() for query in batch]
+        table = np.array([self.scores(text) for text in texts], dtype=np.float32)
         return Scores(table[:, columns.table(AFTER_SPACE).ids[:, 0]])
 
     def word_log_prob(
@@ -118,70 +58,95 @@ class HashFiller:
     ) -> WordScore:
         return WordScore((word,), -1.0)
 
+    def scores(self, text: str) -> Sequence[float] | NDArray[np.float64]:
+        """The log-probability of each word of the vocabulary at the text's blank."""
+        raise NotImplementedError
+
+
+class TableFiller(Filler):
+    """A model whose answers are written down: text with [MASK] -> word -> log-probability."""
+
+    def __init__(
+        self, answers: Mapping[str, Mapping[str, float]], words: Sequence[str], name: str = "table"
+    ) -> None:
+        self.answers = answers
+        text = json.dumps([[*words], {k: dict(v) for k, v in answers.items()}])
+        super().__init__(name, words, hashlib.sha256(text.encode()).hexdigest())
+
+    def scores(self, text: str) -> list[float]:
+        return [self.answers[text].get(word, -9.0) for word in self.vocabulary.words]
+
+    def word_log_prob(
+        self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0
+    ) -> WordScore:
+        return WordScore((word,), self.answers[query.text()][word])
+
+
+def random_scores(seed: str, n_words: int) -> NDArray[np.float64]:
+    """Normal numbers that follow from the seed."""
+    digest = hashlib.sha256(seed.encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:8], "big")).normal(size=n_words)
+
+
+class HashFiller(Filler):
+    """A model whose answers are made from the text's digest; slow if `pause` is given.
+
+    pause: seconds a batch. broken: gives NaN for texts that hold this word.
+    """
+
+    def __init__(
+        self, words: Sequence[str], *, name: str = "hash", pause: float = 0.0, broken: str = ""
+    ) -> None:
+        super().__init__(name, words, f"{name}:{len(words)}")
+        self.pause = pause
+        self.broken = broken
+
+    def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
+        time.sleep(self.pause)
+        return super().blank_log_probs(batch, columns)
+
+    def scores(self, text: str) -> NDArray[np.float64]:
+        scores = random_scores(text, self.vocabulary.size)
+        scores -= np.log(np.exp(scores).sum())
+        if self.broken and self.broken in text:
+            scores[0] = np.nan
+        return scores
+
 
 CITIES = tuple(f"City{number}" for number in range(40))
 
 
 def hash_model(reference: str = "hash", *, precision: str = "fp32") -> HashFiller:
-    """Loads the fake model; a name of `slow` pauses a little at each batch."""
     return HashFiller(CITIES, name=reference, pause=0.02 if reference == "slow" else 0.0)
 
 
 def write_dataset(folder: Path, n_facts: int = 120) -> Path:
     """A small dataset in LAMA's layout: two template relations and two with sentences."""
-    relations: list[dict[str, object]] = [
-        {
-            "relation": "P19",
-            "template": "[X] was born in [Y] .",
-            "label": "place of birth",
-            "type": "N-1",
-            "paraphrases": ["[X] comes from [Y] .", "[X] is a native of [Y] ."],
-            "negated_template": "[X] was not born in [Y] .",
-        },
-        {
-            "relation": "P47",
-            "template": "[X] borders on [Y] .",
-            "label": "shares border with",
-            "type": "N-M",
-        },
-    ]
-    write_lines(folder / "relations.jsonl", relations)
+    relations = [
+        {"relation": "P19", "template": "[X] was born in [Y] .", "type": "N-1",
+         "label": "place of birth", "negated_template": "[X] was not born in [Y] .",
+         "paraphrases": ["[X] comes from [Y] .", "[X] is a native of [Y] ."]},
+        {"relation": "P47", "template": "[X] borders on [Y] .", "type": "N-M",
+         "label": "shares border with"},
+    ]  # fmt: skip
     births = [
-        {
-            "uuid": f"b{n}",
-            "sub_label": f"Person {n}",
-            "obj_label": CITIES[n * 7 % 40],
-            "predicate_id": "P19",
-            "evidences": [
-                {"masked_sentence": f"Sentence {m} of person {n} says [MASK] ."} for m in range(10)
-            ],
-        }
+        {"uuid": f"b{n}", "sub_label": f"Person {n}", "obj_label": CITIES[n * 7 % 40],
+         "evidences": [
+             {"masked_sentence": f"Sentence {m} of person {n} says [MASK] ."} for m in range(10)
+         ]}
         for n in range(n_facts)
-    ]
+    ]  # fmt: skip
     borders = [
-        {
-            "uuid": f"n{n}",
-            "sub_label": f"Land {n // 3}",
-            "obj_label": CITIES[n * 11 % 40],
-            "predicate_id": "P47",
-        }
+        {"uuid": f"n{n}", "sub_label": f"Land {n // 3}", "obj_label": CITIES[n * 11 % 40]}
         for n in range(n_facts)
     ]
-    write_lines(folder / "TREx" / "P19.jsonl", births)
-    write_lines(folder / "TREx" / "P47.jsonl", borders)
-    write_lines(
-        folder / "Squad" / "test.jsonl",
-        [
-            {
-                "id": f"s{n}",
-                "sub_label": "Squad",
-                "obj_label": CITIES[n],
-                "masked_sentences": [f"Question {n} is answered by [MASK] ."],
-            }
-            for n in range(10)
-        ],
-    )
-    return folder
+    asked = [
+        {"id": f"s{n}", "sub_label": "Squad", "obj_label": CITIES[n],
+         "masked_sentences": [f"Question {n} is answered by [MASK] ."]}
+        for n in range(10)
+    ]  # fmt: skip
+    write_lines(folder / "Squad" / "test.jsonl", asked)
+    return write_lama(folder, relations, {"P19": births, "P47": borders})
 
 
 def with_facts(run: Run, facts: pd.DataFrame) -> Run:

@@ -13,7 +13,6 @@ RUNNING: list[str] = []  # queries that have begun and not ended
 
 
 def fail(error: Exception) -> None:
-    """Raise an error in the scoring process."""
     raise error
 
 
@@ -34,7 +33,6 @@ def take_slots() -> None:
 
 @contextmanager
 def _running(name: str) -> Iterator[None]:
-    """List a query while it runs."""
     RUNNING.append(name)
     try:
         yield
@@ -43,12 +41,10 @@ def _running(name: str) -> Iterator[None]:
 
 
 def running() -> list[str]:
-    """The names of these queries that run."""
     return list(RUNNING)
 
 
 def unpicklable() -> object:
-    """Return an object that can't be sent."""
     return threading.Lock()
 
 
@@ -58,7 +54,6 @@ def end() -> None:
 
 
 def process_id() -> int:
-    """The number of the process that answers."""
     return os.getpid()
 
 

@@ -84,7 +84,6 @@ class Writer:
 
 
 def write_facts(folder: Path) -> Path:
-    """The eight facts as a data set in LAMA's layout."""
     return write_lama(folder / "stated", RELATIONS, FACTS)
 
 

@@ -50,6 +50,5 @@ def make_tiny_encoder(folder: Path) -> Path:
 
 
 def write_text(path: Path) -> Path:
-    """The sentences as a text file, a paragraph each."""
     path.write_text("\n\n".join(SENTENCES) + "\n", encoding="utf-8")
     return path

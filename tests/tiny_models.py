@@ -501,12 +501,10 @@ SEQ2SEQ = tuple(name for name, family in FAMILIES.items() if family.kind == "seq
 
 @cache
 def tiny_tokenizer(name: str) -> Any:
-    """The tokenizer of a family, made once."""
     return FAMILIES[name].tokenizer()
 
 
 def make_model(name: str, *, seed: int = 0) -> tuple[Any, Any]:
-    """A family's random model in evaluation mode, and its tokenizer."""
     family = FAMILIES[name]
     tokenizer = tiny_tokenizer(name)
     special = {
@@ -574,7 +572,6 @@ def save_reader_folder(folder: Path, family: str) -> Path:
 def open_family(
     name: str, folder: Path, *, precision: str = "fp32"
 ) -> MaskedModel | CausalModel | Seq2SeqModel:
-    """A family's random model, saved to a folder and opened by the library."""
     save_model_folder(name, folder)
     family, located = FAMILIES[name], LocatedModel(folder, f"tiny-{name}")
     known = {located.identity} if family.known else ()

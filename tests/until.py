@@ -7,7 +7,6 @@ SECONDS = 120.0  # a busy machine is slow, not wrong
 
 
 def until(what: Callable[[], object]) -> None:
-    """Return when the condition is true; fail if it doesn't become true."""
     end = time.monotonic() + SECONDS
     while not what():
         assert time.monotonic() < end, f"not true after {SECONDS:.0f} s"

@@ -145,7 +145,6 @@ def check_rows(form: Form, data: st.DataObject, end: str) -> None:
 
 
 def check_twice(form: Form, folder: Path) -> None:
-    """A row that stands twice counts once."""
     form.write(folder, [form.row(0, "Peru", "Lima"), form.row(0, "Peru", "Lima")], "\n")
     dataset = formats.load(folder)
     assert form.read(dataset) == [("Peru", "Lima")]
@@ -154,7 +153,6 @@ def check_twice(form: Form, folder: Path) -> None:
 
 
 def check_imported(form: Form, folder: Path) -> None:
-    """What is imported is what is read where it lies."""
     form.write(folder / "mine", [form.row(0, "Peru", "Lima"), form.row(1, "Italy", "Rome")], "\n")
     there = formats.load(folder / "mine")
     imported = download.import_dataset(folder / "mine").dataset

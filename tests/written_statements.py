@@ -98,7 +98,6 @@ class StatementTable:
         return [self._score(one, hiding, scored) for one in statements]
 
     def tokens(self, text: str) -> list[str]:
-        """The tokens of a text, in its order."""
         return text.split()
 
     def value(self, one: Statement, token: str, begins: bool, hiding: Hiding) -> float:
@@ -141,8 +140,6 @@ class StatementTable:
 
 
 class WholeTexts(StatementTable):
-    """A text is a single token, whose log-probability is the table's."""
-
     def tokens(self, text: str) -> list[str]:
         return [text]
 
@@ -198,5 +195,4 @@ def write_many(folder: Path, n_facts: int = 400) -> Path:
 
 
 def hashed(reference: str = "hashed", *, precision: str = "fp32") -> StatementTable:
-    """Loads a model whose values follow from the text; one named `slow` pauses at each call."""
     return StatementTable(name=reference, pause=0.05 if reference == "slow" else 0.0)

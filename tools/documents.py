@@ -222,29 +222,16 @@ def readers_place() -> Iterator[bool]:
             yield has_small_model
 
 
-@contextlib.contextmanager
-def limited() -> Iterator[None]:
-    """Raise TimeoutError if what is inside takes too long; on Windows, without a limit."""
-    if sys.platform == "win32":
-        yield
-        return
-
-    def out_of_time(*_: object) -> None:
-        raise TimeoutError(f"takes more than {LIMIT} s of CPU time, or {MOST} s")
-
-    signal.signal(signal.SIGALRM, out_of_time)
-    signal.signal(signal.SIGPROF, out_of_time)
-    signal.setitimer(signal.ITIMER_PROF, LIMIT)
-    signal.alarm(MOST)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.alarm(0)
+def _out_of_time(*_: object) -> None:
+    raise TimeoutError(f"takes more than {LIMIT} s of CPU time, or {MOST} s")
 
 
 def check(paths: Sequence[Path]) -> int:
     """Check documents, print a line for each command, and return how many fail."""
+    if sys.platform == "win32":
+        sys.exit("Limits of time need the signals of Linux or macOS.")
+    for number in (signal.SIGALRM, signal.SIGPROF):
+        signal.signal(number, _out_of_time)
     n = dict.fromkeys(("right", "not run", "WRONG"), 0)
     with readers_place() as has_small_model:
         for command in (one for path in paths for one in commands_of(path)):
@@ -252,11 +239,15 @@ def check(paths: Sequence[Path]) -> int:
             if reason := why_not(command, has_small_model):
                 state, fault = "not run", reason
             else:
+                signal.setitimer(signal.ITIMER_PROF, LIMIT)
+                signal.alarm(MOST)
                 try:
-                    with limited():
-                        fault = fault_of(command, run(command))
+                    fault = fault_of(command, run(command))
                 except (Exception, SystemExit) as error:  # noqa: BLE001 - any is the document's fault
                     fault = f"{type(error).__name__}: {error}"
+                finally:
+                    signal.setitimer(signal.ITIMER_PROF, 0)
+                    signal.alarm(0)
                 state = "WRONG" if fault else "right"
             n[state] += 1
             seconds = f"{time.monotonic() - began:.1f} s" if state != "not run" else ""

@@ -127,10 +127,12 @@ def _exclude(run: Run, lost: Bools, reason: str) -> Run:
     info = replace(_with_fewer(run.info, int(lost.sum())), relations=relations)
     reasons = [*run.words_of("excluded"), reason]
     codes = np.where(lost, len(reasons) - 1, run.codes("excluded"))
-    return replace(run, info=info, changed={**run.changed, "excluded": _words(codes, reasons)})
+    return replace(
+        run, info=info, changed={**run.changed, "excluded": column_of_words(codes, reasons)}
+    )
 
 
-def _words(codes: NDArray[np.integer[Any]], words: Sequence[str]) -> pa.ChunkedArray:
+def column_of_words(codes: NDArray[np.integer[Any]], words: Sequence[str]) -> pa.ChunkedArray:
     """Return a column of words; the code -1 is a missing word."""
     indices = pa.array(codes.astype(np.int32), mask=codes < 0)
     found = pa.DictionaryArray.from_arrays(indices, pa.array(words, pa.string()))
@@ -187,15 +189,15 @@ def _prompts(runs: Sequence[Run]) -> list[NDArray[np.int64]]:
     }
     numbers: dict[str, dict[str, int]] = {}
 
-    def number(info: RelationInfo, prompt: int) -> int:
-        if n_descriptions[info.name] < 2:
+    def number(info: RelationInfo | None, prompt: int) -> int:
+        if info is None or n_descriptions[info.name] < 2:  # None: a run of chosen facts only
             return prompt
         known = numbers.setdefault(info.name, {})
         text = info.template_key(prompt) if info.name in several else ""
         return known.setdefault(text, len(known))
 
     return [
-        np.array([number(known[name], prompt) for name, prompt in pairs], np.int64)[which]
+        np.array([number(known.get(name), prompt) for name, prompt in pairs], np.int64)[which]
         for known, pairs, which in zip(infos, used, places, strict=True)
     ]
 
@@ -350,7 +352,7 @@ def _choose_firsts(
         ]
         codes = run.codes(name)
         codes[rows] = np.array(of_used, codes.dtype)[which]
-        columns[name] = _words(codes, list(numbers))
+        columns[name] = column_of_words(codes, list(numbers))
         log_probs = run.column(f"{name}_log_prob").to_numpy(copy=True)
         found = np.take_along_axis(run.top.log_probs[rows], place, axis=1)[:, 0]
         log_probs[rows] = np.where(none, np.nan, found)

@@ -15,6 +15,7 @@ import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from lama_core.runs.info import (
     write_details,
     write_info,
 )
-from lama_core.runs.parts import PART, PARTS, Parts, StoredPart, place_of
+from lama_core.runs.parts import PART, PARTS, Parts, StartedRun, StoredPart, place_of
 from lama_core.runs.spec import Finished, Load, RunSpec, ScoringJob
 from lama_core.scoring.executors import Opened, RunShare, Saved, Tick, Wrote
 from lama_core.scoring.preparation import NoFactCounts
@@ -78,7 +79,17 @@ class RunMaker:
         self._load = load
         self._keeps_all = keeps_all
         self._parts = [
-            Parts(place_of(one.run_id, folder, address), one.digest, one.stored_request)
+            Parts(
+                place_of(one.run_id, folder, address),
+                one.digest,
+                StartedRun(
+                    **asdict(one.stored_request),
+                    kind=one.kind,
+                    model=one.model_name,
+                    dataset=one.dataset_name,
+                    prompts=one.prompt_name(),
+                ),
+            )
             for one in specs
         ]
         self._scorers: dict[Any, Any] = {}
@@ -113,6 +124,9 @@ class RunMaker:
             yield self._wrote(share.run, _rows_name(share.range), size, is_kept=True)
             return
         work = self._job(share.run, share.range).work
+        n_parts = (len(work.parts) + several) * self._specs[share.run].n_ranges  # and their rows
+        parts = self._parts[share.run]
+        parts.started = parts.started and replace(parts.started, n_parts=n_parts)
         yield Opened(share, sum(part.size for part in work.parts), work.unit, self._said())
         missing: list[int] = []
         settings: set[PassSettings | None] = set()

@@ -232,12 +232,12 @@ class Shown(Generic[R, Found]):
     @property
     def counts(self) -> str:
         """The counted unit: `queries` if a run scores facts more than once, else `facts`."""
-        return "queries" if any(info.counts == "queries" for info in self.infos) else "facts"
+        return max((info.counts for info in self.infos), default="facts")  # of the alphabet
 
     @property
     def unit(self) -> str:
         """The counted unit in the singular: `query` or `fact`."""
-        return "query" if self.counts == "queries" else "fact"
+        return self.counts.replace("queries", "querys")[:-1]
 
     def title_of(self, what: str) -> str:
         """Return the title of a chart: what it shows, the data, and the relation if it is one."""

@@ -413,8 +413,8 @@ CLAIMS = (
 # What a sentence must name, and what isn't a number of a run: names, years, relations, code.
 ABOUT = re.compile(r"MiniLM|SmolLM2|\bbundled|\btwin\b|\bstarter facts|GloVe", re.I)
 NO_NUMBERS = re.compile(
-    r"`[^`]*`|SmolLM2(-135M)?|MiniLM-L6-v2|P@\d+|\bP\d+|et al\.,? \(?\d+|Apache-2\.0|CC(0| BY) [\d.]+|"
-    r"\[[^\]]*\]\([^)]*\)"
+    r"`[^`]*`|SmolLM2(-135M)?|MiniLM-L6-v2|P@\d+|\bP\d+|et al\.,? \(?\d+|Apache-2\.0|"
+    r"CC(0| BY) [\d.]+|\[[^\]]*\]\([^)]*\)"
 )
 
 # Where the numbers of other sentences are from -> document and beginning of each.

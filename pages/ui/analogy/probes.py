@@ -112,7 +112,7 @@ def _choose(
     datasets = list(dict.fromkeys(run.info.dataset for run in runs))
     data = url_state.choose("Data", datasets, key="data", place=data_box)
     of_data = [run for run in runs if run.info.dataset == data]
-    kept = links.runs_of_url((run.info.id for run in of_data), of=data)
+    kept = links.runs_of_url([run.info for run in of_data], of=data)
     of_data = [run for run in of_data if run.info.id in kept]
     of_data.sort(key=lambda run: run.details.method != "model")  # baselines last
     models = list(dict.fromkeys(run.info.model for run in of_data))

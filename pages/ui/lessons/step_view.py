@@ -104,7 +104,8 @@ def _draw_query(request: ClozeRequest, number: str = "") -> StepResult:
     st.caption(plain(ranked))
     with st.container(horizontal=True, vertical_alignment="center"):
         same = {"candidates": request.candidates}
-        _draw_link("Open on Ask", "", {"text": text, "gold": gold, "models": names, **same})
+        if not is_teaching():
+            _draw_link("Open on Ask", "", {"text": text, "gold": gold, "models": names, **same})
         draw_entry(fill.kind, replace(request, models=names), key=f"lesson poll {number}")
     best = {
         name: [(item.token, item.prob) for item in column.answer.blanks[0].predictions]
@@ -334,7 +335,8 @@ def draw_run(step: ShowRun, key: str) -> StepResult:
         st.caption("  \n".join(map(plain, lines_below)))
     said = f"Finished runs: {run_ids}."
     numbers = st.container()
-    _draw_link("Open in Results", *_screen_of(step, titles))
+    if not is_teaching():
+        _draw_link("Open in Results", *_screen_of(step, titles))
     lines: list[Any] = list(figure.frame.itertuples())
     table_lines: list[Any] = list(drawn.itertuples())  # predictions mean the first line
     baseline = bool(drawn["freq"].notna().any())

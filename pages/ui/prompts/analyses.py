@@ -156,7 +156,7 @@ def _draw_transfer(choice: PromptsChoice) -> None:
         for whole in list_studies(on_problem=lambda _: None)
         if whole.info.dataset == choice.info.dataset and whole.info.model != choice.info.model
     ]
-    kept = links.runs_of_url((whole.info.id for whole in others), of=choice.info.id)
+    kept = links.runs_of_url([whole.info for whole in others], of=choice.info.id)
     for whole in others:
         info = whole.info
         if info.id not in kept or choice.study.relation.name not in whole.relations:

@@ -53,7 +53,7 @@ def draw_prompts_tab() -> None:
             "There is no study of prompts yet. A study queries a model about the same facts with "
             "many prompts."
         )
-        links.draw_link("Start a study", "play_arrow", screens.DATA, {"tab": "New study"})
+        links.draw_link("Start a study", "play_arrow", screens.DATA, screens.NEW_STUDY)
         return
     view = pick("View", VIEWS, key="prompts_view", label_visibility="collapsed")
     draw_view(view, choice)

@@ -65,7 +65,7 @@ def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
     shown = choice.view(ranks)
     draw_shown(choice, shown, "rank chart")
     text = f"The rank of the right answer among {choice.ranked_among}"
-    if choice.counts == "queries":
+    if choice.counts.endswith("queries"):
         n_facts = numbers_of_facts(choice.view(quartiles, mean_ranks=True))
         text += f", for all queries of {n_facts} facts"
     st.caption(f"{text}. Shares are averaged over relations. Click a bar to see its facts.")

@@ -45,6 +45,8 @@ def draw_traces(choice: RunChoice, _: RunListing) -> Sequence[RunInfo]:
         "Run", list(runs), key="trace_run", first=first, show=names.__getitem__, place=boxes[0]
     )
     info = runs[chosen]
+    if choice.only:
+        st.caption("Traces are of all facts of their run, not only of the chosen facts.")
     traced = sorted((one for one in info.relations if one.n), key=lambda one: -one.n)
     labels = {one.name: relation_label(one.name, one.label) for one in traced}
     options = [*labels, *([ALL_FACTS] if len(labels) > 1 else [])]

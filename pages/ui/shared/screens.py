@@ -35,9 +35,10 @@ TRAINING = "Training"
 TRACES = "Causal traces"
 ANALOGY_PROBES: Params = {"tab": "More", "chart": "Analogy probes"}
 NEW_PROBE: Params = {**ANALOGY_PROBES, "new_probe": "true"}  # with the form first
-NEW_RUN: Params = {"tab": "New run"}
 IMPORT: Params = {"tab": "Import"}
-RUNS: Params = {"tab": "Runs"}
+RUNS = {"tab": "Runs"}
+NEW_RUN = {**RUNS, "new": "run"}  # with the form instead of the list
+NEW_STUDY = {**RUNS, "new": "study"}
 FOLDED = "Analyses and the paper"  # a view of the tab Prompts
 # The parameters with the open tab of Results, and the chart or view in it.
 OPENED = ("tab", "chart", "view")
@@ -70,6 +71,12 @@ _MOVED_TABS: dict[str, Params] = {
     "Grid": ALTERNATIVES,
     "Wordings": WORDINGS,
     "Examples": {},
+}
+# The same of the page Data and runs.
+_MOVED_TABS_OF_DATA: dict[str, Params] = {
+    "Data sets": {},
+    "New run": NEW_RUN,
+    "New study": NEW_STUDY,
 }
 # The query of the former tab Answers if its URL has none.
 _RANKED = {
@@ -111,6 +118,9 @@ def resolve(name: str, params: Params) -> tuple[str, Params]:
     page, screen = _MOVED.get(name, (_NAMES.get(name, ASK), {}))
     if page == ASK:
         params = _from_moved_tab(params)
+    taken, rest = _taken(params, {"tab": ""})
+    if page == DATA and taken["tab"] in _MOVED_TABS_OF_DATA:
+        params = {**rest, **_MOVED_TABS_OF_DATA[taken["tab"]]}
     if "solve" not in params and any(slot in params for slot in _SLOTS):
         words, rest = _taken(params, _SLOTS | {"blank": "D"})
         blank = words.pop("blank").lower()

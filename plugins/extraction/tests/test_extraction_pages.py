@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from chart_marks import charts
@@ -79,11 +78,3 @@ def test_a_zero_answer_says_that_nothing_was_found(tmp_path: Path) -> None:
     assert any("ranks after all other words" in one.value for one in app.caption)
     for view in ("Confusion", "Wrong answers"):
         without_faults(opened("facts", run.info.id, view=view))
-
-
-def test_a_fact_is_opened_in_cloze_with_the_models_alone(
-    run: Run, gone: list[dict[str, Any]]
-) -> None:
-    app = opened("facts", run.info.id, BUNDLED, fact=f"{run.facts.iloc[0]['fact_id']}#0")
-    next(one for one in app.button if one.label == "Ask it").click().run()
-    assert [one["models"] for one in gone] == [("minilm-mlm",)]

@@ -6,22 +6,19 @@ from pathlib import Path
 
 import pytest
 from births import CITIES, Reader, write_births, write_text
-from calling import call
 from tiny_models import save_reader_folder
 
 from lama_core.datasets.passages import load_corpus
-from lama_core.errors import UserError
 from lama_core.metrics import score_table
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.plan import plan
-from lama_core.requests import field_values
 from lama_core.runs.alignment import align
 from lama_core.runs.execute import execute, execute_all
 from lama_core.runs.find import load_run
 from lama_core.scoring.queries import NO_FIT
 from lama_core.scoring.retrieval import OpenBook
 from lama_core.types import Query
-from lama_extraction.plan import extract, plan_extract, plan_read
+from lama_extraction.plan import plan_extract, plan_read
 from lama_extraction.reader import load_reader
 from lama_extraction.request import ExtractRequest, ReadRequest
 
@@ -77,37 +74,6 @@ def test_the_extractor_stands_beside_a_model_on_the_same_facts(data: Path, text:
     (left, right) = align([cloze, execute(spec)])
     assert left.info.candidates_digest == right.info.candidates_digest
     assert left.info.n == right.info.n == 8
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"candidates": "common"}, "add --model"),
-        ({"linking": ("naiv",)}, "did you mean 'naive'"),
-        ({"corpus": "nowhere"}, "Unknown corpus 'nowhere'"),
-        ({"relations": ("P9",)}, "P9"),
-        ({"limit": 0}, "limit can't be 0"),
-    ],
-)
-def test_what_does_not_exist_is_said_in_one_sentence(
-    data: Path, text: Path, change: dict[str, object], said: str
-) -> None:
-    with pytest.raises(UserError, match=said):
-        extract(**field_values(extracted(data, text, **change)))
-
-
-def test_the_commands_make_the_runs_and_say_what_is_wrong(data: Path, text: Path) -> None:
-    asked = ("extract", "--dataset", str(data), "--corpus", str(text), "--json")
-    status, out, _ = call(*asked)
-    lines = {line["model"]: line["p_at_1"] for line in json.loads(out)}
-    assert (status, lines) == (0, {"RE_n": 7 / 8, "RE_o": 7 / 8})
-    (text / "a.txt").write_text("", encoding="utf-8")
-    status, _, err = call(*asked)
-    assert status == 2 and "has no text" in err and "Traceback" not in err
-    status, _, err = call("extract", "--dataset", str(data))
-    assert status == 2 and "tools.training.corpus" in err
-    status, _, err = call("read", "--dataset", str(data), "--corpus", str(text))
-    assert status == 2
 
 
 def test_a_reader_answers_from_the_passages_nearest_to_a_question(

@@ -149,30 +149,6 @@ def test_a_folder_of_bear_without_a_usable_relation_is_refused(
     assert reason in str(error.value)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", "\ud800", "[" * 5000])
-def test_a_description_of_bear_that_is_none_is_one_sentence(tmp_path: Path, text: str) -> None:
-    folder = bear_folder(tmp_path, bear_fact("Peru", "Lima"))
-    (folder / "metadata_relations.json").write_bytes(text.encode(errors="surrogatepass"))
-    with pytest.raises(UserError, match=r"metadata_relations\.json") as error:
-        bear.load(folder)
-    assert "\n" not in str(error.value)
-
-
-def test_files_and_relations_without_each_other_are_named(tmp_path: Path) -> None:
-    folder = bear_folder(tmp_path, bear_fact("Peru", "Lima"))
-    row = {"templates": ["[X]: [Y]"]}
-    described = json.loads((folder / "metadata_relations.json").read_text("utf-8"))
-    outside = str(write(tmp_path.parent / "outside.jsonl", bear_fact("a", "b")))[: -len(".jsonl")]
-    write(folder / "metadata_relations.json", json.dumps(described | {"P1": row, outside: row}))
-    write(folder / "P9.jsonl", bear_fact("a", "b"))
-    dataset = bear.load(folder)
-    assert [one.name for one in dataset.relations] == ["P36"], "no file outside the folder is read"
-    assert [str(one) for one in dataset.report.dropped] == [
-        "P9.jsonl: P9 is not in metadata_relations.json: add its templates there"
-    ]
-    assert dataset.report.notes == ("P1 has no facts; skipped", f"{outside} has no facts; skipped")
-
-
 @pytest.mark.skipif(not (SHARED / "bear").is_dir(), reason=f"BEAR is not at {SHARED}")
 def test_the_reference_bear_is_read_whole() -> None:
     dataset = formats.load_facts(SHARED / "bear")

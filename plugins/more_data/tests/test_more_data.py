@@ -3,9 +3,11 @@
 import gzip
 import json
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,7 +26,6 @@ from written_formats import (
     pairs_of,
     put,
 )
-from written_tables import WRITERS
 
 from lama_core.datasets import formats
 
@@ -100,7 +101,14 @@ def test_what_is_imported_is_what_is_read_where_it_lies(name: str, tmp_path: Pat
     check_imported(FORMS[name], tmp_path)
 
 
-@pytest.mark.parametrize("form", ("csv", "quoted tsv", "parquet"))
+TABLES: dict[str, Callable[[pd.DataFrame], bytes]] = {
+    "csv": lambda table: table.to_csv(index=False).encode(),
+    "tsv": lambda table: table.to_csv(index=False, sep="\t").encode(),
+    "parquet": lambda table: table.to_parquet(),
+}
+
+
+@pytest.mark.parametrize("form", TABLES)
 @CAMPAIGN
 @given(
     pairs=st.lists(st.tuples(NAMES, NAMES), min_size=1, max_size=5, unique=True),
@@ -108,7 +116,7 @@ def test_what_is_imported_is_what_is_read_where_it_lies(name: str, tmp_path: Pat
 )
 def test_popqa_is_a_table_of_any_form(form: str, pairs: list[Pair], is_packed: bool) -> None:
     rows = [json.loads(popqa(n, *one)) for n, one in enumerate(pairs)]
-    data = WRITERS[form]([list(rows[0]), *(list(map(str, row.values())) for row in rows)])
+    data = TABLES[form](pd.DataFrame(rows).map(str))
     with tempfile.TemporaryDirectory() as folder:
         put(Path(folder) / "popqa", gzip.compress(data) if is_packed else data)
         dataset = formats.load(Path(folder))

@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 from data_files import write_lines
 
-from lama_core.datasets import formats
 from lama_core.datasets.dataset import Dataset
-from lama_core.errors import UserError
 from lama_core.queries.question_prompts import question_of
 from lama_more_data import counterfact, entity_questions, popqa, zsre
 from lama_more_data.entity_questions import subjects_of
@@ -208,16 +206,6 @@ def test_zsre_is_read_in_both_forms(tmp_path: Path) -> None:
         ("Illinois Institute of Technology", ("IIT",))
     )
     assert he.subject == he.question == "Who is he?"
-
-
-@pytest.mark.parametrize("reader", [popqa, entity_questions, counterfact, zsre])
-def test_a_folder_of_something_else_is_refused(reader: Any, tmp_path: Path) -> None:
-    (tmp_path / "notes.tsv").write_text("subject\tobject\nPeru\tLima\n")
-    (tmp_path / "notes.json").write_text("[]")
-    (tmp_path / "notes.jsonl").write_text("{}\n")
-    assert formats.detect(tmp_path / "notes.tsv").name == "table"
-    with pytest.raises(UserError, match=r"holds no|is not EntityQuestions"):
-        reader.load(tmp_path)
 
 
 def test_a_facts_own_question_comes_before_that_of_its_relation(tmp_path: Path) -> None:

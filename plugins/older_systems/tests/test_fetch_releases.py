@@ -34,7 +34,6 @@ class Served:
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
-    """A server of a folder."""
     found = Served(tmp_path / "served")
 
     class Handler(SilentHandler):
@@ -131,19 +130,6 @@ def test_where_an_address_is_dead_it_is_said_what_to_put_where(
     served.asked.clear()
     assert fetch(entry).folder.is_dir()
     assert served.asked == [], "what had come before is still there"
-
-
-def test_a_page_in_the_stead_of_a_file_does_not_stay(
-    served: Served, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    entry = offer(monkeypatch, served, make_elmo, "tiny")
-    whole = (served.folder / "elmo_weights.hdf5").read_bytes()
-    (served.folder / "elmo_weights.hdf5").write_text("<html>Please log in</html>")
-    with pytest.raises(UserError, match=r"Can't convert .*Not a complete HDF5 file"):
-        fetch(entry)
-    assert [one.name for one in downloads(home, "tiny-original").iterdir()] == ["checksums.json"]
-    (served.folder / "elmo_weights.hdf5").write_bytes(whole)
-    assert fetch(entry).folder.is_dir()
 
 
 @pytest.mark.parametrize("entry", RELEASES, ids=lambda entry: entry.name)

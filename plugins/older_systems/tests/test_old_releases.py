@@ -2,7 +2,6 @@
 
 import json
 import math
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,17 +17,10 @@ from old_releases import RELEASES, WORDS, make_transformer_xl
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.spelling import AFTER_SPACE
 from lama_core.errors import UserError
-from lama_core.models.auxiliary.word_embeddings import hidden_states
 from lama_core.models.cache import load_model
 from lama_core.models.conversion.convert import convert
 from lama_core.models.hf.layers import read_weights
-from lama_core.models.protocols import (
-    KINDS,
-    BlankFiller,
-    SentenceScorer,
-    Statement,
-    StatementScorer,
-)
+from lama_core.models.protocols import KINDS, Statement
 from lama_core.models.sources.catalog import find_model
 from lama_core.scoring.blanks import parse_query
 from lama_older_systems.conversion.elmo import body_tensors, read_options
@@ -221,26 +213,7 @@ def normed(weights: dict[str, np.ndarray], place: str, states: np.ndarray) -> np
     return scaled * weights[f"{place}.layer_norm.weight"] + weights[f"{place}.layer_norm.bias"]
 
 
-def test_a_residual_of_fconv_may_span_two_layers(folders: dict[str, Path], tmp_path: Path) -> None:
-    other = Path(shutil.copytree(folders["fconv"], tmp_path / "other"))
-    config = json.loads((other / "config.json").read_text())
-    config["convolutions"][2][2] = 2
-    (other / "config.json").write_text(json.dumps(config))
-    one, two = (
-        full_log_probs(load_model(str(folder)), TEXTS[0]) for folder in (other, folders["fconv"])
-    )
-    assert np.nanmax(np.abs(one - two)) > 1e-3
-
-
 # What every one of them can do
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_they_implement_what_is_asked_of_a_model(name: str, folders: dict[str, Path]) -> None:
-    model = load_model(str(folders[name]))
-    assert isinstance(model, BlankFiller) and isinstance(model, SentenceScorer)
-    assert isinstance(model, StatementScorer)
-    assert model.vocabulary.cased and "Paris" in model.vocabulary.single_words()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -379,35 +352,6 @@ def test_a_probing_run_ranks_what_a_blank_gives(
     assert model.identity in kept
 
 
-def test_the_softmax_takes_as_many_blanks_as_there_is_room_for(
-    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = load_model(str(folders["elmo"]))
-    columns = Candidates("full", None).columns(model.vocabulary)
-    encoded = [model.encode(parse_query(text)) for text in (*TEXTS, "[MASK] is in [MASK] .")]
-    together = model.blank_log_probs(encoded, columns)
-    statement = Statement("Dante was born in Italy .", 18, 23)
-    whole = model.statement_log_probs([statement])[0].log_probs
-    monkeypatch.setattr("lama_older_systems.elmo.LOGITS", 2 * model.vocabulary.size)
-    widths = []
-    plain = model._softmax
-    monkeypatch.setattr(
-        model, "_softmax", lambda states: widths.append(len(states)) or plain(states)
-    )
-    parted = model.blank_log_probs(encoded, columns)
-    assert widths == [2, 2]
-    assert parted.log_probs == pytest.approx(together.log_probs, abs=1e-6)
-    assert parted.first is not None and together.first is not None
-    assert parted.first.tolist() == together.first.tolist()
-    assert model.statement_log_probs([statement])[0].log_probs == pytest.approx(whole, abs=1e-6)
-
-
-def test_hidden_states_of_whole_words_are_refused_in_one_sentence(folders: dict[str, Path]) -> None:
-    for name in NAMES:
-        with pytest.raises(UserError, match="word-level model without hidden states"):
-            hidden_states(load_model(str(folders[name])), ["The river"], [[(4, 9)]])
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_input_embeddings_of_a_name_are_the_mean_over_its_words(
     name: str, folders: dict[str, Path]
@@ -449,10 +393,3 @@ def test_fconv_is_attributed_and_its_layers_are_refused(folders: dict[str, Path]
     found = model.erased(encoded, word)
     shorter = full_log_probs(model, "capital of France is [MASK] .")[word[0]]
     assert found.values[0] == pytest.approx(found.log_prob - shorter, abs=1e-4)
-
-
-def test_elmo_is_not_looked_into(folders: dict[str, Path]) -> None:
-    words = ["inspect", TEXTS[0], "--model", str(folders["elmo"])]
-    asked = invoke(words)
-    assert asked.exit_code != 0
-    assert "can't be inspected, because only its answers" in str(asked.exception)

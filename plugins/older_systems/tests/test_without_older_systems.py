@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from calling import invoke
-from old_releases import make_fconv, make_transformer_xl
+from old_releases import make_transformer_xl
 
 from lama_core.errors import UserError
 from lama_core.models.cache import check_and_add_model, load_model
@@ -60,14 +60,6 @@ def test_nothing_is_downloaded_for_a_release_that_nothing_converts(
     monkeypatch.setattr("lama_core.downloads.transfer.fetched", None)
     with pytest.raises(UserError, match=NEEDS):
         fetch(find_model(name))
-
-
-def test_convert_names_the_plugin(tmp_path: Path, take_away: Callable[[], None]) -> None:
-    make_fconv(tmp_path / "release")
-    take_away()
-    with pytest.raises(UserError, match=NEEDS):
-        convert(tmp_path / "release", tmp_path / "out")
-    assert not (tmp_path / "out").exists()
 
 
 def test_elmos_release_isnt_downloaded_without_h5py(monkeypatch: pytest.MonkeyPatch) -> None:

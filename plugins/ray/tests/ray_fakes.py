@@ -23,7 +23,6 @@ def _opened(reference: str) -> None:
 
 
 def opened(folder: Path) -> list[tuple[str, int, str]]:
-    """What the workers have opened so far: node, process and model."""
     return [
         tuple(json.loads(line))
         for file in sorted(folder.iterdir())
@@ -32,7 +31,6 @@ def opened(folder: Path) -> list[tuple[str, int, str]]:
 
 
 def load_slow(reference: str, *, precision: str) -> Any:
-    """A fake model that pauses at each batch."""
     _opened(reference)
     return HashFiller(CITIES, name=reference, pause=0.02)
 
@@ -43,12 +41,10 @@ def load_second(reference: str, *, precision: str) -> Any:
 
 
 def load_fourth(reference: str, *, precision: str) -> Any:
-    """As `load_slow`, when three other workers open one, too."""
     return _load_beside(3, reference, precision)
 
 
 def load_fifth(reference: str, *, precision: str) -> Any:
-    """As `load_slow`, when four other workers open one, too."""
     return _load_beside(4, reference, precision)
 
 
@@ -78,5 +74,4 @@ class _Deadly(HashFiller):
 
 
 def load_deadly(reference: str, *, precision: str) -> Any:
-    """A model that ends the process that asks it."""
     return _Deadly(CITIES, name=reference)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,18 +11,13 @@ from typing import Any
 
 import pytest
 from probe_fakes import hash_model, write_dataset
-from series_fakes import STEPS, load_step, plan_series
-from written_statements import hashed, write_many
 
 from lama_core.errors import UserError
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.cloze.spec import ClozeSpec
 from lama_core.probes.plan import plan
-from lama_core.probes.statements import plan as statements
 from lama_core.progress import Progress
 from lama_core.runs.execute import RunStopped, execute, execute_all
-from lama_core.runs.find import list_runs
-from lama_core.runs.series import find_series
 
 ray: Any = pytest.importorskip("ray", reason="ray, an optional extra, is not installed")
 import ray_fakes  # noqa: E402
@@ -52,10 +46,7 @@ def opened(nodes: tuple[Cluster, list[Any]], tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "opened"
     folder.mkdir()
     places = [Path(__file__).parent, Path(__file__).parents[3] / "tests"]
-    variables = {
-        "RAY_TEST_OPENED": str(folder),
-        "PYTHONPATH": os.pathsep.join(map(str, places)),
-    }
+    variables = {"RAY_TEST_OPENED": str(folder), "PYTHONPATH": os.pathsep.join(map(str, places))}
     cluster.wait_for_nodes()
     ray.init(address=cluster.address, log_to_driver=False, runtime_env={"env_vars": variables})
     yield folder
@@ -153,32 +144,6 @@ def test_the_ranges_of_a_large_run_are_divided(
     assert files_of(tmp_path / "ray", spec) == files_of(tmp_path / "local", spec)
 
 
-def test_a_worker_that_is_killed_changes_no_byte_of_the_run(
-    opened: Path, unbroken: tuple[ClozeSpec, Path], tmp_path: Path
-) -> None:
-    spec, local = unbroken
-    killed: list[int] = []
-
-    def kill_once(progress: Progress) -> None:
-        if progress.done > 20 and not killed:
-            killed.append(ray_fakes.opened(opened)[0][1])
-            os.kill(killed[0], signal.SIGKILL)
-
-    execute(spec, folder=tmp_path / "ray", executor=RayExecutor(), load=ray_fakes.load_slow,
-            on_progress=kill_once)  # fmt: skip
-    workers = {process for _, process, _ in ray_fakes.opened(opened)}
-    assert killed and killed[0] in workers and len(workers) > 1
-    assert files_of(tmp_path / "ray", spec) == files_of(local, spec)
-
-
-def test_a_run_of_statements_is_the_same_on_the_cluster(opened: Path, tmp_path: Path) -> None:
-    request = statements.StatementsRequest(str(write_many(tmp_path / "many", 200)), ("slow",))
-    (spec,) = statements.plan(request, load=hashed)
-    execute(spec, folder=tmp_path / "local", load=hashed)
-    execute(spec, folder=tmp_path / "ray", executor=RayExecutor(), load=hashed)
-    assert files_of(tmp_path / "ray", spec) == files_of(tmp_path / "local", spec)
-
-
 def test_several_models_are_the_same_on_the_cluster_and_loaded_seldom(
     opened: Path, data: Path, tmp_path: Path
 ) -> None:
@@ -190,16 +155,6 @@ def test_several_models_are_the_same_on_the_cluster_and_loaded_seldom(
     loads = [(process, name) for _, process, name in ray_fakes.opened(opened)]
     assert {name for _, name in loads} == {"first", "second", "third", "fourth"}
     assert len(loads) - len(set(loads)) <= len(specs), "twice only by who saves the run"
-
-
-def test_a_series_of_checkpoints_is_the_same_on_the_cluster(opened: Path, tmp_path: Path) -> None:
-    specs = plan_series(tmp_path / "toy")
-    execute_all(specs, folder=tmp_path / "local", load=load_step)
-    execute_all(specs, folder=tmp_path / "ray", executor=RayExecutor(), load=load_step)
-    for spec in specs:
-        assert files_of(tmp_path / "ray", spec) == files_of(tmp_path / "local", spec)
-    (series,) = find_series(list_runs([tmp_path / "ray"]))
-    assert series.steps == STEPS
 
 
 def test_a_stopped_run_goes_on_in_this_process_and_ends_the_same(

@@ -21,7 +21,6 @@ def import_all(path: Path, **fields: Any) -> list[Run]:
 
 
 def accuracies(run: Run) -> dict[str, float]:
-    """Relation -> share of its facts whose right answer has rank 1; all of them count."""
     assert run.info.n_excluded == 0
     right = run.facts["rank_raw"] == 1
     return right.groupby(run.facts["relation"].astype(str)).mean().to_dict()

@@ -1,7 +1,5 @@
 """The list of formats: its order, what names it, and what holds without this plug-in."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,31 +7,6 @@ from calling import call, told
 from test_results_of_tools import QUIZ, start
 
 from lama_core import plugins
-from lama_core.errors import UserError
-from lama_core.runs.importers.formats import all_formats, find_format
-
-ORDER = ["lm-pub-quiz", "lm-evaluation-harness", "lama", "inspect", "helm", "opencompass"]
-
-
-def test_tables_are_recognised_last_and_each_format_has_the_name_of_its_row() -> None:
-    rows = plugins.rows("result_formats")
-    names = [one.name for one in all_formats()]
-    assert [name for name in names if name in ORDER] == ORDER
-    assert names == [*rows, "table"] and [one.name for one in rows.values()] == [*rows]
-
-
-def test_an_unknown_format_lists_all_and_the_most_similar_one() -> None:
-    with pytest.raises(UserError, match=r"did you mean 'opencompass'.*known: lm-pub-quiz,.* table"):
-        find_format("opencompas")
-
-
-def test_the_import_is_described_without_looking_for_plugins() -> None:
-    code = (
-        "import lama_core.runs.importers.importing, lama_core.datasets.formats\n"
-        "from lama_core import plugins; print(plugins.find_plugins.cache_info().currsize)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "0\n"
 
 
 @pytest.mark.usefixtures("home")

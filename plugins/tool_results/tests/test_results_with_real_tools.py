@@ -61,7 +61,6 @@ def write_lines(file: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def write_bear(folder: Path) -> Path:
-    """The relations in BEAR's format."""
     folder.mkdir()
     about = {}
     for name, (templates, answers, facts) in RELATIONS.items():
@@ -88,19 +87,16 @@ def write_bear(folder: Path) -> Path:
 
 
 def accuracies(run: Run) -> dict[str, float]:
-    """Relation -> share of the facts whose right answer has rank 1."""
     facts = run.facts
     right = facts["rank_raw"] == 1
     return right.groupby(facts["relation"].astype(str)).mean().to_dict()
 
 
 def column(run: Run, name: str) -> dict[str, float]:
-    """Fact -> value."""
     return dict(zip(run.facts["fact_id"], run.facts[name], strict=True))
 
 
 def flips(first: Run, second: Run) -> int:
-    """How many facts one run has right and the other wrong."""
     found = told("compare", first.info.id, second.info.id)["over_facts"]
     return found["only_a"] + found["only_b"]
 

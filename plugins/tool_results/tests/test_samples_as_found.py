@@ -120,12 +120,6 @@ def test_choices_are_ranked_as_the_harness_ranks_them(
     assert ranks(write_lines(tmp_path / "samples_toy.jsonl", [line])) == {"question 0": rank}
 
 
-def test_nan_in_a_field_that_isnt_used_doesnt_matter(tmp_path: Path) -> None:
-    line = choice(0, [-1.0, -2.0], acc=1.0, perplexity=math.nan)
-    assert "NaN" in json.dumps(line)
-    assert ranks(write_lines(tmp_path / "samples_toy.jsonl", [line])) == {"question 0": 1}
-
-
 @pytest.mark.parametrize(
     "about",
     [

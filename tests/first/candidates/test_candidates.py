@@ -1,6 +1,5 @@
 """Candidates: words, whatever the tokens that write them."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -93,13 +92,6 @@ def test_every_variant_of_a_word_is_in_exactly_one_column(words: list[str]) -> N
     assert sorted(used[used >= 0].tolist()) == list(range(vocabulary.size))
 
 
-@given(word_lists)
-def test_folding_twice_changes_nothing(words: list[str]) -> None:
-    once = Candidates("x", tuple(words)).folded()
-    assert once.folded() == once
-    assert once.digest == once.folded().digest
-
-
 def test_the_digest_knows_words_order_and_case_but_not_the_name() -> None:
     digests = [
         Candidates("x", ("a", "b")).digest,
@@ -141,12 +133,6 @@ def test_a_candidate_file_that_is_no_list_of_words_is_refused(
         read_candidate_file(path)
 
 
-def test_a_candidate_file_that_is_missing_or_a_folder_is_refused(tmp_path: Path) -> None:
-    for path in (tmp_path / "none", tmp_path):
-        with pytest.raises(UserError, match="can't be read"):
-            read_candidate_file(path)
-
-
 def test_candidates_are_resolved_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "words.txt"
     path.write_text("Paris\nLondon\n", encoding="utf-8")
@@ -180,20 +166,6 @@ def test_a_word_with_fewer_forms_than_the_widest_is_padded_with_minus_one() -> N
     assert (table.table(START).ids[1] == [4, -1, -1]).all()
 
 
-def test_columns_are_found_once_and_forgotten_with_their_vocabulary() -> None:
-    import gc
-    import weakref
-
-    vocabulary = Words(["Paris", "London"])
-    chosen = Candidates("x", ("Paris",))
-    assert chosen.columns(vocabulary) is Candidates("y", ("Paris",)).columns(vocabulary)
-    assert chosen.columns(Words(["London", "Paris"])).table(START).ids.tolist() == [[1]]
-    gone = weakref.ref(vocabulary)
-    del vocabulary
-    gc.collect()
-    assert gone() is None
-
-
 def test_only_the_latest_columns_are_kept() -> None:
     from lama_core.candidates.columns import MAX_CACHED
 
@@ -201,25 +173,6 @@ def test_only_the_latest_columns_are_kept() -> None:
     for number in range(MAX_CACHED + 9):
         Candidates("x", (str(number),)).columns(vocabulary)
     assert len(vocabulary.columns) == MAX_CACHED
-
-
-def test_what_is_no_plain_file_of_words_is_refused_at_once(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "sparse").touch()
-    os.truncate(tmp_path / "sparse", 100 << 30)
-    told = {
-        "pipe": "not a regular file",
-        "sparse": "larger than 67.1 MB",
-        "/dev/zero": "not a regular file",
-        "/proc/self/mem": "can't be read",
-        "n" * 300: "can't be a path: File name too long",
-        "~nobody-here/words": "can't be a path",
-        "a\0b": "can't be a path",
-    }
-    for name, match in told.items():
-        given = name if name.startswith("~") or len(name) == 300 else f"{tmp_path / name}"
-        with pytest.raises(UserError, match=match):
-            named_candidates(f"file:{given}", [CASED])
 
 
 def test_own_words_of_a_model_do_not_depend_on_the_compared_models() -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from calling import call
-from project_files import SHARED
 
 from lama_core.datasets import load_dataset
 
@@ -46,12 +45,3 @@ def test_a_table_is_imported_by_its_columns_with_a_template(run: Run, tmp_path: 
     assert dataset.relations[0].prompts[0].template == template
     status, _, error = run("import", str(tmp_path), "--name", "x", "--subject", "Country")
     assert status == 2 and "is not a table: import it without columns" in error
-
-
-@pytest.mark.skipif(not (SHARED / "lama").is_dir(), reason=f"the reference data is not at {SHARED}")
-def test_import_reports_counts_and_relations_without_facts(run: Run) -> None:
-    status, out, error = run("import", str(SHARED / "lama"))
-    assert status == 0, error
-    assert "TREx: 20 relations, 12,967 facts" in out
-    assert "ConceptNet: 13 relations, 146 facts" in out
-    assert "relations.jsonl, line 2: P20 (place of death) has no facts; skipped" in out

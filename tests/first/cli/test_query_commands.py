@@ -82,9 +82,7 @@ def test_a_file_of_sentences_is_answered_as_each_of_them_is(models: tuple[str, .
         assert third == {"line": 5, "text": "no blank here", "fault": third["fault"]}
 
 
-def test_a_trace_has_a_layer_each_and_the_parts_of_a_logit_add_up(
-    models: tuple[str, ...],
-) -> None:
+def test_a_trace_has_a_layer_each_and_the_parts_of_a_logit_add_up(models: tuple[str, ...]) -> None:
     words = ("--subject", "Norway", "--draws", "2", "--restore", "mlp", "--window", "2")
     for model in told(*LOOK, "trace", *words, *models)["models"]:
         assert (model["answer"], model["subject"], model["restore"]) == ("Rome", "Norway", "mlp")

@@ -15,9 +15,7 @@ from lama_core.candidates.columns import Candidates
 from lama_core.downloads.retry import Patience
 from lama_core.errors import UserError
 from lama_core.models.protocols import Chat, Message
-from lama_core.models.server.addresses import read_address
 from lama_core.models.server.chat import ChatModel, open_chat
-from lama_core.models.sources.catalog import find_model
 from lama_core.probes.generation.plan import plan
 from lama_core.probes.generation.request import GenerateRequest
 from lama_core.queries.batch import ManyRequest, batch
@@ -42,13 +40,6 @@ def opened(stack: ExitStack, server: Server) -> ChatModel:
 
 def reference(server: Server) -> str:
     return f"chat:{server.address}#{NAME}"
-
-
-def test_an_address_names_the_kind_of_server() -> None:
-    address = read_address("chat:http://127.0.0.1:8000/v1#tiny")
-    assert (address.url, address.model) == ("http://127.0.0.1:8000", "tiny")
-    assert address.reference == "chat:http://127.0.0.1:8000#tiny"
-    assert find_model(address.reference).title == "tiny (chat server)"
 
 
 def test_answers_end_at_the_line_and_have_their_tokens(stack: ExitStack) -> None:

@@ -13,7 +13,6 @@ from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 from lama_core.errors import ControlTokenError, UserError, WindowError
 from lama_core.models import generators
-from lama_core.models.hf.continuation import shared_prefixes
 from lama_core.models.hf.generation import _Reader, _special_ids, generate, prompt_ids
 from lama_core.models.protocols import Chat, GeneratedText, Message
 
@@ -107,15 +106,6 @@ def test_texts_are_those_of_transformers(family: str, prompts: list[str], tmp_pa
     found = generate(model, prompts, N)
     for prompt, text in zip(prompts, found, strict=True):
         check_text(text, *alone(model, prompt, tmp_path / "model"), atol=1e-4)
-
-
-def test_beginnings_are_shared_where_that_saves_tokens() -> None:
-    first, second = list(range(100, 110)), list(range(200, 212))
-    rows = [[*first, 1], [*first, 2, 3], [*second, 4], [*second, 5]]
-    assert shared_prefixes(rows) == [first, first, second, second]
-    # 2 + 10 or 8 tokens of one beginning and twice the rest, or twice everything.
-    assert shared_prefixes([[7, 7, *first], [7, 7, *second]]) == [[], []]
-    assert shared_prefixes([[*first, 1], [*first, 1, 2]]) == [first, first]
 
 
 def test_masked_models_generate_nothing(tmp_path: Path) -> None:

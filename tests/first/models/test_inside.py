@@ -25,12 +25,7 @@ from lama_core.errors import UserError
 from lama_core.models.cache import load_model
 from lama_core.models.hf.inspection import InspectableModel
 from lama_core.models.hf.transformer import cutting_places
-from lama_core.models.protocols import (
-    BLANK,
-    MAX_ERROR_SHARE,
-    Attribution,
-    Encoded,
-)
+from lama_core.models.protocols import BLANK, MAX_ERROR_SHARE, Attribution, Encoded
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
 from lama_core.scoring.blanks import parse_query
@@ -125,7 +120,6 @@ def test_of_a_model_whose_layers_pass_more_than_a_state_it_is_said(tmp_path: Pat
 
 
 def log_prob(model: Any, encoded: Encoded, token: int) -> float:
-    """Of a token at the blank, as the model is asked everywhere."""
     columns = FULL.columns(model.vocabulary)
     at = columns.table(AFTER_SPACE).ids[:, 0].tolist().index(token)
     return float(model.blank_log_probs([encoded], columns).log_probs[0, at])
@@ -202,39 +196,6 @@ def completeness_error(found: Attribution) -> float:
     assert found.baseline is not None
     difference = found.log_prob - found.baseline
     return abs(float(np.nansum(found.values)) - difference) / abs(difference)
-
-
-def gradient_points(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Filled with how many points each pass takes gradients at, from here on."""
-    taken: list[int] = []
-    own = InspectableModel._gradients_at
-
-    def counted(
-        self: InspectableModel, encoded: Encoded, word: Any, points: torch.Tensor
-    ) -> torch.Tensor:
-        taken.append(len(points))
-        return own(self, encoded, word, points)
-
-    monkeypatch.setattr(InspectableModel, "_gradients_at", counted)
-    return taken
-
-
-def test_n_steps_are_n_points_and_without_a_number_a_bound_is_kept(
-    tiny_model: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of a model with a rough way, which without a bound takes more points."""
-    model = tiny_model("qwen2")
-    encoded, taken = encode(model), gradient_points(monkeypatch)
-    for steps in (9, 30):
-        taken.clear()
-        assert model.integrated_gradients(encoded, [7], steps=steps).n_points == steps
-        assert sum(taken) == steps
-    monkeypatch.setattr("lama_core.models.hf.inspection.MAX_ERROR_SHARE", 1e-9)
-    monkeypatch.setattr("lama_core.models.hf.inspection.MIN_ERROR", 0.0)
-    monkeypatch.setattr("lama_core.models.hf.inspection.MAX_POINTS", 100)
-    taken.clear()
-    found = model.integrated_gradients(encoded, [7])
-    assert found.n_points == sum(taken) == 8 + 5 * 16, "a sixth halving takes more than 100"
 
 
 def test_when_the_time_is_over_no_more_points_are_taken(tiny_model: Models) -> None:

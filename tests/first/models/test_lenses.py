@@ -73,7 +73,6 @@ def encode(model: Any) -> Encoded:
 
 
 def shown(model: Any) -> Query:
-    """The part of the query that the model sees."""
     return Query(QUERY.parts[:2]) if model.kind == "causal" else QUERY
 
 
@@ -83,7 +82,6 @@ def first(output: Any) -> torch.Tensor:
 
 
 def replaced(output: Any, state: torch.Tensor) -> Any:
-    """A module's output with other hidden states."""
     return state if isinstance(output, torch.Tensor) else (state, *output[1:])
 
 
@@ -205,16 +203,6 @@ def test_neither_batches_nor_copied_rows_change_a_trace(
             )
 
 
-def test_restoring_the_last_state_at_the_blank_restores_the_answer(tiny_model: Models) -> None:
-    for family in ("bert-cased", "gpt2"):
-        model = tiny_model(family)
-        encoded = encode(model)
-        found = model.trace(encoded, model.find_tokens(shown(model), encoded, SUBJECT), [7])
-        last = found.restored[-1].tolist()
-        assert last.pop(encoded.positions[0]) == pytest.approx(found.prob, rel=1e-3)
-        assert last == pytest.approx([found.corrupted] * len(last), rel=1e-3)
-
-
 def test_when_the_time_is_over_the_other_cells_are_unknown(
     tiny_model: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -331,7 +319,6 @@ def plain_parts(family: str, plain: Any, encoded: Encoded, token: int) -> tuple[
 
 
 def values_of(found: LogitParts) -> dict[str, list[float]]:
-    """The values of each kind of part, in the order of the layers."""
     values: dict[str, list[float]] = {}
     for part in found.parts:
         values.setdefault(part.part, []).append(part.value)

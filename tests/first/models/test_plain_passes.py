@@ -104,44 +104,6 @@ def test_blanks_are_those_of_a_plain_pass_alone_in_a_batch_and_in_any_order(
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_only_the_blanks_go_through_the_vocabulary_projection(
-    family: str, tiny_model: Models
-) -> None:
-    model = tiny_model(family)
-    rows: list[int] = []
-    handle = model.model.get_output_embeddings().register_forward_hook(
-        lambda _module, given, _output: rows.append(given[0].numel() // given[0].shape[-1])
-    )
-    asked = [query for query in BLANKS if query.n_blanks == 1 or model.kind == "masked"]
-    try:
-        columns = FULL.columns(model.vocabulary)
-        model.blank_log_probs(model.encode_all(asked, "left"), columns)
-    finally:
-        handle.remove()
-    assert rows == [sum(query.n_blanks for query in asked)]
-
-
-@pytest.mark.parametrize(
-    "family", ("bert-cased", "roberta", "xlm-roberta", "electra", "mpnet", "deberta", "deberta-v3")
-)
-def test_the_last_layer_spares_all_but_the_blanks_where_it_can(
-    family: str, tiny_model: Models
-) -> None:
-    model = tiny_model(family)
-    shapes: list[tuple[int, ...]] = []
-    last = model.model.base_model.encoder.layer[-1].intermediate.dense
-    handle = last.register_forward_hook(
-        lambda _module, given, _output: shapes.append(tuple(given[0].shape[:2]))
-    )
-    try:
-        columns = FULL.columns(model.vocabulary)
-        model.blank_log_probs(model.encode_all(BLANKS, "both"), columns)
-    finally:
-        handle.remove()
-    assert shapes == [(sum(query.n_blanks for query in BLANKS), 1)]
-
-
-@pytest.mark.parametrize("family", FAMILIES)
 def test_bf16_gives_finite_log_probs_near_those_of_fp32(family: str, tiny_model: Models) -> None:
     exact, rough = tiny_model(family), tiny_model(family, "bf16")
     columns = FULL.columns(exact.vocabulary)
@@ -340,19 +302,6 @@ def test_an_answer_that_cannot_be_written_is_told(tiny_model: Models) -> None:
     assert [one.unknown for one in found] == [False, True, True]
     assert not found[2].in_answer.any()
     assert not model.vocabulary.can_write(nothing) and model.vocabulary.can_write("Paris")
-
-
-def test_statements_whose_hidden_answer_leaves_the_same_text_are_computed_once(
-    tiny_model: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = tiny_model("bert-cased")
-    rows = []
-    plain = model.logits_of
-    monkeypatch.setattr(model, "logits_of", lambda copies: (rows.extend(copies), plain(copies))[1])
-    statements = [Statement(f"It is {word}.", 6, 6 + len(word)) for word in ("Paris", "Oslo")]
-    found = model.statement_log_probs(statements)
-    n_tokens = sum(len(one.tokens) for one in found)
-    assert len(rows) == n_tokens - 1, "`It is [MASK].` is asked once for both"
 
 
 def test_what_looks_like_a_control_token_in_an_answer_is_text(tiny_model: Models) -> None:

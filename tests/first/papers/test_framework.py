@@ -16,7 +16,6 @@ from lama_core.papers.framework import (
     differing,
     find_data,
 )
-from lama_core.papers.registry import find_paper
 from lama_core.papers.report import as_html
 from lama_core.papers.tables import (
     Item,
@@ -121,12 +120,6 @@ def test_a_table_is_found_however_its_name_is_written(name: str) -> None:
 def test_a_table_that_the_paper_does_not_have_is_refused() -> None:
     with pytest.raises(UserError, match=r"table 'figure4'.*figure3"):
         PAPER.reproduce(ReproduceOptions(tables=("Figure 4",)))
-
-
-def test_without_a_paper_the_papers_are_named() -> None:
-    papers = "petroni2019, jiang2020, rezaee2022 or wiland2024"
-    with pytest.raises(UserError, match=f"^No paper given: choose {papers}.$"):
-        find_paper("")
 
 
 def test_what_is_not_the_papers_is_said_in_a_word() -> None:

@@ -13,9 +13,8 @@ from lama_core.errors import UserError
 from lama_core.papers import jiang2020_data
 from lama_core.papers.framework import ReproduceOptions
 from lama_core.papers.jiang2020 import LPAQA_PAPER
-from lama_core.papers.jiang2020_data import STARTER_FEWER, Studies, find_study_data
+from lama_core.papers.jiang2020_data import STARTER_FEWER, Studies
 from lama_core.papers.tables import ReproducedTable, Reproduction
-from lama_core.probes.prompts.spec import list_studies
 
 MINED = ("[X] native [Y] .", "[X] from [Y] .", "home of [X] is [Y] .", "[X] near [Y] .")
 WORDS = (*CITIES, "from", "near", "home", "native", "out", "born", "was", "is", "of", "in", "at")
@@ -123,19 +122,6 @@ def test_figure_1_has_five_answers_a_prompt_and_the_rank_of_the_right_one(data: 
     assert all(row.differs == "the paper doesn't name the model" for row in ranks)
 
 
-def test_the_search_by_gradients_is_named_as_not_reproduced(every: Reproduction) -> None:
-    table = _table(every, "table14")
-    assert any("gradient-guided" in one.what for one in table.made.absent)
-
-
-def test_tables_of_the_same_study_make_it_once(data: Path, home: list[str]) -> None:
-    _reproduced(data, "hash", tables=("table2",))
-    once = len(home)
-    home.clear()
-    _reproduced(data, "other", tables=("table2", "table3", "table4", "table8", "figure2"))
-    assert len(home) == once
-
-
 def test_a_model_that_cannot_be_run_is_a_row_with_the_reason(data: Path) -> None:
     table = _table(_reproduced(data, "broken", "hash", tables=("table3",)), "table3")
     assert table.made.rows[0].model == "broken"
@@ -146,12 +132,6 @@ def test_a_model_that_cannot_be_run_is_a_row_with_the_reason(data: Path) -> None
 def test_facts_whose_object_stands_in_the_subject_are_not_in_table_9(every: Reproduction) -> None:
     numbers = [_table(every, name).made.rows[0].n for name in ("table8", "table9")]
     assert numbers == [41, 40]
-
-
-def test_studies_of_single_tables_are_not_listed_among_the_users(data: Path) -> None:
-    _reproduced(data, "hash", tables=("table2", "table7", "table9"))
-    own = [study for study in list_studies() if study.info.model == "hash"]
-    assert [study.info.dataset for study in own] == ["lama"]
 
 
 def test_google_re_is_asked_with_the_prompts_of_t_rex(every: Reproduction) -> None:
@@ -183,12 +163,6 @@ def test_two_berts_have_table_12s_values_beside_them(data: Path) -> None:
     found = {(row.model, row.what): row.published for row in rows}
     assert found["bert-base-cased", "Mine+Man, weights of bert-large-cased"] == 40.1
     assert found["bert-large-cased", "Mine, weights of bert-large-cased"] == 43.7
-
-
-def test_a_folder_without_lpaqa_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "lama").mkdir()
-    with pytest.raises(UserError, match="no folder 'lpaqa'"):
-        find_study_data(str(tmp_path), lambda _: None)
 
 
 @pytest.mark.usefixtures("offline")

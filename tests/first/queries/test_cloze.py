@@ -19,7 +19,6 @@ from lama_core.queries.blank_answers import (
     query_in_batches,
     query_model,
 )
-from lama_core.queue import PASSES
 from lama_core.scoring.batches import score_cloze
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.limits import Limits
@@ -370,29 +369,6 @@ def test_a_preliminary_answer_ranks_the_first_words(tiny_model: Models) -> None:
     assert len(reported) == 1, "one pass has no preliminary answer"
 
 
-def test_a_function_that_fails_ends_the_query(
-    tiny_model: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model, query = tiny_model("smollm2"), parse_query(LONG)
-    passes: list[int] = []
-    score = model._continue
-    monkeypatch.setattr(
-        model,
-        "_continue",
-        lambda left, cache, words, suffix: (
-            passes.append(len(words)),
-            score(left, cache, words, suffix),
-        )[1],
-    )
-
-    def leave(_: ModelAnswer) -> None:
-        raise InterruptedError
-
-    with pytest.raises(InterruptedError):
-        query_model(model, query, FULL, context="both", on_first=leave)
-    assert passes == [32] and not PASSES.n_running
-
-
 def test_a_query_whose_time_is_over_ends_with_a_message(tiny_model: Models) -> None:
     model, query = tiny_model("smollm2"), parse_query(LONG)
     for ask in (query_model, lambda model, query, *given, **options: query_in_batches(
@@ -413,9 +389,3 @@ def test_a_text_of_too_many_tokens_and_too_many_words_are_bounded(tiny_model: Mo
         query_model(tiny_model("bert-cased"), query, FULL, limits=Limits(tokens=5))
     few = query_model(model, query, FULL, n_rescored=300, limits=Limits(rescored=20)).blanks[0]
     assert few.n_over == 20
-
-
-def test_a_gold_of_many_pieces_is_refused(tiny_model: Models) -> None:
-    for family in ("bert-cased", "smollm2"):
-        with pytest.raises(UserError, match="the maximum is 32"):
-            query_model(tiny_model(family), parse_query(TEXT), FULL, gold="xyzzy " * 40)

@@ -8,7 +8,6 @@ import pytest
 from asking import ask_loaded
 
 from lama_core.errors import UserError
-from lama_core.progress import Progress
 from lama_core.queries.blank_answers import query_model
 from lama_core.queries.grid import BATCH_SIZE, MAX_SENTENCES, N_KNOWN, expand, grid, group_words
 from lama_core.scoring.blanks import parse_query
@@ -83,8 +82,6 @@ def test_a_cell_is_the_words_rank_and_probability_in_its_sentence(
 
 
 class Vectors:
-    """Words at the corners of a square, two by two."""
-
     def word_vectors(self, words: list[str]) -> Any:
         places = {"a": (1, 0.01), "b": (1, -0.01), "c": (-1, 0.01), "d": (-1, -0.01)}
         return np.array([places[word] for word in words], np.float32)
@@ -104,16 +101,6 @@ def test_the_time_limit_leaves_out_the_last_sentences(tiny_model: Models) -> Non
     assert "the last 12 sentences were not scored" in one.note
     assert {len(row) for row in one.cells.values()} == {BATCH_SIZE}
     assert len(found.rows()) == BATCH_SIZE * len(one.cells)
-
-
-def test_progress_counts_sentences(tiny_model: Models) -> None:
-    texts = tuple(f"The {n}th man was a [MASK]." for n in range(9))
-    steps: list[Progress] = []
-    ask_loaded(grid, [tiny_model("bert-cased")], texts, on_progress=steps.append)
-    assert [(step.done, step.total, step.unit) for step in steps] == [
-        (0, 9, "sentences"),
-        (8, 9, "sentences"),
-    ]
 
 
 def test_grouped_words_stand_together(tiny_model: Models) -> None:

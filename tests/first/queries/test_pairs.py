@@ -26,7 +26,6 @@ PAIRS = (("Rome", "Italy"), ("Italy", "Rome"), ("tokenization", "unhappily"))
 
 
 def score_pairs(model: Any, query: Any, pairs: Any, **options: Any) -> Any:
-    """The answer of one model to pairs given as words."""
     words = tuple(map(":".join, pairs))
     return ask_loaded(score_analogies, [model], ":".join(query), words, **options)
 
@@ -98,12 +97,6 @@ def test_bad_pairs_are_refused_in_one_sentence(
 ) -> None:
     with pytest.raises(UserError, match=message):
         score_pairs(tiny_model("bert-cased"), QUERY, pairs)
-
-
-@pytest.mark.parametrize("text", ["Paris", "Paris:", ":France", " : "])
-def test_a_pair_without_two_words_is_refused(text: str) -> None:
-    with pytest.raises(UserError, match="Not a pair"):
-        parse_pair(text)
 
 
 def test_pairs_and_normalisations_are_read() -> None:

@@ -18,7 +18,6 @@ PAIR = ("The keys are on Oslo.", "The keys are on New York.")
 
 
 def scored(model: Any, *texts: str, limits: Limits = UNLIMITED) -> Any:
-    """One model's scores of the sentences."""
     return ask_loaded(sentences, [model], texts or PAIR, limits=limits).models[0]
 
 

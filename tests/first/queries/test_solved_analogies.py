@@ -27,7 +27,6 @@ FAMILIES = ("bert-cased", "bert-uncased", "roberta", "gpt2", "llama")
 
 
 def solved(model: Any, question: Any, candidates: Candidates, **options: Any) -> Solution:
-    """A model's answers to an analogy; the options are fields of the request."""
     return solve(model, question, candidates, SolveRequest((), **options))
 
 

@@ -188,19 +188,6 @@ def test_rows_in_several_groups_are_read_as_in_one(
     assert np.array_equal(several.top.log_probs, one.top.log_probs, equal_nan=True)
 
 
-def test_columns_that_are_the_same_in_both_files_are_in_memory_once(tmp_path: Path) -> None:
-    two = make_runs(tmp_path, n_relations=6, n_facts=600)[:2]
-    runs = [Run(read_info(run.info.folder)) for run in two]
-    one, other = align(runs)
-    names = ("fact_id", "subject", "rank_raw", "excluded")
-    tables = [run.table(names) for run in (one, other)]  # both alive, so at different addresses
-    places = [[each[name].chunk(0).buffers()[-1].address for name in names] for each in tables]
-    is_shared = [first == second for first, second in zip(*places, strict=True)]
-    assert is_shared == [True, True, False, False]
-    for run, alone in zip(runs, two, strict=True):
-        assert run.facts.equals(Run(read_info(alone.info.folder)).facts)
-
-
 def test_columns_of_other_facts_are_read(tmp_path: Path) -> None:
     """Of the same size, but with another subject in one row."""
     made = make_runs(tmp_path, n_relations=2, n_facts=50)[0].info.folder / "facts.parquet"

@@ -25,6 +25,7 @@ from lama_core.progress import Pace, Progress
 from lama_core.runs.execute import RunStopped, execute
 from lama_core.runs.find import list_runs, load_run, runs_dir
 from lama_core.runs.info import Run, read_info
+from lama_core.runs.manage import list_kept
 from lama_core.runs.parts import Parts, place_of
 
 
@@ -52,7 +53,6 @@ class OnACard(HashFiller):
 
 
 def on_a_card(reference: str = "hash", *, precision: str = "auto") -> OnACard:
-    """Loads the fake model there."""
     made = OnACard(CITIES, name=reference)
     made.n_rows = []
     return made
@@ -106,6 +106,11 @@ def test_a_run_keeps_the_request_that_began_it(
         run(spec, runs_dir(), stopped=lambda: next(asked) > 5)
     name = f"{spec.run_id}.part"
     assert saved_request(name) == (request, Path.cwd())
+    (unfinished,) = [one for one in list_kept() if one.state == "unfinished"]
+    row = unfinished.record()
+    assert (row["model"], row["dataset"], row["prompts"]) == ("hash", data.name, "manual")
+    assert 0 < row["share_done"] < 1
+    assert unfinished.share == unfinished.n_parts / unfinished.started.n_parts
     kept = runs_dir() / name / "parts" / "request.json"
     kept.write_text("{}")
     with pytest.raises(UserError, match=r"request\.json is damaged"):
@@ -181,39 +186,6 @@ def test_squad_questions_do_not_filter_one_another(data: Path, tmp_path: Path) -
     facts = run(one_spec(data), tmp_path).facts
     squad = facts[facts["relation"] == "Squad"]
     assert (squad["rank_raw"] == squad["rank_filtered"]).all() and (squad["n_valid"] == 1).all()
-
-
-def test_the_same_spec_loads_the_finished_run(data: Path, tmp_path: Path) -> None:
-    spec = one_spec(data)
-    first = run(spec, tmp_path)
-    calls: list[Progress] = []
-    assert run(spec, tmp_path, on_progress=calls.append).info == first.info
-    assert not calls
-
-
-def test_a_stopped_run_goes_on_where_it_stopped_and_ends_the_same(
-    data: Path, tmp_path: Path
-) -> None:
-    spec = one_spec(data)
-    whole = run(spec, tmp_path / "whole")
-    seen: list[Progress] = []
-    while True:
-        stops = iter([False, False, False, False, False, True])
-        try:
-            broken = run(
-                spec,
-                tmp_path / "broken",
-                on_progress=seen.append,
-                stopped=lambda stops=stops: next(stops),
-            )
-            break
-        except RunStopped as stop:
-            assert "are kept" in str(stop)
-    assert rows_of(broken) == rows_of(whole)
-    assert max(progress.resumed for progress in seen) > 200
-    resumed = [progress.resumed for progress in seen]
-    assert resumed == sorted(resumed), "a sitting never loses what an earlier one kept"
-    assert all(progress.done >= progress.resumed for progress in seen)
 
 
 def test_the_ranges_of_a_large_run_give_its_rows(data: Path, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ TABS = {
     "Ask": ("Sentence", "Analogy", "Several"),
     "Lessons": (),
     "Results": ("Overview", "Compare", "Wrong answers", "Prompts", "More"),
-    "Data and runs": ("Data sets", "Import", "New run", "New study", "Runs"),
+    "Data and runs": ("Data", "Import", "Runs"),
     "Models": (),
     "Help": (),
 }
@@ -49,6 +49,8 @@ VIEWS = {
     "Wrong answers": ("Confusion", "Frequent answers"),
     "Prompts": ("Prompts", "Ensembles", "One fact", "Analyses and the paper"),
 }
+# Tab -> the buttons that open its other screens, in turn.
+BUTTONS = {"Runs": ("New run", "All runs", "New study")}
 PAGE_FILES = {"Ask": ASK, "Lessons": LESSONS, "Results": RESULTS, "Data and runs": DATA,
               "Models": MODELS, "Help": HELP}  # fmt: skip
 # What the menu of More offers of the small runs: not what they have no facts for.
@@ -123,6 +125,8 @@ def visit(page: Page, url: str, pages: Pages) -> Iterator[Screen]:
                 yield click(page, page.get_by_role("tab", name=tab, exact=True))
             for view in VIEWS.get(tab, ()):
                 yield click(page, page.get_by_role("radio", name=view, exact=True))
+            for button in BUTTONS.get(tab, ()):
+                yield click(page, page.get_by_role("button", name=button, exact=True))
             for chart in CHARTS if tab == "More" else ():
                 if chart != CHARTS[0]:
                     click(page, page.get_by_role("button", name="All charts"))
@@ -164,7 +168,7 @@ def wait_for_screen(page: Page, screen: Screen) -> None:
 
 def titles(pages: Pages) -> list[str]:
     """The documents' titles on a visit."""
-    n_views = {tab: len(views) for tab, views in VIEWS.items()} | {"More": len(CHARTS)}
+    n_views = {tab: len(more) for tab, more in (VIEWS | BUTTONS).items()} | {"More": len(CHARTS)}
     names = [f"{tab} · {name}" if tab else name for name, tabs in pages.items()
              for tab in tabs or ("",) for _ in range(1 + n_views.get(tab, 0))]  # fmt: skip
     return [f"{name} · LAMA Explorer" for name in names]

@@ -59,24 +59,8 @@ def test_where_it_was_computed_is_said_beside_the_answers(asked: None) -> None:
     assert (model["precision"], model["device"]) == ("bf16", "cuda:1")
 
 
-def test_fp32_on_a_processor_goes_without_saying(
-    asked: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Elsewhere, "device", "cpu")
-    monkeypatch.setattr(Elsewhere, "precision", "fp32")
-    said = invoke([*WORDS, "cpu", "--json"])
-    assert not {"precision", "device"} & set(json.loads(said.output)["models"][0])
-
-
 @pytest.mark.parametrize("name", ["gpu", "cuda:99", ""])
 def test_a_device_that_is_none_or_not_here_is_refused(asked: None, name: str) -> None:
     said = invoke([*WORDS, name])
     assert isinstance(said.exception, UserError)
     assert "device" in str(said.exception).lower() and os.environ[VARIABLE] == "auto"
-
-
-def test_a_wrong_device_of_the_environment_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, "tpu")
-    said = invoke(["cloze", "Rome is ___ ."])
-    assert isinstance(said.exception, UserError)
-    assert str(said.exception).startswith("Unknown device 'tpu'. Choose auto, cpu, cuda")

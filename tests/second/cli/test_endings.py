@@ -2,8 +2,6 @@
 
 import errno
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -95,24 +93,6 @@ def test_a_stopped_command_says_one_line(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "Stopped" in said and "the same command resumes" in said
 
 
-@pytest.mark.parametrize(
-    "given", ["", " ", "/dev/null", "~nobody/x", "n" * 300, "/dev/null/x", "\udcff", "FILE", "LOOP"]
-)
-def test_a_home_that_can_be_no_folder_is_refused(
-    given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "FILE").write_text("")
-    (tmp_path / "LOOP").symlink_to("LOOP")
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / given) if given.isupper() else given)
-    status, _, said = call("runs", "list")
-    assert (
-        status == 2
-        and said.count("\n") == 1
-        and "LAMA_HOME" in said
-        and "set it to a folder" in said
-    )
-
-
 def test_a_home_that_is_not_there_yet_is_none_to_complain_of(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,29 +106,6 @@ def test_a_home_that_cant_be_made_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     words = ("data", "import", str(ROOT / "assets/datasets/starter"), "--name", "own")
     status, _, said = call(*words)
     assert status == 2 and "/proc/none" in said
-
-
-def test_bytes_that_are_no_text_are_refused() -> None:
-    status, _, said = call("cloze", os.fsdecode(b"Caf\xe9 is a [MASK] ."))
-    assert status == 2
-    assert said.count("\n") == 1 and "not in UTF-8" in said
-
-
-def test_a_full_standard_output_is_a_sentence(home: Path) -> None:
-    for words in ("models list", "models list --json"):
-        command = f"{sys.executable} -m lama_core {words} > /dev/full"
-        ended = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, timeout=120)
-        assert ended.returncode == 2
-        assert ended.stderr.count(b"\n") == 1 and b"can't be" in ended.stderr
-
-
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
-def test_closed_streams_are_no_fault(closed: str, home: Path) -> None:
-    for words, status in (("models list", 0), ("models no-such", 2)):
-        command = f"{sys.executable} -m lama_core {words} {closed}"
-        ended = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, timeout=120)
-        assert ended.returncode == status
-        assert b"Traceback" not in ended.stderr
 
 
 def test_a_word_of_a_table_is_broken_only_where_it_does_not_fit(
@@ -168,15 +125,6 @@ def test_json_is_strict_whatever_is_in_it(capsys: pytest.CaptureFixture[str]) ->
     assert json.loads(printed, parse_constant=pytest.fail) == {
         "a": None, "b": [None], "c": "\udcff", "d": [1, "ä"]
     }  # fmt: skip
-
-
-def test_what_went_wrong_is_one_line_without_control_signs(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    output.print_error("no file a\nb\x1b[31mc" + "d" * 100_000)
-    said = capsys.readouterr().err
-    assert said.startswith("Error: no file a\\nb\\x1b[31mcddd")
-    assert said.count("\n") == 1 and len(said) < 2100
 
 
 def test_signs_that_the_output_lacks_are_written_by_their_numbers(

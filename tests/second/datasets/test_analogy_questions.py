@@ -114,26 +114,6 @@ def test_a_damaged_line_of_a_text_never_changes_the_answer_of_a_question(
     assert is_header or (len(found.questions) < 3 and reasons(found))
 
 
-def test_a_damaged_line_is_named_with_its_question(tmp_path: Path) -> None:
-    text = as_text(QUESTIONS).replace("sculptor statue n:v", "sculptor", 1)
-    assert reasons(load(tmp_path / "sat.txt", text)) == [
-        "sat.txt, line 4: line 6: 'sculptor' instead of a pair such as 'ostrich bird n:n'"
-    ]
-    text = as_text(QUESTIONS).replace("\na\n", "\n", 1)
-    found = load(tmp_path / "sat.txt", text)
-    assert reasons(found) == ["sat.txt, line 10: line 14: 'FROM BOOKS' instead of a pair such as "
-                              "'ostrich bird n:n'"]  # fmt: skip
-    assert found.questions == QUESTIONS[:1]
-    text = as_text(QUESTIONS).replace("\nb\n", "\n", 1)
-    found = load(tmp_path / "sat.txt", text)
-    assert reasons(found) == ["sat.txt, line 4: no letter of the right choice"]
-    assert found.questions == QUESTIONS[1:]
-    text = as_text(QUESTIONS).replace("\nb\n", "\nd\n", 1)
-    assert reasons(load(tmp_path / "sat.txt", text)) == [
-        "sat.txt, line 4: the right choice is number 4 of 3"
-    ]
-
-
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -199,8 +179,3 @@ def test_questions_are_installed_as_such(tmp_path: Path) -> None:
         load_installed(str(installed.starter_analogies_dir()))
     with pytest.raises(UserError, match=r"No set of questions .* 'sta' .did you mean 'sat'"):
         load_installed("sta")
-
-
-def test_a_file_without_a_usable_question_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"no usable question: 1 line was excluded. The first: q, "):
-        load(tmp_path / "q", '{"stem": 1, "answer": 0, "choice": []}\n')

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import openpyxl
-import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -50,12 +49,6 @@ def test_rows_that_take_more_room_than_their_file_are_bounded(
     (tmp_path / "a.parquet").write_bytes(repeated(5000, 1000))
     with pytest.raises(UserError, match="more than 5,000,000 lines or 1"):
         user_table.load(tmp_path / "a.parquet")
-
-
-def test_a_row_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "MAX_LINE_BYTES", 5000)
-    with pytest.raises(UserError, match="has a row of more than"):
-        rows_of("a.parquet", repeated(2, 6000))
 
 
 def test_quotes_that_are_never_closed_take_no_time() -> None:
@@ -117,9 +110,3 @@ def test_merged_cells_are_filled(n_merged: int) -> None:
     book.save(out)
     right = ["P36"] * n_merged + [""] * (3 - n_merged)
     assert [row.get("relation", "") for row in rows_of("a.xlsx", out.getvalue())] == right
-
-
-def test_a_header_may_have_line_breaks() -> None:
-    frame = pd.DataFrame({"sub\nject": ["Peru"], "object": ["a\n\nb"]})
-    found = rows_of("a.csv", frame.to_csv(index=False).encode())
-    assert found == [{"sub\nject": "Peru", "object": "a\n\nb"}]

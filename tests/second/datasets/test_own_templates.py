@@ -58,19 +58,6 @@ def test_a_row_without_a_template_is_left_out_where_templates_differ(tmp_path: P
     assert "has different templates, and the row no template" in found.report.dropped[0].reason
 
 
-def test_a_negated_template_belongs_to_its_fact_too(tmp_path: Path) -> None:
-    found = load(
-        tmp_path,
-        f"Peru,Lima,{CAPITAL},The capital of [X] is not [Y].",
-        f"Italy,Italian,{LANGUAGE},",
-        header="subject,object,template,negated_template",
-    )
-    assert [fact.negated_sentences for fact in found.facts] == [
-        ("The capital of Peru is not [MASK].",),
-        (),
-    ]
-
-
 @pytest.mark.parametrize("role", ["relation", "type"])
 def test_a_blank_cell_of_a_filled_column_is_refused_with_its_lines(
     role: str, tmp_path: Path
@@ -80,11 +67,6 @@ def test_a_blank_cell_of_a_filled_column_is_refused_with_its_lines(
         UserError, match=f"the {role} is blank in line 3, 5, and other rows have one"
     ):
         load(tmp_path, *rows, header=f"subject,object,{role}")
-
-
-@pytest.mark.parametrize("role", ["relation", "type"])
-def test_a_column_without_any_value_is_no_column(role: str, tmp_path: Path) -> None:
-    assert len(load(tmp_path, "Peru,Lima,", header=f"subject,object,{role}").facts) == 1
 
 
 def test_a_list_in_a_cell_gives_a_fact_several_templates(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from project_files import SHARED
 
 from lama_core.datasets import bats, formats, lpaqa, pararel, user_table
+from lama_core.datasets.column_guess import guess_columns
 from lama_core.errors import UserError
 
 needs_shared = pytest.mark.skipif(
@@ -113,19 +114,6 @@ def test_a_row_that_asks_nothing_is_left_out(tmp_path: Path) -> None:
 def test_a_table_without_facts_is_refused(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(UserError, match=said):
         user_table.load(write(tmp_path / "mine.csv", text))
-
-
-def test_a_table_of_triples_is_read_with_a_note(tmp_path: Path) -> None:
-    dataset = user_table.load(write(tmp_path / "mine.csv", "subject,object\nPeru,Lima\n"))
-    assert [fact.object for fact in dataset.facts] == ["Lima"]
-    assert "give a template (--template)" in dataset.report.notes[0]
-
-
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig"])
-def test_a_table_in_any_encoding_of_unicode_is_read(tmp_path: Path, encoding: str) -> None:
-    path = tmp_path / "mine.csv"
-    path.write_text("subject,object\nPerú,Lima\nČesko,北京\n", encoding=encoding)
-    assert [fact.subject for fact in user_table.load(path).facts] == ["Perú", "Česko"]
 
 
 def test_a_table_in_another_encoding_is_refused_with_its_words_in_some(tmp_path: Path) -> None:
@@ -292,3 +280,36 @@ def test_trex_gives_facts_with_their_sentences(tmp_path: Path) -> None:
     assert fact.sentences == ("She was born in [MASK].", "Ada Lovelace came from [MASK].")
     (dropped,) = dataset.report.dropped
     assert dropped.reason == "item 1: expected a JSON object, not a int"
+
+
+UNKNOWN = dict.fromkeys(("subject", "object", "relation", "template"), "")
+
+
+@pytest.mark.parametrize(
+    ("rows", "guessed"),
+    [
+        ([["country", "capital"], ["Peru", "Lima"]], {"subject": "country", "object": "capital"}),
+        (
+            [["what", "who", "of"], ["capital", "Lima", "Peru"], ["capital", "Oslo", "Norway"]],
+            {"relation": "what", "subject": "who", "object": "of"},
+        ),
+        (
+            [["answer", "text", "entity", "id"], ["Lima", "[X] has [Y] .", "Peru", "3"]],
+            {"object": "answer", "template": "text", "subject": "entity"},
+        ),
+        ([["n", "m"], ["1", "2"]], {}),
+    ],
+    ids=["order", "repeated values", "names and contents", "numbers"],
+)
+def test_columns_are_guessed_from_names_and_first_rows(
+    rows: list[list[str]], guessed: dict[str, str]
+) -> None:
+    header, *cells = rows
+    table = [dict(zip(header, row, strict=True)) for row in cells]
+    assert guess_columns(header, table, UNKNOWN) == guessed
+
+
+def test_recognised_columns_are_not_guessed() -> None:
+    known = UNKNOWN | {"object": "object"}
+    table = [{"object": "Lima", "x": "Peru"}]
+    assert guess_columns(["object", "x"], table, known) == {"subject": "x"}

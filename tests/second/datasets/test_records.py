@@ -6,54 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from written_tables import WRITERS
 
 from lama_core.datasets import formats, user_table
 from lama_core.datasets.dataset import AnalogyDataset
 from lama_core.datasets.line_reader import Reading
 from lama_core.datasets.records import read_records, recognised_form
 from lama_core.errors import UserError
-
-MARKS = "aé北 '\"`,;|\\/[]{}:#@?!.-\u00a0\u200b\ufeff“«0"
-TEXT = st.text(st.sampled_from(MARKS), max_size=6)
-HEADER = ("subject", "object", "note")
-
-
-def is_plain(cell: str) -> bool:
-    """Whether a cell of a TSV without quoting means itself."""
-    return not (len(cell) > 1 and cell.startswith('"') and cell.endswith('"'))
-
-
-@settings(max_examples=200, deadline=None)
-@given(
-    rows=st.lists(st.tuples(TEXT, TEXT, TEXT), min_size=1, max_size=5),
-    form=st.sampled_from(sorted(WRITERS)),
-    has_mark=st.booleans(),
-    is_packed=st.booleans(),
-)
-def test_the_cells_of_a_table_are_read_as_they_were_written(
-    rows: list[tuple[str, str, str]], form: str, has_mark: bool, is_packed: bool
-) -> None:
-    if form.startswith("tsv"):
-        rows = [row for row in rows if all(map(is_plain, row))]
-    data = WRITERS[form]([HEADER, *rows])
-    if has_mark and form not in ("parquet", "xlsx"):
-        data = b"\xef\xbb\xbf" + data
-    reading = Reading(Path("any name"), gzip.compress(data) if is_packed else data)
-    try:
-        found = [
-            tuple(row.get(name, "") for name in HEADER) for _, row in read_records(reading).rows
-        ]
-    except UserError as error:
-        assert "empty" in str(error) and not rows
-        return
-    assert reading.dropped == []
-    full = [tuple(cell if cell.strip() else "" for cell in row) for row in rows]
-    found = [tuple(cell if cell.strip() else "" for cell in row) for row in found]
-    # Text has no lines for rows whose cells are all empty.
-    assert [row for row in found if any(row)] == [row for row in full if any(row)]
 
 
 @pytest.mark.parametrize(
@@ -154,18 +112,6 @@ def test_a_second_template_of_a_fact_is_a_prompt(tmp_path: Path) -> None:
     assert [prompt.template for prompt in dataset.relations[0].prompts] == ["[X] [Y]", "[Y] [X]"]
     assert len(dataset.facts) == 1
     assert [(one.line, "duplicate" in one.reason) for one in dataset.report.dropped] == [(4, True)]
-
-
-def test_a_type_or_negated_template_that_isnt_used_is_named(tmp_path: Path) -> None:
-    file = tmp_path / "a.csv"
-    file.write_text(
-        "subject,object,template,negated_template,type\nPeru,Lima,[X] [Y],[X] is not it,many\n"
-    )
-    dataset = user_table.load(file)
-    assert [note.split(":")[0:2] for note in dataset.report.notes] == [
-        ["a", " the type 'many' is unknown; known"],
-        ["a", " the negated template is not used"],
-    ]
 
 
 @pytest.mark.parametrize(

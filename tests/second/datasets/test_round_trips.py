@@ -22,10 +22,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from lama_core.datasets import binary_rows, records, user_table
+from lama_core.datasets import binary_rows, records
 from lama_core.datasets.line_reader import Reading, parse_json
 from lama_core.datasets.records import read_records
-from lama_core.errors import UserError
 from lama_core.queries import batch_lines
 
 EXAMPLES = 12  # of each form
@@ -238,33 +237,6 @@ def test_cells_are_read_as_they_were_written(form: str) -> None:
         else:
             left = iter(right)
             assert all(row in left for row in filled(found))
-
-    check()
-
-
-@pytest.mark.parametrize("form", sorted(WRITERS))
-def test_facts_are_read_as_they_were_written(form: str, tmp_path: Path) -> None:
-    path = tmp_path / "table"
-
-    @settings(max_examples=EXAMPLES)
-    @given(
-        rows=st.lists(
-            st.tuples(NAME, NAME, st.sampled_from(["P36", "capital of"])), min_size=1, max_size=5
-        )
-    )
-    def check(rows: list[tuple[str, str, str]]) -> None:
-        path.write_bytes(WRITERS[form]([("subject", "object", "relation"), *rows]))
-        try:
-            dataset = user_table.load(path)
-        except UserError as error:
-            assert "excluded" in str(error)
-            return
-        found = [(fact.subject, fact.object, fact.relation) for fact in dataset.facts]
-        n_same = len(rows) - len(set(rows))
-        if len(dataset.report.dropped) == n_same:
-            assert found == list(dict.fromkeys(rows))
-        else:
-            assert set(found) <= set(rows)
 
     check()
 

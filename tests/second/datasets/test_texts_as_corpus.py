@@ -69,21 +69,6 @@ def test_what_is_no_text_is_refused_in_one_sentence(
     assert "\n" not in str(caught.value)
 
 
-def test_what_is_not_there_says_what_a_corpus_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    with pytest.raises(UserError, match="Unknown corpus 'nowhere'"):
-        load_corpus("nowhere")
-    with pytest.raises(UserError, match="isn't built on this computer"):
-        load_corpus("starter")
-    with pytest.raises(UserError, match=r"no \.txt file or table"):
-        load_corpus(str(tmp_path))
-    (tmp_path / "a.pdf").touch()
-    with pytest.raises(UserError, match="can't be a corpus"):
-        load_corpus(str(tmp_path / "a.pdf"))
-
-
 def test_each_part_of_a_corpus_is_read_once_and_may_be_alone(tmp_path: Path) -> None:
     for number in (0, 1):
         file = tmp_path / f"train-{number:05d}-of-00003.jsonl"

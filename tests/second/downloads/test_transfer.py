@@ -1,9 +1,7 @@
 """Fetching from a server on this machine that breaks off, stalls, lies, redirects and refuses."""
 
 import hashlib
-import io
 import threading
-import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -14,9 +12,6 @@ import pytest
 from local_http import SilentHandler
 from until import until
 
-from lama_core.datasets import load_analogies
-from lama_core.datasets.library import download
-from lama_core.datasets.library.published import Source
 from lama_core.downloads import SourceFile, transfer
 from lama_core.downloads.retry import Patience
 from lama_core.downloads.transfer import fetch
@@ -262,48 +257,3 @@ def test_more_bytes_than_allowed_are_refused(tmp_path: Path) -> None:
         pytest.raises(UserError, match="larger than the limit of 1,000 bytes"),
     ):
         fetch(the_file(served, max_bytes=1000), tmp_path, patience=QUICK)
-
-
-def test_a_full_disk_is_said_and_what_was_whole_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def no_space(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    (tmp_path / "other.zip").write_bytes(b"whole")
-    monkeypatch.setattr(transfer, "_write", no_space)
-    with serving(whole) as served, pytest.raises(UserError, match="No space left on device"):
-        fetch(the_file(served), tmp_path, patience=QUICK)
-    assert (tmp_path / "other.zip").read_bytes() == b"whole"
-    assert not (tmp_path / "data.zip").exists()
-
-
-def test_a_source_is_installed_from_a_server_that_broke_off_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as opened:
-        opened.writestr("BATS_3.0/1_Inflectional_morphology/I01 [noun - plural].txt", "cat\tcats\n")
-    content = buffer.getvalue()
-
-    def broken(handler: Handler) -> None:
-        handler.head(200, len(content))
-        handler.wfile.write(content[:50])
-
-    def rest(handler: Handler) -> None:
-        span = f"bytes 50-{len(content) - 1}/{len(content)}"
-        handler.head(206, len(content) - 50, Content_Range=span)
-        handler.wfile.write(content[50:])
-
-    with serving(broken, rest) as served:
-        file = SourceFile(f"{served.address}/BATS_3.0.zip", "BATS_3.0.zip")
-        source = Source("bats", "BATS", "analogies", "-", "-", "-", (file,))
-        steps: list[str] = []
-        installed = download.get_dataset(
-            "bats", source=source, patience=QUICK, on_progress=lambda step: steps.append(step.stage)
-        )
-    assert served.ranges == [None, "bytes=50-"]
-    assert load_analogies("bats").relations[0].pairs == (("cat", ("cats",)),)
-    assert (installed.folder / "1_Inflectional_morphology").is_dir()
-    assert steps[0] == "fetching BATS_3.0.zip" and steps[-1] == "unpacking BATS_3.0.zip"

@@ -1,7 +1,6 @@
 """A chat's answers as servers give them: reasoning and empty lines aren't part of the answer."""
 
 import math
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from itertools import product
@@ -216,16 +215,6 @@ def test_reasoning_gets_enough_tokens(stack: ExitStack, begun: str, whole: str) 
     assert len(server.asked) == 3, "it is known to reason"
 
 
-def test_a_long_answer_without_reasoning_is_asked_for_with_more_tokens_once(
-    stack: ExitStack,
-) -> None:
-    server = Server(chats={"": choice("Well, the capital", "length")})
-    model = opened(stack, server)
-    for number in range(3):
-        model.generate([Chat((Message("user", f"Question {number}?"),))], 7)
-    assert len(server.asked) == 4
-
-
 def test_a_window_without_room_for_reasoning_gives_the_answer_that_was_cut(
     stack: ExitStack,
 ) -> None:
@@ -294,13 +283,6 @@ def test_another_model_behind_the_name_is_asked_again(stack: ExitStack) -> None:
     server.says = {"created": 1_800_000_000, "meta": {"n_params": 2}}
     assert reopened(server).identity != first.identity
     assert not reopened(server).generate(QUESTION, 7)[0].is_stored
-
-
-def test_the_time_of_a_request_is_not_part_of_the_record(stack: ExitStack) -> None:
-    server = Server(says={"created": int(time.time())})  # of vLLM
-    opened(stack, server).generate(QUESTION, 7)
-    server.says["created"] -= 30
-    assert reopened(server).generate(QUESTION, 7)[0].is_stored
 
 
 def test_a_stored_answer_says_its_date_and_can_be_asked_for_again(stack: ExitStack) -> None:

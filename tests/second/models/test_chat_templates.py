@@ -5,10 +5,8 @@ import string
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from asking import ask_loaded
 from calling import call
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,7 +20,6 @@ from lama_core.models.hf.chat_templates import RENDERER, TRIAL, render_chat
 from lama_core.models.protocols import Chat, Message
 from lama_core.probes.generation.plan import plan
 from lama_core.probes.generation.request import GenerateRequest
-from lama_core.queries.question import ask
 from lama_core.runs.spec import RunSpec
 
 GOOD = "{% for m in messages %}{{ eos_token + m['role'] }}: {{ m['content'] }}\n{% endfor %}"
@@ -31,44 +28,20 @@ LOOP = "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% e
 BROKEN = {
     # syntax
     "{{": "TemplateSyntaxError",
-    "{% for m in messages %}": "TemplateSyntaxError",
-    "{% endfor %}": "TemplateSyntaxError",
-    "{% nonsense %}": "TemplateSyntaxError",
-    "{{ 'a }}": "TemplateSyntaxError",
     "{{ messages | unknown }}": "TemplateAssertionError",
-    "{{ messages is unknown }}": "TemplateAssertionError",
-    "{% block a %}{% endblock %}{% block a %}{% endblock %}": "TemplateAssertionError",
     "{{ " + "(" * 5000 + ")" * 5000 + " }}": "RecursionError",
     "{% if 1 %}" * 300 + "x" + "{% endif %}" * 300: "Error",
     # undefined names and wrong types
     "{{ missing.name }}": "UndefinedError",
-    "{{ messages[99]['content'] }}": "UndefinedError",
-    "{{ missing() }}": "UndefinedError",
     "{{ 1 + 'a' }}": "TypeError",
-    "{{ 1 / 0 }}": "ZeroDivisionError",
-    "{{ 'x'() }}": "not callable",
-    "{{ [1] | join(2, 3, 4, 5) }}": "TypeError",
-    "{{ 'a' | replace(7) }}": "TypeError",
-    "{% for a in 7 %}{% endfor %}": "TypeError",
     "{{ messages | tojson(indent='x', sort_keys=messages.x.y) }}": "UndefinedError",
-    "{{ '%d' % 'x' }}": "%d format",
-    "{{ strftime_now(7) }}": "TypeError",
-    "{{ namespace(1, 2) }}": "TypeError",
     # its own refusals
     "{{ raise_exception('only system messages') }}": "only system messages",
-    "{{ raise_exception('') }}": "TemplateError",
-    "{{ raise_exception(messages) }}": "TemplateError",
     # other templates
     "{% include 'other' %}": "no loader",
-    "{% extends 'other' %}": "no loader",
-    "{% import 'other' as o %}": "no loader",
     # the sandbox
     "{{ ''.__class__.__mro__ }}": "SecurityError",
-    "{{ messages.append.__self__ }}": "SecurityError",
     "{{ messages.append(1) }}": "SecurityError",
-    "{{ messages.clear() }}": "SecurityError",
-    "{{ ().__class__.__bases__[0].__subclasses__() }}": "SecurityError",
-    "{{ raise_exception.__globals__['json'] }}": "SecurityError",
     "{% set n = namespace() %}{% set n.__class__ = 7 %}": "SecurityError",
     "{{ '{0.__class__.__mro__}'.format(7) }}": "SecurityError",
     "{{ range(10000000000) | list }}": "Range too big",
@@ -78,16 +51,11 @@ BROKEN = {
     # nothing
     "": "empty",
     " \n\t ": "empty",
-    "{# all of it is a comment #}": "empty",
-    "{% if false %}{{ messages }}{% endif %}": "empty",
     # no text
     "{{ '\\ud800' }}": "half of a character",
-    "{{ messages[0]['content'] }}{{ '\\udfff' }}": "half of a character",
     # too much; LOOP is tried below, when its model is added
     "{% for a in range(100000) %}{% set b = (a ~ 'x') * 10000000 %}{% endfor %}": "takes more than",
     "{{ 'a' * 10 ** 10 }}": "GB of memory",
-    "{{ [0] * 10 ** 9 }}": "GB of memory",
-    "{{ '%1000000000000d' % 1 }}": "GB of memory",
     "{{ 'a'.center(10 ** 12) }}": "GB of memory",
     "{{ 'a' * 2000000 }}": "2,000,000 characters",
     "{% for a in range(100000) %}{{ 'a' * 100 }}{% endfor %}": "10,000,000 characters",
@@ -109,11 +77,6 @@ def test_a_template_that_cant_be_used_has_a_reason(template: str, why: str) -> N
     assert why in reason(template)
     # The next chat isn't affected.
     assert RENDERER.render(GOOD, TRIAL, {"eos_token": "#"}) == f"#user: {QUESTION}\n"
-
-
-@pytest.mark.parametrize("value", (7, 1.5, True, ["x"], {"x": "y"}, [{"name": 1}]), ids=str)
-def test_a_template_that_is_not_a_text_has_a_reason(value: object) -> None:
-    assert "not a text" in reason(value)
 
 
 def test_a_process_that_was_ended_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,14 +148,7 @@ def home(home: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize(
     ("template", "why"),
-    (
-        ("{{ raise_exception('no user messages') }}", "no user messages"),
-        (7, "not a text"),
-        pytest.param("{{", "unexpected 'end of template'"),
-        pytest.param(" ", "it renders an empty text"),
-        pytest.param({"x": "y"}, ""),
-        pytest.param([{"name": "default", "template": 7}], ""),
-    ),
+    (("{{ raise_exception('no user messages') }}", "no user messages"), (7, "not a text")),
     ids=str,
 )
 def test_commands_say_in_a_sentence_that_a_template_cant_be_used(
@@ -207,45 +163,9 @@ def test_commands_say_in_a_sentence_that_a_template_cant_be_used(
     ):
         status, out, errors = call(*words, "--model", folder)
         lines = errors.strip().splitlines()
-        if why:
-            assert status == 2 and lines[-1].startswith("Error: ")
-            assert why in lines[-1] and "Ask with --plain" in lines[-1]
-            assert call(*words, "--model", folder, "--plain")[0] == 0
-        else:  # the tokenizer's library refuses the folder, or takes another template
-            assert status in (0, 2) and "Traceback" not in errors and "A bug" not in errors
-
-
-# file, setting, value: read after the model is loaded
-VALUES: list[tuple[str, str, Any]] = [
-    *(("tokenizer_config.json", "model_max_length", value) for value in
-      ({"x": 1}, [], ["x"], "x", "", -1, 0, 0.5, float("nan"), True)),
-    *(("generation_config.json", "eos_token_id", value) for value in
-      ({"x": 1}, ["x"], [[1]], "x", 1.5)),
-    *(("tokenizer_config.json", "model_input_names", value) for value in (7, {"x": 1}, None, "x")),
-    *(("tokenizer_config.json", name, value)
-      for name in ("bos_token", "eos_token", "pad_token", "extra_special_tokens")
-      for value in (7, {"x": 1}, ["x"], "unknown")),
-    *(("config.json", name, value)
-      for name in ("rope_parameters", "rope_scaling", "eos_token_id", "type_vocab_size",
-                   "is_encoder_decoder", "sliding_window")
-      for value in ("x", [1], {"x": 1})),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("file", "name", "value"), VALUES, ids=str)
-def test_a_value_that_is_read_after_loading_is_used_or_refused_in_a_sentence(
-    file: str, name: str, value: object, home: Path, tmp_path: Path
-) -> None:
-    folder = with_template(tmp_path, GOOD)
-    change(folder / file, **{name: value})
-    try:
-        model = load_model(str(folder))
-        ask_loaded(ask, [model], "Where is Paris?", max_tokens=3)
-        ask_loaded(ask, [model], "Where is Paris?", plain=True, max_tokens=3)
-    except UserError as error:
-        assert "\n" not in str(error)
-    else:
-        assert name != "model_max_length"
+        assert status == 2 and lines[-1].startswith("Error: ")
+        assert why in lines[-1] and "Ask with --plain" in lines[-1]
+        assert call(*words, "--model", folder, "--plain")[0] == 0
 
 
 def test_a_models_template_is_part_of_its_runs_identity(home: Path, tmp_path: Path) -> None:

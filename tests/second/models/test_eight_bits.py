@@ -61,22 +61,6 @@ def test_eight_bits_stay_and_answer_as_the_library_that_made_them(
         CACHE.drop(model.name, "fp32")
 
 
-@pytest.mark.parametrize(
-    ("how", "said"),
-    (
-        ({"quant_method": "bitsandbytes", "load_in_8bit": True}, "Use unquantised weights, or"),
-        ("odd", "Use unquantised weights, or"),
-        ({"quant_method": "torchao", "quant_type": {"default": 7}}, "Use unquantised weights, or"),
-    ),
-)
-def test_other_roundings_are_refused(how: object, said: str, tmp_path: Path) -> None:
-    folder = save_model_folder("smollm2", tmp_path / "other")
-    config = json.loads((folder / "config.json").read_text("utf-8"))
-    (folder / "config.json").write_text(json.dumps(config | {"quantization_config": how}), "utf-8")
-    with pytest.raises(UserError, match=said):
-        load_model(str(folder))
-
-
 def test_without_the_library_a_sentence_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

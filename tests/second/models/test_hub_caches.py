@@ -153,22 +153,6 @@ def test_a_complete_cache_loads_offline(home: Path, case: tuple[Files, Files]) -
     check_loads(case[1], home)
 
 
-def test_a_complete_repository_loads_from_the_hub(
-    hub: Hub, home: Path, case: tuple[Files, Files]
-) -> None:
-    hub.repositories["lab/tiny"] = Repository(case[0])
-    check_loads(case[1], home)
-
-
-def test_a_line_break_after_the_commit_is_no_part_of_it(
-    home: Path, files_of: Callable[[str], Files]
-) -> None:
-    repository = save_cache(home, files_of("bert-cased"))
-    (repository / "refs" / "main").write_text(f"{COMMIT}\r\n", encoding="ascii")
-    located = locate(find_model("lab/tiny"))
-    assert located is not None and located.identity == f"lab/tiny@{COMMIT}"
-
-
 def test_blobs_may_be_a_link_to_another_disk_but_not_to_other_files(
     home: Path, files_of: Callable[[str], Files]
 ) -> None:
@@ -180,21 +164,6 @@ def test_blobs_may_be_a_link_to_another_disk_but_not_to_other_files(
     (disk / "passwd").write_text("secret", encoding="utf-8")
     (repository / "snapshots" / COMMIT / "merges.txt").symlink_to("../../blobs/passwd")
     assert "links out of the model's folder" in fault_of(find_model("lab/tiny"))
-
-
-def test_a_variant_of_the_weights_takes_no_memory(
-    hub: Hub, monkeypatch: pytest.MonkeyPatch, files_of: Callable[[str], Files]
-) -> None:
-    files = files_of("bert-cased")
-    weights = files["model.safetensors"]
-
-    class Memory:
-        total = 2 * len(weights)
-
-    monkeypatch.setattr("psutil.virtual_memory", lambda: Memory)
-    variants = ("model.fp16.safetensors", "onnx/model.safetensors")
-    hub.repositories["lab/tiny"] = Repository(files | dict.fromkeys(variants, weights))
-    fetch(find_model("lab/tiny"))
 
 
 def test_an_incomplete_cache_is_explained_and_completed_by_the_hub(
@@ -232,18 +201,6 @@ def test_a_model_with_the_weights_of_an_adapter_is_not_guessed_to_be_merged(
     save_cache(home, files_of("bert-cased") | ADAPTER)
     with pytest.raises(UserError, match="the weights of a model and of an adapter"):
         fetch(find_model("lab/tiny"))
-
-
-def test_a_leftover_adapter_config_is_not_read_by_transformers_with_peft(
-    home: Path, monkeypatch: pytest.MonkeyPatch, files_of: Callable[[str], Files]
-) -> None:
-    from transformers.integrations import peft
-    from transformers.models.auto import auto_factory
-
-    for module in (peft, auto_factory):
-        monkeypatch.setattr(module, "is_peft_available", lambda: True)
-    save_cache(home, files_of("roberta") | {"adapter_config.json": b"{}"})
-    check_loads(files_of("roberta"), home)
 
 
 @pytest.mark.parametrize("name", ("model.safetensors", "tokenizer.json", "config.json"))

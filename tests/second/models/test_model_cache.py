@@ -14,7 +14,6 @@ import pytest
 import torch
 from tiny_models import save_model_folder
 
-from lama_core.errors import UserError
 from lama_core.models.cache import ModelCache, Precision, load_model
 
 # Families whose output is tied to their input embeddings.
@@ -62,18 +61,6 @@ def test_two_threads_that_ask_for_one_model_get_the_same_object_loaded_once() ->
         asked = [pool.submit(cache.get, "a", "fp32", load) for _ in range(4)]
     assert len(loads) == 1
     assert all(one.result() is asked[0].result() for one in asked)
-
-
-def test_a_load_that_fails_is_tried_again_and_holds_nothing() -> None:
-    cache = ModelCache(max_bytes=30)
-
-    def fail() -> Weights:
-        raise UserError("not here")
-
-    with pytest.raises(UserError):
-        cache.get("a", "fp32", fail)
-    assert names(cache) == []
-    assert cache.get("a", "fp32", lambda: Weights(10)).n_bytes == 10
 
 
 def test_dropping_a_model_in_one_precision_keeps_the_other() -> None:

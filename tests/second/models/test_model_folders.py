@@ -1,7 +1,6 @@
 """Model folders: what is read, and what is refused in one sentence before anything is allocated."""
 
 import json
-import os
 import re
 import shutil
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from tiny_models import FAMILIES, make_model, save_model_folder, tiny_tokenizer
 
 from lama_core.errors import UserError
 from lama_core.models import cpu, model_folder
-from lama_core.models.cache import CACHE, check_and_add_model, load_model
+from lama_core.models.cache import CACHE, load_model
 from lama_core.models.model_folder import MAX_ADDED, check_files, folder_digest, read_header
 from lama_core.models.sources.catalog import add_model, added_models, find_model, forget_model
 from lama_core.models.sources.locations import fetch, locate
@@ -205,18 +204,6 @@ def test_a_spoilt_folder_is_refused_in_a_sentence(
     assert re.search(said, refused(folder))
 
 
-@pytest.mark.parametrize(("family", "spoil", "said"), AT_SIGHT)
-def test_a_folder_is_refused_when_it_is_added_not_when_it_is_asked(
-    family: str, spoil: Spoil, said: str, tmp_path: Path
-) -> None:
-    folder = save_model_folder(family, tmp_path / "mine")
-    spoil(folder)
-    with pytest.raises(UserError, match=said) as caught:
-        check_and_add_model(str(folder))
-    assert "\n" not in str(caught.value)
-    assert added_models() == ()
-
-
 @pytest.mark.parametrize("family", ("roberta", "gpt2", "llama"))
 def test_a_configuration_of_a_larger_model_than_the_weights_reads_none(
     family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -305,24 +292,6 @@ def test_a_header_that_lies_is_no_header(
         read_header(file)
 
 
-def test_a_header_longer_than_the_format_has_is_not_read(tmp_path: Path) -> None:
-    file = tmp_path / WEIGHTS
-    save_file({"a": torch.zeros(6)}, file)
-    write_header(file, header_of(file), padding=100 << 20)
-    with pytest.raises(UserError, match="Damaged safetensors file"):
-        read_header(file)
-
-
-@pytest.mark.parametrize("name", ("chat_template.jinja", "merges.txt", WEIGHTS, "more/x.jinja"))
-def test_a_pipe_in_the_folder_is_not_waited_for(name: str, tmp_path: Path) -> None:
-    folder = save_model_folder("bert-cased", tmp_path / "bert")
-    (folder / name).parent.mkdir(exist_ok=True)
-    (folder / name).unlink(missing_ok=True)
-    os.mkfifo(folder / name)
-    assert locate(find_model(str(folder))) is None
-    assert "Not a regular file" in refused(folder)
-
-
 @pytest.mark.parametrize("target", ("/etc/passwd", "/dev/zero", "../secret.json"))
 def test_a_link_out_of_the_folder_is_not_followed(target: str, tmp_path: Path) -> None:
     (tmp_path / "secret.json").write_text("{}", encoding="utf-8")
@@ -373,12 +342,6 @@ def test_a_gguf_file_is_expanded_alone_and_within_bounds(tmp_path: Path) -> None
     assert "tokenizer.json" not in said
     (tmp_path / "mine" / "x.gguf").write_bytes(b"GGUF" + (99).to_bytes(4, "little") + counts)
     assert "/" not in refused(tmp_path / "mine" / "x.gguf")  # no path of our own
-
-
-def test_what_only_bears_the_name_of_a_gguf_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "x.gguf").write_bytes(b"<html>")
-    with pytest.raises(UserError, match="Not a GGUF file"):
-        check_and_add_model(str(tmp_path / "x.gguf"))
 
 
 def test_the_identity_of_a_folder_changes_with_its_weights(tmp_path: Path) -> None:

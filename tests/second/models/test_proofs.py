@@ -13,7 +13,6 @@ from transformers import Phi3Config, Phi3ForCausalLM
 
 from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
-from lama_core.models.auxiliary.word_embeddings import hidden_states
 from lama_core.models.hf.causal import CausalModel
 from lama_core.models.hf.self_checks import self_checked
 from lama_core.models.registry import open_model
@@ -119,28 +118,3 @@ def test_a_stretched_window_ends_where_answers_begin_to_depend_on_other_texts(
     Phi3ForCausalLM(config).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     assert open_causal(tmp_path).max_tokens == 32
-
-
-def test_words_in_context_come_from_the_part_that_reads_the_text(tmp_path: Path) -> None:
-    model, _ = open_small("masked", "bart", tmp_path)
-    found = hidden_states(model, ["Paris is in France."], [[(0, 5), (12, 18)]])
-    assert found.shape[:2] == (1, 2) and np.isfinite(found).all()
-
-
-def test_batches_keep_to_the_bound(tiny_model: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = tiny_model("bert-cased")
-    queries = [parse_query(f"The capital of {name} is [MASK].") for name in ("France", "Peru")]
-    columns = Candidates("full", None).columns(model.vocabulary)
-    encoded = model.encode_all(queries * 4)
-    whole = model.blank_log_probs(encoded, columns).log_probs
-    seen: list[int] = []
-    forward = model.model.forward
-
-    def watched(*given: Any, **named: Any) -> Any:
-        seen.append(named["input_ids"].numel())
-        return forward(*given, **named)
-
-    monkeypatch.setattr(model.model, "forward", watched)
-    monkeypatch.setenv("LAMA_BATCH_TOKENS", "24")
-    np.testing.assert_allclose(model.blank_log_probs(encoded, columns).log_probs, whole, atol=1e-4)
-    assert max(seen) <= 24 and len(seen) > 1

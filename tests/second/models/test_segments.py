@@ -61,24 +61,6 @@ def test_a_mask_sign_in_a_passage_is_text(tiny_model: Models) -> None:
     assert list(encoded.token_ids).count(model.separator) == 2
 
 
-@pytest.mark.parametrize("family", ["bert-cased", "electra", "roberta"])
-def test_one_segment_is_given_no_token_types(
-    family: str, tiny_model: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = tiny_model(family)
-    seen: list[set[str]] = []
-    forward = model.model.forward
-
-    def noting(*arguments: Any, **inputs: Any) -> Any:
-        seen.append(set(inputs))
-        return forward(*arguments, **inputs)
-
-    monkeypatch.setattr(model.model, "forward", noting)
-    encoded = [model.encode(query) for query in QUERIES]
-    model.logits([one.token_ids for one in encoded], [one.positions for one in encoded])
-    assert seen and not any("token_type_ids" in names for names in seen)
-
-
 def test_a_model_without_two_token_types_is_refused(tiny_model: Models) -> None:
     with pytest.raises(UserError, match="Remove --segments"):
         tiny_model("roberta").encode(two(PASSAGES[0], QUERIES[0]))

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from calling import told
 from tiny_models import LATER_T5, SEQ2SEQ, make_model, save_model_folder, sentences, tiny_tokenizer
 
 from lama_core.candidates.columns import Candidates
@@ -18,10 +17,9 @@ from lama_core.errors import UserError
 from lama_core.models.cache import CACHE, load_model
 from lama_core.models.registry import find_kind, open_model
 from lama_core.models.sources.locations import LocatedModel
-from lama_core.probes.prompts.refilling import Refiller
 from lama_core.queries.blank_answers import query_model
 from lama_core.scoring.blanks import fill, parse_query
-from lama_core.types import Fact, Query
+from lama_core.types import Query
 
 Models = Callable[..., Any]
 FULL = Candidates("full", None)
@@ -76,26 +74,6 @@ def test_a_later_blank_is_asked_with_the_first_answer_in_the_earlier_one(
     assert cut.predictions != first.predictions
 
 
-@pytest.mark.parametrize("family", SEQ2SEQ)
-def test_a_text_goes_through_the_encoder_once_for_all_words(
-    family: str, tiny_model: Models
-) -> None:
-    model = tiny_model(family)
-    read: list[int] = []
-    handle = model.model.get_encoder().register_forward_hook(
-        lambda _module, _arguments, _output: read.append(1)
-    )
-    query = parse_query("Anna was a poet in [MASK].")
-    try:
-        scores = [model.word_log_prob(query, 0, word, "both") for word in ("Parisland", "Rome")]
-        other = model.word_log_prob(parse_query("Rome is in [MASK]."), 0, "Parisland", "both")
-        again = model.word_log_prob(query, 0, "Parisland", "both")
-    finally:
-        handle.remove()
-    assert len(read) == 3
-    assert scores[0].log_prob == again.log_prob != other.log_prob
-
-
 def test_umt5_with_a_head_of_its_own_is_not_scaled(tiny_model: Models) -> None:
     model, (plain, _) = tiny_model("umt5"), make_model("umt5")
     encoded = model.encode(parse_query("The capital of France is [MASK]."))
@@ -108,19 +86,6 @@ def test_umt5_with_a_head_of_its_own_is_not_scaled(tiny_model: Models) -> None:
     columns = FULL.columns(model.vocabulary)
     found = model.blank_log_probs([encoded], columns).log_probs[0]
     np.testing.assert_allclose(found, expected[columns.table(AFTER_SPACE).ids[:, 0]], atol=1e-4)
-
-
-def test_bart_stays_a_masked_model() -> None:
-    from transformers.models.auto import modeling_auto
-
-    from lama_core.models.registry import BACKENDS
-
-    kinds = [
-        backend.kind
-        for backend in BACKENDS
-        if backend.architectures and "bart" in getattr(modeling_auto, backend.architectures)
-    ]
-    assert kinds[0] == "masked"
 
 
 def refused(folder: Path) -> str:
@@ -207,12 +172,6 @@ def test_a_folder_with_the_sentencepiece_file_alone_has_its_sentinels_behind_the
     CACHE.drop(str(folder), "fp32")
 
 
-def test_it_refills_prompts_as_what_sees_both_sides_does(tiny_model: Models) -> None:
-    fact = Fact(id="1", relation="P36", subject="France", object="Paris", source="toy")
-    refiller = Refiller(tiny_model("t5"), [fact])
-    assert np.isfinite(refiller.log_probs("[X] has the capital [Y] .", 1)).all()
-
-
 def test_words_in_context_are_read_off_the_encoder(tiny_model: Models, plain_model: Models) -> None:
     from lama_core.models.auxiliary.word_embeddings import hidden_states
 
@@ -222,23 +181,3 @@ def test_words_in_context_are_read_off_the_encoder(tiny_model: Models, plain_mod
     with torch.no_grad():
         states = plain.encoder(torch.tensor([tokenizer(text)["input_ids"]])).last_hidden_state
     np.testing.assert_allclose(found[0, 0], states[0, 0], atol=1e-4)
-
-
-@pytest.mark.usefixtures("home")
-def test_commands_ask_it(tmp_path: Path) -> None:
-    folder = str(save_model_folder("t5", tmp_path / "t5"))
-
-    def said(*arguments: str) -> Any:
-        return told(*arguments, "--model", folder)
-
-    (model,) = said("cloze", "Paris is in [MASK].", "--gold", "Franceland")["models"]
-    assert (model["kind"], model["context"]) == ("seq2seq", "both")
-    assert len(model["blanks"][0]["predictions"]) == 5
-    assert len(model["blanks"][0]["gold"]["pieces"]) > 1
-    (row,) = said(
-        "probe", "--dataset", "starter", "--relation", "P36", "--limit", "20",
-        "--candidates", "full",
-    )  # fmt: skip
-    assert row["n"] > 0
-    (pairs,) = said("analogy", "score", "Paris:France", "Rome:Italy", "Oslo:Norway")["models"]
-    assert [pair["rank"] for pair in pairs["pairs"]] == [1, 2]

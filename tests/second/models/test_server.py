@@ -22,8 +22,6 @@ from lama_core.errors import UserError
 from lama_core.models.server import completions
 from lama_core.models.server.addresses import read_address
 from lama_core.models.server.backend import ServerModel, open_server
-from lama_core.models.sources.catalog import add_model, find_model, forget_model
-from lama_core.models.sources.locations import is_here
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.plan import plan
 from lama_core.queries.blank_answers import query_model
@@ -167,11 +165,6 @@ def test_an_address_has_one_way_to_be_written() -> None:
         assert read_address(f"server:{written}#a/b").reference == "server:http://host:80#a/b"
 
 
-def test_a_server_that_isnt_there_is_said(served: Serve) -> None:
-    with pytest.raises(UserError, match="doesn't answer"):
-        open_server("server:http://127.0.0.1:9#m", QUICK)
-
-
 def test_the_key_is_sent_and_nowhere_else_to_be_found(
     served: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -244,11 +237,6 @@ def test_an_answer_of_another_form_is_one_sentence(part: Any, served: Serve) -> 
         model.token_log_probs(["Anna is"])
 
 
-def test_nothing_left_of_the_blank_is_refused(served: Serve) -> None:
-    with pytest.raises(UserError, match="No text left of the blank"):
-        served(Server()).encode(parse_query("[MASK] is a city."), "both")
-
-
 def test_what_a_server_says_of_a_model_makes_its_identity(served: Serve) -> None:
     plain = [served(Server()) for _ in range(2)]
     assert plain[0].identity.startswith(f"server:{NAME}/")
@@ -260,18 +248,6 @@ def test_what_a_server_says_of_a_model_makes_its_identity(served: Serve) -> None
         assert open_server(server.reference, QUICK).identity == first
         server.says["root"] = "b"
         assert open_server(server.reference, QUICK).identity != first
-
-
-def test_a_server_is_in_the_list_once_it_was_added(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
-    entry = find_model("server:http://127.0.0.1:9/v1/#m")
-    assert (entry.kind, entry.title, is_here(entry)) == ("causal", "m (server)", False)
-    add_model("server:http://127.0.0.1:9#m")
-    assert is_here(entry)
-    forget_model(entry.name)
-    assert not is_here(entry)
 
 
 def test_a_run_goes_on_where_its_server_stopped(tmp_path: Path) -> None:

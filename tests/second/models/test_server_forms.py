@@ -29,7 +29,6 @@ from lama_core.probes.plan import plan
 from lama_core.probes.statements import plan as statements
 from lama_core.queries.analogy_templates import TEMPLATES
 from lama_core.queries.batch_lines import fill_lines, read_lines
-from lama_core.queries.batch_texts import generate_lines
 from lama_core.runs.execute import execute
 
 QUICK = Patience(connect=5, read=20, whole=60, attempts=2, pause=0.01)
@@ -204,15 +203,6 @@ def test_a_batch_gives_the_reason_and_answers_the_other_lines(stack: ExitStack) 
     assert answers[1].fault == (
         "The server refuses the text (HTTP 400: The response was filtered): shorten or remove it."
     )
-
-
-def test_a_chat_batch_gives_the_reason_and_answers_the_other_lines(stack: ExitStack) -> None:
-    server = stack.enter_context(serve(Server(refused="Peru", refusal=REFUSALS["Ollama"])))
-    name = f"chat:{server.address}#{NAME}"
-    lines = read_lines("In Norway?\nIn Peru?\nIn France?", models=[name])
-    answers = generate_lines(open_chat(name, QUICK), lines).answers
-    assert [one.word for one in answers] == ["Paris", None, "Paris"]
-    assert "input length exceeds" in answers[1].fault
 
 
 def test_generated_answers_exclude_refused_questions(stack: ExitStack, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.generation.request import GenerateRequest
 from lama_core.probes.kinds import read_request
 from lama_core.probes.statements.request import StatementsRequest
-from lama_core.queries import answers, batch, cloze, sentences
+from lama_core.queries import answers, batch, sentences
 from lama_core.queries.table import QUERIES
 from lama_core.requests import StoredRequest, record
 from lama_core.runs.execute import execute
@@ -242,34 +242,12 @@ def test_runs_that_differ_by_the_rule_differ_in_name_and_identity(model: Any, da
     assert always.prompt_name() == "statements template 0"
 
 
-@pytest.mark.parametrize("model", ("smollm2",), indirect=True)
-def test_only_analogy_runs_with_another_first_score_have_another_identity(model: Any) -> None:
-    changed = {
-        template: "start_token"
-        in plan_runs(RUNS["analogy_probe"](text, Path()), lambda *_, **__: model)[0].options()
-        for text, template in zip((INNER, FIRST), CASES, strict=True)
-    }
-    assert changed == {CASES[0]: False, CASES[1]: True}
-
-
 def test_a_run_without_the_option_had_a_start_token_before_every_sentence() -> None:
     request = StatementsRequest("starter", ("smollm2-135m",))
     stored = StoredRequest("statements", record(request))
     assert read_request(stored) == request
     earlier = {name: value for name, value in stored.fields.items() if name != "start_token"}
     assert read_request(replace(stored, fields=earlier)) == replace(request, start_token="always")
-
-
-def test_a_text_without_a_token_before_its_first_word_is_refused_in_a_sentence(
-    tiny_model: Callable[..., Any],
-) -> None:
-    found = tiny_model("qwen2")
-    end, found.tokenizer.eos_token = found.tokenizer.eos_token, None
-    try:
-        with pytest.raises(UserError, match="write a word before the blank"):
-            ask_loaded(cloze.fill, [found], text=FIRST, candidates="full")
-    finally:
-        found.tokenizer.eos_token = end
 
 
 @pytest.mark.usefixtures("users_models")
@@ -288,22 +266,3 @@ def test_smollm2s_start_token_changes_the_share_of_an_answer() -> None:
         "needed": pytest.approx(0.35, abs=0.01),
         "always": pytest.approx(0.04, abs=0.01),
     }
-
-
-def test_answers_to_one_text_have_a_start_token_if_one_shares_the_first_token(
-    tiny_model: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As `"Oslo` in tokenizers that join a sign and the letters after it; the other has none."""
-    found = tiny_model("smollm2")
-    read = found.vocabulary.read
-
-    def joined(statements: Any) -> Any:
-        tokens = read(statements)
-        marked = tokens[0].marked.copy()
-        marked[0] = True
-        return [replace(tokens[0], marked=marked), *tokens[1:]]
-
-    monkeypatch.setattr(found.vocabulary, "read", joined)
-    asked = {"text": "“___ is far.", "answers": WORDS}
-    (ranking,) = ask_loaded(answers.rank, [found], **asked).models
-    assert all(np.isfinite(one.tokens.log_probs).all() for one in ranking.answers)

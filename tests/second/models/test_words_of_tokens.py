@@ -96,14 +96,3 @@ def test_a_mask_token_that_stands_in_the_subject_is_no_blank(
     model = tiny_model(family)
     query = fill("[X] is in [Y].", f"{model.tokenizer.mask_token} Paris")
     assert len(model.encode(query, "both").positions) == 1
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("word", ("🙂", "العربية", "<b>x</b>", "**bold**", "a\u200bb"))
-def test_strange_words_have_pieces_in_every_family(
-    family: str, word: str, tiny_model: Models
-) -> None:
-    vocabulary = tiny_model(family).vocabulary
-    pieces = vocabulary.pieces(word)
-    assert pieces
-    assert all(vocabulary.show_text(pieces))

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -152,15 +151,6 @@ def test_the_random_baseline_is_the_exact_expectation() -> None:
         if row.labels[0] == BASELINE
     )
     assert row.values == (pytest.approx(362 / N_FACTS, abs=5e-11), None)
-
-
-def test_without_facts_there_is_no_chance_level(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    load = module.load_dataset
-    monkeypatch.setattr(module, "load_dataset", lambda name: replace(load(name), facts=()))
-    (row,) = cells(made(done(data)), BASELINE).values()
-    assert (row.n, row.ours, row.reason) == (0, None, "no facts to query")
 
 
 def test_embedded_models_have_no_published_value_and_models_elsewhere_no_number(data: Path) -> None:

@@ -138,13 +138,7 @@ def two(made: Path) -> tuple[Path, Path]:
 
 @pytest.mark.parametrize(
     "command",
-    (
-        "results",
-        "results --by source",
-        "results slices",
-        "results wording",
-        "runs list --verify",
-    ),
+    ("results", "results --by source", "results slices", "results wording", "runs list --verify"),
 )
 def test_damaged_runs_are_named_and_the_others_are_shown(
     two: tuple[Path, Path], command: str
@@ -182,17 +176,6 @@ def test_a_damaged_run_is_excluded_from_the_intact_ones(two: tuple[Path, Path]) 
     assert [info.folder for info in listing] == [whole]
     (problem,) = listing.problems
     assert str(damaged) in problem
-
-
-def test_runs_that_arent_looked_at_arent_checked(two: tuple[Path, Path]) -> None:
-    whole, damaged = two
-    damage_rows(damaged)
-    listing = list_runs([runs_dir()])
-    unchecked = listing.intact(unless=lambda info: info.folder == damaged)
-    assert len(unchecked) == 2 and not unchecked.problems
-    checked = listing.intact(unless=lambda info: info.folder == whole)
-    assert [info.folder for info in checked] == [whole]
-    assert len(checked.problems) == 1 and str(damaged) in checked.problems[0]
 
 
 def test_bundled_runs_are_intact() -> None:

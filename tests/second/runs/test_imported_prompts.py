@@ -120,23 +120,6 @@ def test_files_with_other_sets_of_templates_share_the_queries_that_both_have(
     assert len(paired(a, b)) == len(CAPITALS) * len(both)
 
 
-def test_a_file_with_one_of_the_templates_is_paired_with_that_one(
-    home: Path, tmp_path: Path
-) -> None:
-    every = as_table(tmp_path / "every.jsonl", TEMPLATES)
-    for number, template in enumerate(TEMPLATES):
-        one = as_table(tmp_path / f"one{number}.jsonl", [template])
-        assert paired(every, one) == {(query, query) for query in queries([template])}
-
-
-def test_the_order_of_the_rows_makes_no_other_queries(home: Path, tmp_path: Path) -> None:
-    a = as_table(tmp_path / "a.jsonl", TEMPLATES)
-    b = as_table(tmp_path / "b.jsonl", TEMPLATES[::-1], random.Random(3))
-    assert paired(a, b) == {(query, query) for query in queries(TEMPLATES)}
-    ranks = pair_rows(a, b, ranking="raw")[0]
-    assert ranks["rank_a"].tolist() == ranks["rank_b"].tolist()
-
-
 @pytest.mark.parametrize("used", [(0,), (2,), (0, 2), (3, 1, 2)])
 def test_lm_pub_quiz_is_paired_by_the_templates_it_used(
     home: Path, tmp_path: Path, used: tuple[int, ...]

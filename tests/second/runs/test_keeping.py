@@ -18,7 +18,6 @@ from lama_core.runs.find import bundled_dir, list_runs, load_run, runs_dir
 from lama_core.runs.info import FACTS_FILE, RUN_FILE, write_info
 from lama_core.runs.locks import locked
 from lama_core.runs.manage import delete_run, list_kept, rename_run
-from lama_core.runs.tags import read_tags
 from tools.bench.made_up import make_runs
 
 
@@ -163,13 +162,6 @@ def test_rows_of_other_kinds_are_refused(run_id: str) -> None:
         _ = load_run(run_id).facts
     with pytest.raises(UserError, match="the column top_words is missing"):
         _ = load_run(run_id).top
-
-
-def test_tags_that_are_no_file_are_said(run_id: str) -> None:
-    info = load_run(run_id).info
-    os.mkfifo(info.folder / "tags.json")
-    with pytest.raises(UserError, match="not a regular file"):
-        read_tags(info)
 
 
 def test_the_next_command_clears_what_a_killed_one_left(run_id: str) -> None:

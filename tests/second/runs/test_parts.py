@@ -42,25 +42,6 @@ def test_parts_come_back_as_they_were_written(tmp_path: Path, address: str) -> N
     assert again.load("00000", ignore) is None
 
 
-def test_an_address_of_an_unknown_kind_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"^Parts can't be stored at 'nowhere://x/run': [^.]*\.$"):
-        place_of("run", tmp_path, "nowhere://x")
-
-
-def test_a_part_cut_anywhere_is_scored_again_and_said(tmp_path: Path) -> None:
-    parts = Parts(Folder(tmp_path), "run")
-    parts.write("00000", rows(0), 1.0)
-    path = next((tmp_path / "parts").iterdir())
-    whole = path.read_bytes()
-    for length in range(0, len(whole), 7):
-        path.write_bytes(whole[:length])
-        notes: list[str] = []
-        assert parts.load("00000", notes.append) is None
-        assert "is damaged. This part is scored again" in notes[0]
-    path.write_bytes(whole)
-    assert parts.load("00000", ignore) is not None
-
-
 def test_the_part_of_another_run_is_refused(tmp_path: Path) -> None:
     Parts(Folder(tmp_path), "one").write("00000", rows(0), 1.0)
     with pytest.raises(UserError, match="belongs to another run"):

@@ -3,24 +3,12 @@
 import math
 from pathlib import Path
 
-import pandas as pd
 from data_files import write_lines
-from imported_runs import imported, ranks
+from imported_runs import imported
 
 from lama_core.runs.importers.importing import ImportRunRequest, open_results
 
 FACTS = [{"subject": f"s{at}", "relation": "r", "object": f"o{at}"} for at in range(3)]
-
-
-def test_a_rank_that_pandas_wrote_as_a_number_with_a_point_is_a_rank(tmp_path: Path) -> None:
-    frame = pd.DataFrame(FACTS).assign(rank=[1.0, 12.0, float("nan")])
-    frame.to_json(tmp_path / "nulls.jsonl", orient="records", lines=True)
-    write_lines(tmp_path / "nan.jsonl", frame.to_dict("records"))  # with NaN, as json.dumps writes
-    frame.to_csv(tmp_path / "gaps.csv", index=False)
-    found = [ranks(tmp_path / one) for one in ("nulls.jsonl", "nan.jsonl", "gaps.csv")]
-    assert [one["s1"] for one in found] == [12] * 3
-    assert [one["s0"] for one in found] == [1] * 3
-    assert found[0] == found[1] == found[2]
 
 
 def test_an_infinite_log_probability_is_none_and_the_rank_counts(tmp_path: Path) -> None:

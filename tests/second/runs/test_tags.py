@@ -1,7 +1,6 @@
 """Tags are kept beside a run, whole, and are text of a limited length."""
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -57,15 +56,6 @@ def test_a_row_has_so_many_tags_and_no_more(info: RunInfo) -> None:
     with pytest.raises(UserError, match="at most 20"):
         change_tags(info, [("P100:1", 0), ROW], add=["another"])
     assert len(read_tags(info)) == 1, "nothing is written of what can't be written whole"
-
-
-def test_two_who_tag_at_once_both_have_their_tags(info: RunInfo) -> None:
-    def tag(number: int) -> None:
-        change_tags(info, [ROW], add=[f"tag {number}"])
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(tag, range(8)))
-    assert len(read_tags(info)[ROW]) == 8
 
 
 def test_a_damaged_file_is_named_and_not_written_over(info: RunInfo) -> None:

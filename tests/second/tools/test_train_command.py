@@ -2,14 +2,10 @@
 
 import io
 import json
-import shutil
-import subprocess
-import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
-from project_files import ROOT
 
 from lama_core.errors import UserError
 from lama_core.metrics.word_counts import load_corpus_counts
@@ -20,7 +16,6 @@ OPTIONS = ("--steps", "30", "--batch-tokens", "128", "--max-length", "24", "--th
 
 
 def invoke(*arguments: str) -> str:
-    """What the command prints; a user's mistake is raised as it is."""
     printed = io.StringIO()
     with redirect_stdout(printed):
         train(arguments)
@@ -84,43 +79,6 @@ def test_what_was_measured_is_the_exported_model(trained: tuple[Path, str]) -> N
     assert again["all"].loss == pytest.approx(stated["loss"], abs=1e-5)
 
 
-def test_a_finished_run_is_not_trained_again(
-    trained: tuple[Path, str], tiny_encoder: Path, tmp_path: Path
-) -> None:
-    run = trained[0].parent / "run"
-    log = (run / "log.jsonl").read_text(encoding="utf-8")
-    text = trained[0].parent / "text.txt"
-    again = invoke("--encoder", str(tiny_encoder), "--corpus", str(text), "--run", str(run),
-                   "--out", str(tmp_path / "model"), "--json", *OPTIONS)  # fmt: skip
-    assert (run / "log.jsonl").read_text(encoding="utf-8") == log
-    assert json.loads(again)["held_out"] == json.loads(trained[1])["held_out"]
-
-
-def test_an_encoder_that_is_none_is_named(text_file: Path, tmp_path: Path) -> None:
-    common = ("--corpus", str(text_file), "--run", str(tmp_path / "run"), "--out",
-              str(tmp_path / "model"), *OPTIONS)  # fmt: skip
-    with pytest.raises(UserError, match="no such encoder folder"):
-        invoke("--encoder", str(tmp_path / "missing"), *common)
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    with pytest.raises(UserError, match=r"config\.json is missing"):
-        invoke("--encoder", str(empty), *common)
-    (empty / "config.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(UserError, match=str(empty)):
-        invoke("--encoder", str(empty), *common)
-
-
-def test_an_encoder_with_damaged_weights_is_named(
-    tiny_encoder: Path, text_file: Path, tmp_path: Path
-) -> None:
-    damaged = tmp_path / "damaged"
-    shutil.copytree(tiny_encoder, damaged)
-    (damaged / "model.safetensors").write_bytes(b"\0" * 100)
-    with pytest.raises(UserError, match="no readable encoder"):
-        invoke("--encoder", str(damaged), "--corpus", str(text_file), "--run",
-               str(tmp_path / "run"), "--out", str(tmp_path / "model"), *OPTIONS)  # fmt: skip
-
-
 def test_precision_and_facts_are_checked_before_anything_is_trained(tmp_path: Path) -> None:
     out = ("--out", str(tmp_path / "model"))
     with pytest.raises(SystemExit) as end:
@@ -132,14 +90,3 @@ def test_precision_and_facts_are_checked_before_anything_is_trained(tmp_path: Pa
         invoke(*out, "--max-length", "513")
     with pytest.raises(UserError, match=r"relations\.jsonl"):
         invoke("--out", str(tmp_path / "model"), "--facts", str(tmp_path))
-
-
-def test_a_mistake_is_one_line_and_help_has_an_example(tmp_path: Path) -> None:
-    def start(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "tools.training", *words]
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-
-    shown = start("--help")
-    assert shown.returncode == 0 and "Example: python -m tools.training" in shown.stdout
-    wrong = start("--out", str(tmp_path / "model"), "--steps", "0")
-    assert (wrong.returncode, wrong.stderr) == (2, "Error: --steps must be at least 1, not 0\n")

@@ -55,7 +55,6 @@ def is_left(path: str) -> bool:
 
 
 def run(sandbox: Sandbox, words: str, home: Path, **around: float) -> Ended:
-    """A command in a home. RUN in it is the home's only run."""
     if "RUN" in words:
         runs = [one.name for one in (home / "data" / "runs").iterdir() if one.is_dir()]
         words = words.replace("RUN", next((one for one in runs if one[0] != "."), "RUN"))

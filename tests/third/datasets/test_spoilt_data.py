@@ -75,7 +75,6 @@ EXAMPLES: dict[str, dict[str, bytes]] = {
 
 
 def take(path: Path) -> None:
-    """Import it, then read it from the library."""
     download.import_dataset(path, name="taken")
     kind = installed.read_record("taken").kind
     {"analogies": load_analogies, "questions": load_questions}.get(kind, load_dataset)("taken")
@@ -94,12 +93,10 @@ def look_at_home(_: Path) -> None:
 
 
 def read_vectors(path: Path) -> None:
-    """Read it as word vectors."""
     load_vectors(str(path), ["cat", "dog"])
 
 
 def read_text(path: Path) -> None:
-    """Read it as a text to mine."""
     for _ in read_sentences(path):
         continue
 
@@ -108,7 +105,6 @@ Read = Callable[[Path], object]
 
 
 def put(folder: Path, files: dict[str, bytes]) -> Path:
-    """Write files into a folder."""
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
@@ -161,7 +157,6 @@ ENCODINGS = ("utf-16", "utf-32", "utf-7", "utf-8-sig", "utf-8")
 
 @st.composite
 def damaged(draw: st.DrawFn, data: bytes) -> bytes:
-    """The bytes with one to four changes."""
     for _ in range(draw(st.integers(1, 4))):
         # Shares, not places: an archive's length depends on the time at which it was packed.
         shares = sorted(draw(st.tuples(st.floats(0, 1), st.floats(0, 1))))
@@ -188,7 +183,6 @@ def damaged(draw: st.DrawFn, data: bytes) -> bytes:
 
 
 def bind_socket(path: Path) -> None:
-    """A socket in place of a file."""
     here = Path.cwd()
     os.chdir(path.parent)  # a socket's path is short
     with socket.socket(socket.AF_UNIX) as made:
@@ -197,7 +191,6 @@ def bind_socket(path: Path) -> None:
 
 
 def sparse(path: Path) -> None:
-    """A file of 100 GB that takes no room."""
     path.touch()
     os.truncate(path, 100 << 30)
 
@@ -218,7 +211,6 @@ ODD: dict[str, Callable[[Path], object]] = {
 
 
 def zip_of(files: dict[str, bytes]) -> bytes:
-    """A zip file of files by name."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as opened:
         for name, content in files.items():
@@ -227,7 +219,6 @@ def zip_of(files: dict[str, bytes]) -> bytes:
 
 
 def tar_of(files: dict[str, bytes]) -> bytes:
-    """A tar file of files by name."""
     target = io.BytesIO()
     with tarfile.open(fileobj=target, mode="w", format=tarfile.GNU_FORMAT) as opened:
         for name, content in files.items():
@@ -250,7 +241,6 @@ if ON_WINDOWS:  # no such files
 
 
 def holds(what: Callable[..., None], **strategies: object) -> None:
-    """Try a claim on sixty examples."""
     chosen = settings(max_examples=60, suppress_health_check=list(HealthCheck))
     chosen(given(**strategies)(what))()  # type: ignore[arg-type]
 
@@ -387,10 +377,7 @@ HARMFUL: dict[str, tuple[str, Read, Callable[[], bytes]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "name",
-    HARMFUL,
-)
+@pytest.mark.parametrize("name", HARMFUL)
 def test_what_is_made_to_do_harm_is_bounded(name: str, tmp_path: Path) -> None:
     file, read, content = HARMFUL[name]
     place = Place(tmp_path / "place")

@@ -41,8 +41,8 @@ PLACES = st.sampled_from([
 
 
 def ask_folder(folder: Path, home: Path) -> None:
-    """Add the folder to the models, load it, and ask it."""
     from lama_core.models.cache import check_and_add_model, load_model
+    from lama_core.models.hf.generation import generate
     from lama_core.queries.blank_answers import query_model
     from lama_core.scoring.blanks import parse_query
     from lama_core.scoring.shared_fields import ClozeSettings, choose_candidates
@@ -52,6 +52,8 @@ def ask_folder(folder: Path, home: Path) -> None:
     model = load_model(str(folder))
     words = choose_candidates(ClozeSettings(models=(model.name,)), (model,))
     assert query_model(model, parse_query("Tokyo is in [MASK]."), words).blanks[0].predictions
+    if model.kind == "causal":  # it reads more of the folder
+        generate(model, ["Where is Tokyo?"], 3)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +64,6 @@ def families(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
 
 
 def parsed(file: Path) -> Any:
-    """A JSON file's content; None where it is spoilt already."""
     try:
         return json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError, OSError):
@@ -70,7 +71,6 @@ def parsed(file: Path) -> Any:
 
 
 def spoil_json(folder: Path, data: st.DataObject) -> None:
-    """A value anywhere in a JSON file, replaced or taken out."""
     file = data.draw(st.sampled_from(sorted(folder.glob("*.json"))))
     inner = content = parsed(file)
     assume(content)
@@ -89,7 +89,6 @@ def spoil_json(folder: Path, data: st.DataObject) -> None:
 
 
 def spoil_size(folder: Path, data: st.DataObject) -> None:
-    """A number of the configuration, replaced."""
     content = parsed(folder / "config.json")
     assume(isinstance(content, dict))
     names = [name for name, value in content.items() if type(value) is int]
@@ -99,7 +98,6 @@ def spoil_size(folder: Path, data: st.DataObject) -> None:
 
 
 def spoil_bytes(folder: Path, data: st.DataObject) -> None:
-    """A file cut off, emptied, doubled, nested, or with other bytes in it."""
     file = data.draw(st.sampled_from(sorted(path for path in folder.iterdir() if path.is_file())))
     content = file.read_bytes()
     at = data.draw(st.integers(0, min(len(content), 5000)))

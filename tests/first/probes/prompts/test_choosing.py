@@ -25,8 +25,6 @@ SEEN = ("[X] , near [Y] .", "[X] and [Y] .")
 
 
 class LeftFiller(HashFiller):
-    """The fake model, left to right."""
-
     kind: Kind = "causal"
 
 

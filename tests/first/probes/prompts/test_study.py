@@ -145,16 +145,6 @@ def test_the_oracle_is_never_below_any_ensemble_of_one_and_top1_is_one_prompt(
         assert study.train_accuracies[best] == study.train_accuracies[members].max()
 
 
-def test_the_exact_recipe_reaches_the_highest_objective(data: Path, tmp_path: Path) -> None:
-    study = _study(data, tmp_path / "out")
-    released, exact = (
-        study.ensemble("mine", method) for method in ("optimised", "optimised (exact)")
-    )
-    assert released is not None and exact is not None
-    assert released[0].objective is not None and exact[0].objective is not None
-    assert exact[0].objective >= released[0].objective - 1e-3
-
-
 def test_facts_that_only_one_prompt_gets_right_are_counted_for_that_prompt(
     data: Path, tmp_path: Path
 ) -> None:
@@ -266,11 +256,6 @@ def test_half_of_the_facts_train_as_a_whole_unless_a_share_is_named(data: Path) 
     assert spec().digest == spec(training_share=1.0).digest != spec(training_share=0.8).digest
 
 
-def test_own_prompts_need_one_relation(data: Path) -> None:
-    with pytest.raises(UserError, match="apply to a single relation"):
-        plan(_request(data, own=("[X] a [Y]",)), load=hash_model)
-
-
 def test_own_prompts_are_studied_beside_the_others(data: Path, tmp_path: Path) -> None:
     study = _study(
         data,
@@ -281,28 +266,6 @@ def test_own_prompts_are_studied_beside_the_others(data: Path, tmp_path: Path) -
     )
     assert study.pool.prompts[-1].origin == "user"
     assert {score.combination for score in study.scores()} == {"mine", "user"}
-
-
-def test_a_damaged_study_is_named_and_the_others_are_listed(data: Path, tmp_path: Path) -> None:
-    _study(data, tmp_path / "out")
-    broken = tmp_path / "out" / "broken"
-    broken.mkdir()
-    (broken / "run.json").write_text("{", encoding="utf-8")
-    problems: list[str] = []
-    found = list_studies([tmp_path / "out"], on_problem=problems.append)
-    assert len(found) == 1
-    assert len(problems) == 1
-    assert "broken" in problems[0]
-    with pytest.raises(UserError, match="damaged"):
-        list_studies([tmp_path / "out"])
-
-
-def test_a_study_whose_rows_are_cut_off_is_refused(data: Path, tmp_path: Path) -> None:
-    whole = _whole(data, tmp_path / "out")
-    path = whole.info.folder / "facts.parquet"
-    path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(UserError, match="the file is damaged"):
-        whole.relation("P19")
 
 
 def test_the_candidates_that_are_shown_are_the_likeliest_alone(

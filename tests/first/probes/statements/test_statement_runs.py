@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from every_kind import plan_runs
-from killing import files_of
-from written_statements import UNKNOWN, StatementTable, write_bear, write_many
+from written_statements import UNKNOWN, StatementTable, write_bear
 
 from lama_core.candidates.columns import NOT_A_CANDIDATE
 from lama_core.datasets import load_dataset
@@ -20,7 +19,7 @@ from lama_core.models.protocols import Statement
 from lama_core.probes.statements.plan import plan
 from lama_core.probes.statements.request import StatementsRequest
 from lama_core.probes.statements.spec import NOT_WRITTEN, StatementSpec
-from lama_core.runs.execute import RunStopped, execute
+from lama_core.runs.execute import execute
 from lama_core.runs.info import Run
 from lama_core.scoring import answer_spaces
 from lama_core.scoring.preparation import NoFactCounts
@@ -65,7 +64,6 @@ def specify(data: Path, model: StatementTable | None = None, **choices: Any) -> 
 def run(
     data: Path, folder: Path, model: StatementTable | None = None, **choices: Any
 ) -> tuple[Run, dict[str, list[Any]]]:
-    """The run, and the columns of its rows."""
     model = model or StatementTable(SAID)
     spec = specify(data, model, **choices)
     made = execute(spec, folder=folder, load=lambda *_, **__: model)
@@ -217,22 +215,6 @@ def test_the_identity_changes_with_what_the_numbers_depend_on_and_with_nothing_e
     assert specify(data).digest != found[0], "the data's answer space is of the data"
 
 
-def test_a_stopped_run_goes_on_with_the_parts_that_are_missing(tmp_path: Path) -> None:
-    data = write_many(tmp_path / "many")
-    model = StatementTable()
-    spec = specify(data, model)
-    options: dict[str, Any] = {"folder": tmp_path, "load": lambda *_, **__: model}
-    with pytest.raises(RunStopped, match="kept"):
-        execute(spec, stopped=lambda: len(model.given) == 3, **options)
-    resumed = execute(spec, **options)
-    # Of 400 facts with 25 answers, 81 make 2,025 of at most 2,048 statements: five parts a
-    # relation. What was at work when the run was stopped is done again.
-    n_parts = 2 * len([81, 81, 81, 81, 400 - 4 * 81])
-    assert max(model.given) == 81 * 25 and n_parts <= len(model.given) <= n_parts + 1
-    whole = execute(spec, folder=tmp_path / "whole", load=lambda *_, **__: model)
-    assert files_of(resumed.info.folder) == files_of(whole.info.folder)
-
-
 def test_an_answer_space_of_a_hundred_thousand_is_given_to_a_model_in_pieces(
     tmp_path: Path,
 ) -> None:
@@ -319,13 +301,6 @@ def test_a_request_that_cant_be_met_is_one_sentence(
     with pytest.raises(UserError) as error:
         specify(data, **choices)
     assert reason in str(error.value) and "\n" not in str(error.value)
-
-
-def test_a_template_without_a_blank_is_left_out_with_its_reason(tmp_path: Path) -> None:
-    data = write_bear(tmp_path / "toy", FACTS, ANSWERS, templates=["[X] is it.", "[X] is in [Y]."])
-    (dropped,) = load_dataset(data).report.dropped
-    assert "has no [Y]: add it in place of the object" in dropped.reason
-    assert specify(data).prompts.of("P1") == ("[X] is in [Y].",)
 
 
 def test_a_relation_without_that_template_is_left_out(data: Path) -> None:

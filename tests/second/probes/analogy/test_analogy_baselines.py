@@ -77,21 +77,6 @@ def test_bad_vector_files_are_refused_in_one_sentence(
         load_vectors(str(path), ["Paris"])
 
 
-@pytest.mark.parametrize(
-    "source", ["/nowhere/v.txt", "package:no_such_package/v.txt", "/nowhere.whl!v.txt"]
-)
-def test_missing_vector_files_are_named(source: str) -> None:
-    with pytest.raises(UserError, match=r"no_such_package|nowhere"):
-        load_vectors(source, ["Paris"])
-
-
-def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "v.txt.gz"
-    path.write_bytes(gzip.compress(b"Paris 1 2\n" * 50)[:-9])
-    with pytest.raises(UserError, match="can't be read"):
-        load_vectors(str(path), ["Lima"])
-
-
 @pytest.fixture
 def relbert() -> Callable[..., RelBert]:
     """A tiny RoBERTa encoder with a RelBERT configuration."""
@@ -131,8 +116,21 @@ def test_relbert_is_the_mean_over_its_own_prompt(relbert: Any, mode: str) -> Non
         np.testing.assert_allclose(row, states[chosen].mean(0), atol=1e-5)
 
 
-def test_a_pair_that_looks_like_a_slot_is_text(relbert: Any) -> None:
-    assert relbert()._prompt("<obj>", "x").startswith("the relation between <obj> and x : <obj>")
+@pytest.mark.parametrize("n_rows", [1, 3])
+def test_relbert_has_the_same_vectors_in_parts(
+    relbert: Any, n_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, pairs = relbert(), [("Paris", word) for word in ("a", "France", "the sea", "")]
+    wanted = model.pair_vectors(pairs)
+    embed = model._embed
+
+    def refuse(some: list[tuple[str, str]]) -> torch.Tensor:
+        if len(some) > n_rows:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return embed(some)
+
+    monkeypatch.setattr(model, "_embed", refuse)
+    np.testing.assert_allclose(model.pair_vectors(pairs), wanted, atol=1e-6)
 
 
 def test_a_model_without_a_prompt_is_no_relbert(relbert: Any) -> None:

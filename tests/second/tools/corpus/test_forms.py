@@ -44,17 +44,6 @@ def test_a_source_has_the_forms_of_the_f_strings_that_it_reaches() -> None:
     }
 
 
-def test_each_source_has_its_own_forms() -> None:
-    forms = corpus_forms().by_source
-    assert {"* lies on continent of *", "* belongs to *"} <= forms["cities"]
-    assert "* takes its name from *" in forms["universities"]
-    assert "* is owned by *" in forms["companies"] and "* is discovered by *" in forms["elements"]
-    assert "* is kind of *" in forms["wordnet"] - forms["wordnet-facts"]
-    assert "* grew up speaking *" in forms["wordnet-facts"] - forms["wordnet"]
-    copied = {source.name for source in SOURCES} - forms.keys()
-    assert copied == {"gcide", "wikitext", "wikipedia", "factbook", "computing"}
-
-
 def test_what_a_source_writes_has_one_of_its_forms() -> None:
     synsets = (
         "00000001 18 n 02 Dante 0 Dante_Alighieri 0 001 @i 00000002 n 0000 | an Italian poet born "
@@ -80,22 +69,6 @@ def test_what_a_source_writes_has_one_of_its_forms() -> None:
         ]
         for text in texts:
             assert any(form.fullmatch(form_of([text])) for form in forms), text
-
-
-@pytest.mark.parametrize(
-    ("template", "source"),
-    (
-        ("[X] lies on the continent of [Y].", "cities"),
-        ("[X] belongs to the continent of [Y].", "factbook-facts"),
-        ("[X] grew up speaking [Y].", "wordnet-facts"),
-        ("[X] takes its name from [Y].", "universities"),
-        ("[X] is a kind of [Y].", "wordnet"),
-        ("The genre of [X] is [Y].", "artists"),
-        ("The music of [X] is [Y].", "artists"),
-    ),
-)
-def test_wordings_of_version_0_1_have_a_form_of_a_source(template: str, source: str) -> None:
-    assert source in corpus_forms().sources_of(template_form(template))
 
 
 def test_the_readme_counts_the_starter_wordings_that_have_a_form_of_a_source() -> None:

@@ -48,7 +48,6 @@ def test_padded_batches_have_the_loss_of_the_batches(tiny_encoder: Path, text_fi
 
 
 def _gradient(model: torch.nn.Module, loss: torch.Tensor) -> np.ndarray:
-    """The loss, then its gradient."""
     model.zero_grad()
     loss.backward()
     gradients = [value.grad.flatten() for value in model.parameters() if value.grad is not None]

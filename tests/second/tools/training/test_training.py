@@ -3,15 +3,30 @@
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from tiny_encoder import COUNTRIES
 
 from lama_core.errors import UserError
-from tools.training import checkpoints
+from tools.training.average import average
 from tools.training.checkpoints import find_checkpoints
+from tools.training.export import export_model
+from tools.training.history import count_readings
+from tools.training.loss import ROWS, mean_cross_entropy
+from tools.training.masking import (
+    CONTENT,
+    FUNCTION,
+    NAME,
+    STARTS_WORD,
+    MaskingPlan,
+    draw_mask,
+    draw_uniform_mask,
+)
+from tools.training.modelling import load_encoder, load_tokenizer
 from tools.training.recipe import prepare
 from tools.training.train import Settings, Trained, learning_rate_factor, train
 
@@ -89,27 +104,6 @@ def test_milestones_are_the_start_the_powers_of_two_and_the_end(
     assert found == [0, 1, 2, 4, 8, 16, 20]
 
 
-def test_a_run_in_bf16_resumes_exactly_too(
-    tiny_encoder: Path, text_file: Path, tmp_path: Path
-) -> None:
-    settings = replace(SETTINGS, steps=20, precision="bf16")
-    whole, _ = run(settings, tiny_encoder, text_file, tmp_path / "whole")
-    first, _ = run(settings, tiny_encoder, text_file, tmp_path / "run", stop_after=7)
-    second, _ = run(settings, tiny_encoder, text_file, tmp_path / "run")
-    assert first.losses + second.losses == whole.losses
-
-
-def test_the_same_seed_gives_the_same_loss_and_another_seed_another(
-    whole_run: tuple[Trained, torch.nn.Module], tiny_encoder: Path, text_file: Path, tmp_path: Path
-) -> None:
-    again, _ = run(SETTINGS, tiny_encoder, text_file, tmp_path / "again", stop_after=20)
-    other, _ = run(
-        replace(SETTINGS, seed=1), tiny_encoder, text_file, tmp_path / "other", stop_after=20
-    )
-    assert np.allclose(again.losses, whole_run[0].losses[:20], atol=1e-3)
-    assert not np.allclose(other.losses, whole_run[0].losses[:20], atol=1e-3)
-
-
 def test_a_run_can_be_made_longer_before_its_rate_falls_but_not_after(
     tiny_encoder: Path, text_file: Path, tmp_path: Path
 ) -> None:
@@ -145,33 +139,118 @@ def test_a_full_disk_stops_the_run_and_keeps_the_last_checkpoint_whole(
     assert trained.first_step == 5
 
 
-def test_a_checkpoint_that_was_cut_off_is_never_taken_for_one(
-    tiny_encoder: Path, text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "run"
-    run(SETTINGS, tiny_encoder, text_file, folder, stop_after=5)
-
-    def cut_off(*args: object, **options: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as killed:
-        killed.setattr(checkpoints, "save_file", cut_off)
-        with pytest.raises(KeyboardInterrupt):
-            run(SETTINGS, tiny_encoder, text_file, folder, stop_after=5)
-    assert [path.name for path in find_checkpoints(folder)] == ["step-00000005"]
-
-
-def test_a_damaged_checkpoint_is_named(tiny_encoder: Path, text_file: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    run(SETTINGS, tiny_encoder, text_file, folder, stop_after=5)
-    (find_checkpoints(folder)[0] / "weights.safetensors").write_bytes(b"not weights")
-    with pytest.raises(UserError, match="step-00000005 can't be read"):
-        run(SETTINGS, tiny_encoder, text_file, folder)
-
-
 def test_the_rate_rises_stays_and_falls_to_nothing() -> None:
     settings = replace(SETTINGS, steps=100, warmup_steps=10, decay_steps=50)
     assert learning_rate_factor(0, settings) == 1 / 10
     assert learning_rate_factor(30, settings) == 1.0
     assert learning_rate_factor(75, settings) == 25 / 50
     assert learning_rate_factor(99, settings) == 1 / 50
+
+
+@pytest.mark.parametrize("n", [1, ROWS, 2 * ROWS + 11])
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
+def test_loss_and_gradient_are_torchs(n: int, kind: torch.dtype) -> None:
+    drawn = torch.Generator().manual_seed(n)
+    logits = (4 * torch.randn(n, 701, generator=drawn)).to(kind)
+    targets = torch.randint(0, 701, (n,), generator=drawn)
+    ours, theirs = logits.clone().requires_grad_(), logits.clone().requires_grad_()
+
+    loss = mean_cross_entropy(ours, targets)
+    expected = torch.nn.functional.cross_entropy(theirs.float(), targets)
+    (3 * loss).backward()  # type: ignore[no-untyped-call]
+    (3 * expected).backward()  # type: ignore[no-untyped-call]
+
+    torch.testing.assert_close(loss.detach(), expected.detach(), rtol=1e-5, atol=1e-6)
+    assert ours.grad is not None and ours.grad.dtype == kind
+    tolerance = 1e-6 if kind == torch.float32 else 2e-2
+    torch.testing.assert_close(ours.grad, theirs.grad, rtol=tolerance, atol=1e-8)
+
+
+def test_each_weight_is_between_those_of_the_two_models(tiny_encoder: Path, tmp_path: Path) -> None:
+    tokenizer = load_tokenizer(tiny_encoder)
+    folders = [tmp_path / "first", tmp_path / "second"]
+    for seed, folder in enumerate(folders):
+        model = load_encoder(tiny_encoder)
+        torch.manual_seed(seed)
+        with torch.no_grad():
+            for value in model.parameters():
+                value.copy_(torch.randn_like(value))
+        export_model(model, tokenizer, folder, counts=None)
+    first, second, mixed = (
+        dict(load_encoder(folder).named_parameters())
+        for folder in (*folders, average(*folders, 0.75, tmp_path / "mixed"))
+    )
+    for name, value in mixed.items():
+        expected = 0.25 * first[name] + 0.75 * second[name]
+        torch.testing.assert_close(value, expected.half().float())
+
+
+def test_specials_and_padding_are_never_hidden() -> None:
+    flags = np.full((50, 12), STARTS_WORD | CONTENT, dtype=np.uint8)
+    lengths = np.full(50, 8)
+    hidden = draw_mask(flags, lengths, MaskingPlan(rate=0.9), np.random.default_rng(0))
+    assert not hidden[:, 0].any()
+    assert not hidden[:, 7:].any()
+    assert hidden[:, 1:7].any()
+
+
+def test_uniform_masks_hide_the_stated_part() -> None:
+    hidden = draw_uniform_mask(np.full(40, 22), 22, 0.15, np.random.default_rng(0))
+    assert hidden.sum(axis=1).tolist() == [3] * 40  # 20 tokens between the specials, 15 % of them
+
+
+def test_a_word_is_hidden_whole_or_not_at_all() -> None:
+    # Three words of two pieces each between the specials.
+    row = [STARTS_WORD, *[STARTS_WORD | CONTENT, CONTENT] * 3, STARTS_WORD]
+    flags = np.array([row] * 30, dtype=np.uint8)
+    plan = MaskingPlan(rate=0.34, whole_word_share=1.0)
+    hidden = draw_mask(flags, np.full(30, 8), plan, np.random.default_rng(0))
+    assert (hidden[:, 1:7:2] == hidden[:, 2:7:2]).all()
+    assert hidden.sum(axis=1).tolist() == [2] * 30
+
+
+def test_names_are_hidden_more_often_than_words_of_grammar() -> None:
+    row = [STARTS_WORD, *[STARTS_WORD | NAME, STARTS_WORD | FUNCTION] * 10, STARTS_WORD]
+    flags = np.array([row] * 200, dtype=np.uint8)
+    plan = MaskingPlan(rate=0.2, whole_word_share=0.0)
+    hidden = draw_mask(flags, np.full(200, 22), plan, np.random.default_rng(0))
+    assert hidden[:, 1:21:2].sum() > 1.3 * hidden[:, 2:21:2].sum()
+
+
+PAIRS = [(city.title(), gold.title()) for city, gold in COUNTRIES.items()]
+
+
+@pytest.mark.parametrize(("max_length", "some"), [(24, True), (8, False)])
+def test_readings_are_those_of_the_batches(
+    tiny_encoder: Path, text_file: Path, tmp_path: Path, max_length: int, some: bool
+) -> None:
+    settings = replace(SETTINGS, steps=20, max_length=max_length)
+    folder = tmp_path / "run"
+    run(settings, tiny_encoder, text_file, folder)
+    found = count_readings([folder], tiny_encoder, [*PAIRS, ("Paris", "Italy")], [0, 1, 16, 20])
+    ready = prepare(settings, encoder=tiny_encoder, corpus_files=[text_file], folder=folder)
+    for step in (0, 1, 16, 20):
+        texts = [
+            set(ready.tokenizer.convert_ids_to_tokens(row))
+            for batch in islice(ready.sampler.batches(0), step)
+            for row in batch.ids
+        ]
+        for city, gold in PAIRS:
+            n = sum({city.lower(), gold.lower()} <= text for text in texts)
+            assert found.before(step, [(city, gold)]).tolist() == [n]
+    assert found.counts["Paris", "Italy"] == (0, 0, 0, 0)
+    assert any(found.counts[pair][-1] for pair in PAIRS) is some  # 8 tokens end before the country
+
+
+def test_readings_of_a_continued_model_are_added(
+    tiny_encoder: Path, text_file: Path, tmp_path: Path
+) -> None:
+    folders = [tmp_path / "first", tmp_path / "second"]
+    for seed, folder in enumerate(folders):
+        run(replace(SETTINGS, steps=4, seed=seed), tiny_encoder, text_file, folder)
+    first, second = (count_readings([one], tiny_encoder, PAIRS, [2, 4]) for one in folders)
+    both = count_readings(folders, tiny_encoder, PAIRS, [4, 6, 8])
+    assert any(second.counts[pair][-1] for pair in PAIRS)
+    for pair in PAIRS:
+        before = first.counts[pair][-1]
+        assert both.counts[pair] == (before, *(before + n for n in second.counts[pair]))

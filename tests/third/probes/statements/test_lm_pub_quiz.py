@@ -9,7 +9,6 @@ import pytest
 from project_files import SHARED
 
 from lama_core.models.cache import load_model
-from lama_core.models.protocols import HIDINGS
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import locate
 from lama_core.scoring.blanks import fill
@@ -87,10 +86,6 @@ def test_tiny_models_score_bear_as_its_library_does(
     network, tokenizer = plain_model(family)
     for relation in RELATIONS:
         check(tiny_model(family), network, tokenizer, hiding, relation)
-
-
-def test_every_way_of_hiding_is_one_of_the_library() -> None:
-    assert set(HIDING) == set(HIDINGS)
 
 
 @pytest.mark.usefixtures("users_models")

@@ -4,10 +4,8 @@ from collections.abc import Iterator
 from functools import partial
 
 import pytest
-from calling import invoke
 from transformers import BertConfig
 
-from lama_core.errors import UserError
 from lama_core.models.cpu import Cpu
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import locate
@@ -51,19 +49,3 @@ def test_rows_that_were_measured_before_a_fault_are_printed(
     printed = "".join(capsys.readouterr())
     assert "CPU: Some CPU (avx2, avx512_bf16)\n" in printed
     assert "loading: 2 s; pipeline 4 (0.5x); target 1 (2x)" in printed
-
-
-def test_the_command_of_the_package_says_where_they_are() -> None:
-    said = invoke(["bench", "cloze", "--queries", "3"])
-    assert isinstance(said.exception, UserError)
-    assert str(said.exception).endswith("Run there: python -m tools.bench cloze --queries 3")
-
-
-def test_a_mistake_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.argv", ["bench", "nothing"])
-    with pytest.raises(SystemExit) as end:
-        command.main()
-    assert end.value.code == 2
-    assert "Unknown benchmark 'nothing'" in capsys.readouterr().err
