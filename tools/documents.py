@@ -50,7 +50,7 @@ REASONS = {
     r"tools\.(bench|mutants)": "measures speed, or takes hours",
     r"lama-explorer app": "opens the app; .ci/run does it",
     r"\.venv/bin/(ruff|mypy|lint-imports)": ".ci/run runs it",
-    r"pytest|mkdocs|tools\.(starter|documentation)|^docs/example-plugin": "a test runs it",
+    r"pytest|mkdocs|tools\.(starter|document)|^docs/example-plugin": "a test runs it",
     r"executor ray": "needs a cluster",
     r"glove\.6B|popqa|samples_|results/ |bear |QA_|~/elmo|/elmo$": "needs others' data or weights",
     r"^python -m lama_core$": "is a name only",
