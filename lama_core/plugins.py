@@ -37,7 +37,7 @@ _looking = threading.local()  # `now`: whether this thread imports plug-ins
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """What a package adds. Each row is a name and the text `module:object`.
+    """The rows that a package adds. Each row is a name and the text `module:object`.
 
     Attributes:
         name: Its name, in messages and in `needs`.
@@ -137,7 +137,7 @@ class InstalledPlugin:
 
     @property
     def modules(self) -> frozenset[str]:
-        """The names of its own top-level packages."""
+        """The names of the package's top-level modules."""
         targets = (target for rows in self.plugin.rows().values() for target in rows.values())
         tops = {target.partition(":")[0].partition(".")[0] for target in targets}
         return frozenset(tops - {"lama_core", "pages"} - sys.stdlib_module_names)

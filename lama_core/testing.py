@@ -1,4 +1,4 @@
-"""What the project's own tests demand of a query, a view and a format, for the tests of plug-ins.
+"""The checks of the project's own tests on a query, a view and a format, for the tests of plug-ins.
 
 A check raises AssertionError where a claim doesn't hold; see docs/plugins.md.
 """

@@ -2,8 +2,7 @@
 
 import streamlit as st
 
-from lama_core.lessons.lesson import list_lessons
-from pages.ui.lessons import lesson_list, lesson_view
+from pages.ui.lessons import editor, lesson_list, lesson_view, own
 from pages.ui.poll.entry import draw_open_room
 from pages.ui.router import is_routed
 from pages.ui.shared import visitors
@@ -13,10 +12,13 @@ from pages.ui.shared.messages import errors_shown, plain, show_error, show_note
 def main() -> None:
     """Draw the lesson step that the URL names, else the list of lessons."""
     draw_open_room()
-    listing = list_lessons()
+    listing = own.all_lessons()
     wanted = st.query_params.get(lesson_view.LESSON, "")
     lesson = listing.find(wanted)
     with errors_shown():
+        if lesson is not None and lesson_view.EDIT in st.query_params and own.is_mine(lesson):
+            editor.draw_editor(lesson)
+            return
         if lesson is not None:
             lesson_view.draw_lesson(lesson, listing)
             return

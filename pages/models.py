@@ -7,7 +7,6 @@ import streamlit as st
 
 from lama_core.errors import UserError
 from lama_core.files import format_bytes
-from lama_core.grouping import grouped
 from lama_core.models import devices
 from lama_core.models.cache import check_and_add_model
 from lama_core.models.server.addresses import is_chat
@@ -22,44 +21,26 @@ from pages.ui.shared import cache, fetching, links, screens, url_state, visitors
 from pages.ui.shared.messages import counted, errors_shown, name_value_lines, plain
 
 DOWNLOADS = ("assets", "hub", "wheel", "release")  # ways to obtain a model
-INSTALLED, OFFERED, IMPOSSIBLE = "Installed", "Can be downloaded", "Can't run here"
-GONE = "gone"
-NOTE = "note on the added model"  # in the session: shown at the next rerun
-TESTED = "model that was tested"  # in the session: its first answer is shown
+INSTALLED, OFFERED, IMPOSSIBLE = "installed", "can be downloaded", "can't run here"
+# In the session: what is to be said of the added model, the model whose first answer is shown, the
+# shown model and its status, the model that was just downloaded, and how many were added.
+NOTE, TESTED, SHOWN, GOT, N_ADDED = (
+    "note on the added model",
+    "model that was tested",
+    "shown model",
+    "downloaded model",
+    "number of added models",
+)
 TEST_SENTENCE = "The capital of France is ___."
 TEST_QUESTION = "What is the capital of France?"
 PAPERS = {"petroni2019": "one of the models of Petroni et al. 2019"}
 
 
 def status_of(entry: Entry) -> str:
-    """The group of a model in the list, or GONE for an added folder that is missing."""
+    """The status of a model; an added folder that is missing can come back."""
     if is_here(entry):
         return INSTALLED
-    if entry.source.how == "folder":
-        return GONE
-    return OFFERED if entry.source.how in DOWNLOADS else IMPOSSIBLE
-
-
-def group_of(status: str) -> str:
-    """The group that lists the models of this status."""
-    return OFFERED if status == GONE else status
-
-
-def choose_group(entries: list[Entry], statuses: dict[str, str]) -> list[Entry]:
-    """Draw the choice of a group, initially that of the chosen model; return its models."""
-    groups = grouped((group_of(statuses[entry.name]), entry) for entry in entries)
-    chosen = st.query_params.get("model") or st.session_state.get("model")
-    name = next((entry.name for entry in entries if chosen in (entry.name, entry.title)), None)
-    first = group_of(statuses[name]) if name else next(iter(groups))
-    url_state.drop_stale("group", groups)
-    group = url_state.pick(
-        "Models",
-        tuple(groups),
-        key="group",
-        first=first,
-        label_visibility="collapsed",
-    )
-    return groups[group]
+    return OFFERED if entry.source.how in (*DOWNLOADS, "folder") else IMPOSSIBLE
 
 
 def draw_list(entries: list[Entry]) -> str:
@@ -74,7 +55,7 @@ def draw_list(entries: list[Entry]) -> str:
                 for entry, can in zip(entries, can_run, strict=True)
             ],
             "download (GB)": [
-                None if is_here(entry) or not can else _size_of(entry)
+                "installed" if is_here(entry) else _size_of(entry) if can else None
                 for entry, can in zip(entries, can_run, strict=True)
             ],
             "why it can't run": [
@@ -132,18 +113,18 @@ def draw_model(entry: Entry, status: str) -> None:
         "note": entry.note,
     }
     st.subheader(plain(entry.title), anchor=False)
+    if status == INSTALLED:
+        _draw_use(entry)
     st.markdown(name_value_lines(facts))
     if status == IMPOSSIBLE:
         why = entry.source.why if entry.added else f"It can't be run here: {entry.source.why}."
         st.info(plain(why, code=True), icon=":material/block:")
-    elif status == GONE:
+    elif status == OFFERED and how == "folder":
         try:
             check_folder(Path(entry.source.place))
         except UserError as error:
             st.warning(plain(str(error), code=True), icon=":material/folder_off:")
-    elif status == INSTALLED:
-        _draw_use(entry)
-    else:
+    elif status == OFFERED:
         fetching.draw_offer(entry, about=False)
     removable = entry.added and visitors.may("manage")
     if removable and st.button("Remove from the list", icon=":material/remove:"):
@@ -165,6 +146,10 @@ def _draw_use(entry: Entry) -> None:
             help="Loads the model and shows its first answer to one sentence.",
         ):
             st.session_state[TESTED] = entry.name
+    if st.session_state.pop(GOT, None) == entry.name:
+        st.success("Installed.", icon=":material/check_circle:")
+    if note := st.session_state.pop(NOTE, ""):
+        st.warning(plain(note), icon=":material/forum:")
     if st.session_state.get(TESTED) == entry.name:
         with errors_shown():
             draw_first_answer(entry, generates=chat)
@@ -192,8 +177,9 @@ def draw_first_answer(entry: Entry, *, generates: bool) -> None:
 
 def draw_add() -> None:
     """Draw the form that adds a model from a folder, the hub or a server."""
+    n_added = st.session_state.get(N_ADDED, 0)  # another key closes the popover
     with (
-        st.popover("Add a model", icon=":material/add:"),
+        st.popover("Add a model", icon=":material/add:", key=f"add model {n_added}"),
         st.form("add", clear_on_submit=True, border=False),
     ):
         reference = st.text_input(
@@ -215,6 +201,7 @@ def draw_add() -> None:
                 st.session_state["chosen later"] = added.name
                 st.session_state[TESTED] = added.name
                 st.session_state[NOTE] = added.note
+                st.session_state[N_ADDED] = n_added + 1
                 st.rerun()
 
 
@@ -276,38 +263,42 @@ def draw_loaded() -> None:
 
 
 def main() -> None:
-    """Draw the list by groups, the chosen model, the form to add one, and the memory."""
+    """Draw the list, the chosen model, the form to add one, the memory, and what can't run."""
     st.header("Models", anchor=False)
     st.markdown(
-        "The models that you can ask or download, and those that can't run here. **Masked** "
-        "models read the text on both sides of the blank, **causal** models only the text before "
-        "it, **bidirectional** models (ELMo) both sides separately."
+        "**Masked** models read the text on both sides of the blank, **causal** models only the "
+        "text before it, **bidirectional** models (ELMo) both sides separately."
     )
     with errors_shown():
         offered = visitors.offered_models()
         entries = [entry for entry in all_models() if offered is None or entry.name in offered]
         statuses = {entry.name: status_of(entry) for entry in entries}
-        entries.sort(key=lambda entry: statuses[entry.name] != INSTALLED)
+        entries.sort(key=lambda entry: (INSTALLED, OFFERED, IMPOSSIBLE).index(statuses[entry.name]))
+        name, status = st.session_state.get(SHOWN, ("", ""))
+        if status == OFFERED and statuses.get(name) == INSTALLED:
+            st.session_state[GOT] = st.session_state["chosen later"] = name
         if "chosen later" in st.session_state:
             links.set_param("model", [st.session_state.pop("chosen later")])
-            st.session_state.pop("group", None)
         is_operator = visitors.may("manage")
-        with st.container(horizontal=True, vertical_alignment="center"):
-            listed = choose_group(entries, statuses)
-            if is_operator:
-                draw_add()
-        if note := st.session_state.pop(NOTE, ""):
-            st.warning(plain(note), icon=":material/forum:")
+        impossible = [entry for entry in entries if statuses[entry.name] == IMPOSSIBLE]
+        asked = st.query_params.get("model")
+        if not any(asked in (entry.name, entry.title) for entry in impossible):
+            entries = [entry for entry in entries if entry not in impossible]
+        if is_operator:
+            draw_add()
         left, right = st.columns([3, 2], gap="large")
         with left:
-            st.caption(counted(len(listed), "model"))
-            chosen = draw_list(listed)
+            chosen = draw_list(entries)
         with right, st.container(key="detail"):
-            draw_model(next(one for one in listed if one.name == chosen), statuses[chosen])
+            draw_model(next(one for one in entries if one.name == chosen), statuses[chosen])
+            st.session_state[SHOWN] = chosen, statuses[chosen]
         with st.expander("Memory and device", icon=":material/memory:"):
             draw_loaded()
             if is_operator:
                 draw_device()
+        if impossible:
+            label = f"{counted(len(impossible), 'model')} can't run here: which, and why"
+            links.draw_link(label, "block", screens.MODELS, {"model": impossible[0].title})
 
 
 if is_routed():

@@ -31,6 +31,11 @@ def with_runs(draw: "Draw") -> None:
 
 def draw_overview_tab() -> None:
     """Draw the tab Overview."""
+    if st.query_params.get("large") == screens.LAMA_TREX:  # the same for every choice of runs
+        from pages.ui.results.lama_trex import draw_measured
+
+        draw_measured()
+        return
     from pages.ui.results.overview import draw_overview
 
     with_runs(lambda choice, _: draw_overview(choice))
@@ -54,6 +59,8 @@ def draw_prompts() -> None:
     """Draw the tab Prompts."""
     from pages.ui.prompts.view import draw_prompts_tab
 
+    if links.only_facts():
+        st.caption("A study has its own facts, which the chosen facts don't restrict.")
     draw_prompts_tab()
 
 

@@ -4,6 +4,8 @@ from pages.ui.shared.screens import ASK, DATA, HELP, LESSONS, MODELS, RESULTS
 
 Params = dict[str, str]
 FACTS = {"tab": "Wrong answers", "facts": "all"}
+PROMPTS = {"tab": "Prompts"}
+ENSEMBLES = {"prompts_view": "Ensembles and the paper"}
 SEVERAL = {"tab": "Several"}
 RANKED = {"score": "Only these answers", "text": "The capital of Brazil is ___.",
           "answers": "Brasília\nRio de Janeiro\nSão Paulo\nBuenos Aires",
@@ -38,10 +40,24 @@ MOVED: tuple[tuple[str, Params, str, Params], ...] = (
     ("results", {}, RESULTS, {}),
     ("results", {"tab": "Compare"}, RESULTS, {"tab": "Compare"}),
     ("facts", {}, RESULTS, FACTS),
-    ("prompts", {}, RESULTS, {"tab": "Prompts", "prompts_view": "Prompts"}),
+    ("results", {"tab": "More", "chart": "P@k curves"}, RESULTS, {"large": "P@k curves"}),
+    ("results", {"tab": "More", "chart": "LAMA T-REx"}, RESULTS, {"large": "LAMA T-REx"}),
+    ("prompts", {}, RESULTS, PROMPTS),
+    ("results", PROMPTS | {"prompts_view": "Try a prompt"}, RESULTS, PROMPTS),
+    ("results", PROMPTS | {"prompts_view": "Prompts"}, RESULTS, PROMPTS),
+    ("results", PROMPTS | {"prompts_view": "Ensembles"}, RESULTS, PROMPTS | ENSEMBLES),
+    ("results", PROMPTS | {"prompts_view": "Analyses and the paper"},
+     RESULTS, PROMPTS | ENSEMBLES | {"prompts_part": "Analyses"}),
+    ("results",
+     PROMPTS | {"prompts_view": "Analyses and the paper", "prompts_part": "In the paper"},
+     RESULTS, PROMPTS | ENSEMBLES | {"prompts_part": "In the paper"}),
     ("method", {}, HELP, {"paper": "All"}),
     ("data", {}, DATA, {}),
     ("data", {"tab": "Runs"}, DATA, {"tab": "Runs"}),
+    ("data", {"tab": "Data sets", "source": "starter"}, DATA, {"source": "starter"}),
+    ("data", {"tab": "New run", "run_limit": "7"}, DATA,
+     {"tab": "Runs", "new": "run", "run_limit": "7"}),
+    ("data", {"tab": "New study"}, DATA, {"tab": "Runs", "new": "study"}),
     ("models", {}, MODELS, {}),
     ("lessons", {}, LESSONS, {}),
 )  # fmt: skip

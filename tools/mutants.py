@@ -99,7 +99,7 @@ def mutants_of(path: str, code: bytes) -> Iterator[Mutant]:
 
 
 def draw_mutants(root: Path, seed: int, number: int) -> list[Mutant]:
-    """Return so many mutants, each of another line."""
+    """Return a number of mutants, each of another line."""
     drawn: dict[str, Mutant] = {}
     for file in sorted(file for pattern in CODE for file in root.glob(pattern)):
         path, code = file.relative_to(root).as_posix(), file.read_bytes()

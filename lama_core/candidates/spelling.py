@@ -2,7 +2,7 @@
 
     tokens of a word at a blank = those that the tokenizer writes when the word is there
 
-A word has tokens of its own at a place if no token covers the word and its neighbours together.
+A word has separate tokens at a place if no token covers the word and its neighbours together.
 Use a `Spelling` to find a word among a model's tokens; `Columns` contain one.
 """
 

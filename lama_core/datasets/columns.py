@@ -1,4 +1,4 @@
-"""What the cells of a column mean: numbers, verdicts, lists, words and missing values.
+"""The meaning of a column's cells: numbers, verdicts, lists, words and missing values.
 
 A convention belongs to a whole column: whether `1.204` is a thousand, whether ranks count from 0,
 whether words have a tokenizer's marks. So cells are collected, and read when all are there.

@@ -112,7 +112,7 @@ class _OfRelations(Generic[Named]):
 
 @dataclass(frozen=True, kw_only=True)
 class _ReadData:
-    """What a reader returns of any data: the report, the digest, and how to cite them.
+    """Fields that a reader returns with any data: the report, the digest, and how to cite them.
 
     licence, citation: empty if unknown.
     """

@@ -226,7 +226,7 @@ class Reading:
             **about: `licence` and `citation`.
 
         Raises:
-            UserError: If there is no fact.
+            UserError: If no line has a fact.
         """
         if not self.facts:
             raise self.nothing(path, what)

@@ -6,7 +6,7 @@ has `subject`, `predicate` and `object` (`uri`, `surfaceform`, `boundaries`), an
 A triple is a fact of the property's relation, with Wikidata's numbers as its identity. Each triple
 adds its sentence, with the object's characters as the blank, to the fact's sentences, up to
 `MAX_SENTENCES`. The names are the surface forms of the fact's first sentence; a subject that is
-written as a pronoun there has the document's title as its name. There are no templates.
+written as a pronoun there has the document's title as its name. The facts have no templates.
 """
 
 from pathlib import Path

@@ -566,7 +566,7 @@ def _name(text: str, role: str) -> str:
         Rejected: For an identifier without its label, an address, or a time of day.
     """
     if text in MISSING_NAMES:
-        raise Rejected(f"the {role} {text!r} stands for a missing name")
+        raise Rejected(f"the {role} {text!r} means a missing name")
     label = label_of(text)
     if not label:
         raise Rejected(

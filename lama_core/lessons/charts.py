@@ -359,7 +359,7 @@ def chart_table(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
         value: A share, between 0 and 1.
         low, high: Its 95 % interval; NaN if there is none.
         n: Number of facts.
-        freq: P@1 of always answering the relation's most frequent object; NaN if it isn't shown.
+        freq: P@1 of the Freq baseline (`metrics.baselines`); NaN if it isn't shown.
         note: A note for users; may be empty.
     """
     table = chart_of(step).make(runs, step) if runs else pd.DataFrame()

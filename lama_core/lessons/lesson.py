@@ -1,12 +1,13 @@
-"""Lessons: read and check their steps from TOML files; docs/lessons.md documents the format.
+"""Lessons: read, check and write their TOML files; docs/lessons.md documents the format.
 
 The project's lessons are `assets/lessons/*.toml`, the user's are `data_dir()/lessons/*.toml`. The
 file name without its suffix is the lesson's name.
 """
 
+import json
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +18,7 @@ from msgspec import Meta
 
 from lama_core.datasets.library.installed import STARTER
 from lama_core.errors import UserError, did_you_mean
-from lama_core.files import read_error, read_file
+from lama_core.files import format_bytes, read_error, read_file, write_text_atomically
 from lama_core.metrics.slices import DOMAIN, ORIGIN, PAIR_SEEN, SLICINGS, WORDING_SEEN
 from lama_core.paths import ASSETS, data_dir
 from lama_core.queries.analogy import SolveRequest
@@ -29,6 +30,7 @@ from lama_core.views.table import all_views
 
 ENDING = ".toml"
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
+KEY = re.compile(r"[A-Za-z0-9_-]+")  # of TOML, without quotes
 # A name in the catalogue or on the hub; no path and no server URL.
 MODEL = re.compile(r"[\w][\w.-]*(/[\w][\w.-]*)?(@[\w.-]+)?")
 MAX_FILE = 1 << 20  # bytes
@@ -53,6 +55,7 @@ FIGURES = (
     "readings",
     "analogies",
 )
+SLICED_BY = (*SLICINGS, ORIGIN, DOMAIN, PAIR_SEEN, WORDING_SEEN)  # of the figure `slices`
 Of = Literal["object", "subject"]
 LessonContext = Literal["auto", "left", "both"]
 # All but the first two are page names of version 0.1; their parameters open the matching screens.
@@ -62,7 +65,20 @@ Texts = tuple[LessonText, ...]
 AtMost12 = Meta(min_length=1, max_length=12)
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
+def figure_names() -> tuple[str, ...]:
+    """Return the names of all charts that a step `run` can show."""
+    views = (one.view.name for one in all_views() if one.view.has_figure)
+    return tuple(dict.fromkeys((*FIGURES, *views)))
+
+
+class Step(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+    tag_field="kind",
+):
     """The fields of every step.
 
     Subclasses override `check`, which raises ValueError for values that don't fit together.
@@ -304,13 +320,13 @@ class ShowRun(ModelStep, frozen=True, kw_only=True, tag="run"):
     def check(self) -> None:
         """Raise ValueError for an unknown figure, option or slicing."""
         known: Sequence[RequestField] = ()
+        _require_known("figure", self.figure, figure_names())
         if self.figure not in FIGURES:
-            views = {one.view.name: one for one in all_views() if one.view.has_figure}
-            _require_known("figure", self.figure, tuple(dict.fromkeys((*FIGURES, *views))))
-            known = request_fields(views[self.figure].request)
+            (request,) = (one.request for one in all_views() if one.view.name == self.figure)
+            known = request_fields(request)
         for name in self.options:
             _require_known("options", name, tuple(one.name for one in known))
-        _require_known("by", self.by, (*SLICINGS, ORIGIN, DOMAIN, PAIR_SEEN, WORDING_SEEN))
+        _require_known("by", self.by, SLICED_BY)
 
 
 class Try(Live, frozen=True, kw_only=True, tag="try"):
@@ -343,7 +359,9 @@ STEPS: dict[str, type[Step]] = {str(step.__struct_config__.tag): step for step i
 SHOWING = (Ask, Compare, Analogy, ShowRun)  # steps that can show the answer of a prediction
 
 
-class LessonFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LessonFile(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
     """The contents of a lesson's file. takeaway: what the reader learns; may be empty."""
 
     title: LessonText
@@ -381,6 +399,11 @@ def bundled_lessons() -> Path:
 def own_lessons() -> Path:
     """Return the folder of the user's lessons, which may not exist."""
     return data_dir() / "lessons"
+
+
+def lesson_file(name: str) -> Path:
+    """Return the file of the user's lesson with this name."""
+    return own_lessons() / f"{name}{ENDING}"
 
 
 def _place(path: Path) -> tuple[int, str]:
@@ -429,24 +452,100 @@ def read_lesson(path: Path, *, own: bool = True) -> Lesson:
             f"{path}: a lesson's name may contain only lower-case letters, digits and hyphens: "
             "rename the file."
         )
+    return parse_lesson(read_file(path, MAX_FILE), name, own=own, source=str(path))
+
+
+def parse_lesson(
+    content: bytes | Mapping[str, Any], name: str, *, own: bool = True, source: str = "This lesson"
+) -> Lesson:
+    """Return a lesson.
+
+    Args:
+        content: A lesson's file, or its fields as in `lesson_fields`.
+        name: The lesson's name.
+        own: Whether it is the user's.
+        source: Where it is from, for errors.
+
+    Raises:
+        UserError: If the content isn't a valid lesson; names the source, the step and the error.
+    """
     try:
-        raw = tomllib.loads(read_file(path, MAX_FILE).decode())
+        raw = tomllib.loads(content.decode()) if isinstance(content, bytes) else dict(content)
     except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8: save it as text in UTF-8.") from error
+        raise UserError(f"{source} is not UTF-8: save it as text in UTF-8.") from error
     except ValueError as error:  # also raised for a number with too many digits
-        raise UserError(f"{path}: invalid TOML: {error}.") from error
+        raise UserError(f"{source}: invalid TOML: {error}.") from error
     except RecursionError as error:
-        raise UserError(f"{path}: invalid TOML: nesting too deep.") from error
+        raise UserError(f"{source}: invalid TOML: nesting too deep.") from error
     try:
         lesson = msgspec.convert(raw, LessonFile)
     except msgspec.ValidationError as error:
-        raise UserError(f"{path}{_readable(str(error), raw)}.") from error
+        raise UserError(f"{source}{_readable(str(error), raw)}.") from error
     steps = lesson.steps
     for number, (step, after) in enumerate(zip(steps, [*steps[1:], None], strict=True), start=1):
         fault = _prediction_fault(step, after) if isinstance(step, Predict) else ""
         if fault:
-            raise UserError(f"{path}, step {number} (predict): {fault}.")
+            raise UserError(f"{source}, step {number} (predict): {fault}.")
     return Lesson(id=name, own=own, **msgspec.structs.asdict(lesson))
+
+
+def lesson_fields(lesson: Lesson) -> dict[str, Any]:
+    """Return the fields of a lesson's file, without those that have their default."""
+    found: dict[str, Any] = json.loads(msgspec.json.encode(lesson))
+    return {name: found[name] for name in LessonFile.__struct_fields__ if name in found}
+
+
+def lesson_text(lesson: Lesson) -> str:
+    """Return a lesson's file."""
+    fields = lesson_fields(lesson)
+    steps = fields.pop("steps")
+    tables = [
+        "\n".join(f"{name} = {toml_value(one[name])}" for name in one) for one in (fields, *steps)
+    ]
+    return "\n\n[[steps]]\n".join(tables) + "\n"
+
+
+def toml_value(value: Any) -> str:
+    """Return a value as TOML; a text with line breaks in several lines."""
+    if isinstance(value, str):
+        lines = [json.dumps(one, ensure_ascii=False)[1:-1] for one in value.split("\n")]
+        quotes = '"""\n' if lines[1:] else '"'
+        return quotes + "\n".join(lines).replace("\x7f", "\\u007F") + quotes.strip()
+    if isinstance(value, Mapping):
+        keys = {name: name if KEY.fullmatch(name) else toml_value(name) for name in value}
+        return f"{{ {', '.join(f'{keys[name]} = {toml_value(value[name])}' for name in value)} }}"
+    if isinstance(value, Sequence):
+        return f"[{', '.join(map(toml_value, value))}]"
+    return json.dumps(value)
+
+
+def free_name(wanted: str, listing: LessonListing) -> str:
+    """Return a name for a new lesson that no lesson and no file of the user's has."""
+    taken = {lesson.id for lesson in listing.lessons}
+    taken |= {path.stem for path in own_lessons().glob(f"*{ENDING}")}
+    name = re.sub("[^a-z0-9]+", "-", wanted.lower()).strip("-")[:50].rstrip("-") or "lesson"
+    return next(
+        one for one in (name, *(f"{name}-{n}" for n in range(2, 10_000))) if one not in taken
+    )
+
+
+def save_lesson(lesson: Lesson) -> None:
+    """Write a lesson's file into the user's folder.
+
+    Raises:
+        UserError: If the lesson is too large, or the folder is full.
+    """
+    path, text = lesson_file(lesson.id), lesson_text(lesson)
+    check_size(text)
+    if not path.exists() and len(list(path.parent.glob(f"*{ENDING}"))) >= MAX_LESSONS:
+        raise UserError(f"{path.parent} has {MAX_LESSONS} lessons, the most: delete one first.")
+    write_text_atomically(path, text)
+
+
+def check_size(text: str) -> None:
+    """Raise UserError if a lesson's file would be too large to be read."""
+    if len(text.encode()) > MAX_FILE:
+        raise UserError(f"The lesson is larger than {format_bytes(MAX_FILE)}: shorten its texts.")
 
 
 # The names of a file's types, and hints on missing fields, for users.

@@ -15,7 +15,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, kw_only=True)
 class StepResult:
-    """What a step showed, for predictions and printing.
+    """The content of a step as shown, for predictions and printing.
 
     Attributes:
         title: Title of the table.

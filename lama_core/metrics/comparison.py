@@ -21,7 +21,7 @@ Source: McNemar 1947; Cohen 1960. For the intervals see `intervals`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
@@ -43,8 +43,6 @@ from lama_core.scoring import shared_fields
 from lama_core.scoring.ranking import Ranking
 from lama_core.texts import word_key
 
-ComparedUnit = Literal["fact", "query"]
-
 
 @dataclass(frozen=True)
 class CompareRequest(Request, command="compare", python="compare"):
@@ -55,6 +53,7 @@ class CompareRequest(Request, command="compare", python="compare"):
     ranking: shared_fields.Ranking = "filtered"
     k: Annotated[int, option("Count a hit if the gold answer is in the top k.", ge=1)] = 1
     relations: shared_fields.Relations = ()
+    facts: shared_fields.Facts = ""
     slices: Annotated[
         bool, option("Show the difference on slices of the facts (see `results slices`) instead.")
     ] = False
@@ -152,7 +151,7 @@ class Comparison:
     over_facts: Difference
     over_relations: MeanDifference
     relations: tuple[Difference, ...]
-    unit: ComparedUnit
+    unit: str
     mcnemar: McNemar
     agreement: Agreement
     run_a: Run
@@ -163,7 +162,7 @@ class Comparison:
     @property
     def units(self) -> str:
         """Plural of `unit`."""
-        return {"fact": "facts", "query": "queries"}[self.unit]
+        return self.unit.replace("query", "querie") + "s"
 
     def flips(self, most: int | None = None) -> pd.DataFrame:
         """Return the first `most` facts, or all, that only one run gets right, with their texts."""
@@ -355,7 +354,7 @@ def compare(
         paired_difference(*firsts),
         over_relations,
         rows,
-        "query" if _is_repeated(a, pairs) else "fact",
+        "chosen " * bool(a.info.only) + ("query" if _is_repeated(a, pairs) else "fact"),
         mcnemar(*firsts),
         agreement(*firsts, pairs["same_first"].to_numpy()),
         a,

@@ -28,6 +28,7 @@ from lama_core.metrics.known_ranks import hits
 from lama_core.metrics.sentence_forms import wordings_in_texts
 from lama_core.metrics.verdicts import overridden
 from lama_core.runs.alignment import Bools, number_rows
+from lama_core.runs.chosen_facts import OUTSIDE
 from lama_core.runs.facts_table import UNRANKED
 from lama_core.runs.info import Run
 from lama_core.runs.tags import SEPARATOR, read_tags
@@ -219,6 +220,13 @@ class JoinedAnswers:
         """Label of the training texts in which each wording occurs, [row]; None if unknown."""
         return wordings_in_texts(self.facts, self.readers)
 
+    @cached_property
+    def queries(self) -> Ints:
+        """The number of each row's query, int64 [row]; the same for several right answers to it."""
+        facts = self.facts
+        query = facts["query"].where(facts["query"].fillna("") != "", facts["fact_id"])
+        return pd.factorize(facts["relation"].astype(str) + "\n" + query)[0]
+
     def select(self, chosen: AnswerFilter) -> Ints:
         """Return the rows that pass a filter, int64, in the order of the data."""
         conditions = self._conditions_of_kinds(chosen)
@@ -382,11 +390,12 @@ def join_answers(
     if not runs:
         return JoinedAnswers(pd.DataFrame(columns=list(_BASE)), ())
     keys = number_rows(runs)
-    pieces, known = [_base(runs[0])], keys[0]
+    here = (runs[0].column("excluded") != OUTSIDE).to_numpy()
+    pieces, known = [_base(runs[0])[here]], keys[0][here]
     for run, key in zip(runs[1:], keys[1:], strict=True):
         if np.array_equal(key, keys[0]):
             continue
-        new = ~np.isin(key, known)
+        new = ~np.isin(key, known) & (run.column("excluded") != OUTSIDE).to_numpy()
         if new.any():
             pieces.append(_base(run)[new])
             known = np.concatenate([known, key[new]])

@@ -116,8 +116,8 @@ def headline(
         counts: What n counts: `facts` or `queries`.
         differ: Why the scores aren't directly comparable, as a clause; "" if they are.
     """
-    known = [one for one in runs if not np.isnan(one.value)]
-    known.sort(key=lambda one: one.value, reverse=metric.higher_is_better)
+    given = [one for one in runs if not np.isnan(one.value)]
+    known = sorted(given, key=lambda one: one.value, reverse=metric.higher_is_better)
     order = tuple(one.title for one in known)
     if not known:
         return Headline(f"None of these {counts} can be scored for these models", "", order)
@@ -138,7 +138,7 @@ def headline(
         clear = not then and all(one.low == one.low for one in known)  # NaN: without intervals
         who = f"{first.title} is {'clearly ' * clear}ahead{on}"
     said = _figure(level, metric, k, counts, source)
-    return Headline(f"{who}: {said}{then}", _counted(known, metric, k, counts), order)
+    return Headline(f"{who}: {said}{then}", _counted(given, metric, k, counts), order)
 
 
 def is_level(difference: float) -> bool:
@@ -201,6 +201,7 @@ def _figure(
     n = f"{one.n:,} " if alone else ""
     over = f" on average over these {one.n_relations} {source}".rstrip() + " relations"
     if k is None:
+        over += f" ({one.n:,} {counts})"
         return f"{metric.label} {value}" + (f" over {n}{counts}" if alone else over)
     if k == 1:
         said = f"{value} of {n}first answers are right"

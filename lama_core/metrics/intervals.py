@@ -151,7 +151,7 @@ def mean_share_intervals(hits: Ints | Floats, totals: Ints) -> Intervals:
     hits, totals: [relation, ...], right facts and facts (at least one) of each relation.
 
     Raises:
-        ValueError: If there are no relations.
+        ValueError: Without relations.
     """
     shares = hits / totals
     mean = _mean_over_relations(shares)
@@ -165,7 +165,7 @@ def mean_difference_intervals(gains: Ints, losses: Ints, totals: Ints) -> Interv
     gains, losses, totals: int64 [relation, ...], as in `difference_intervals`; totals at least 1.
 
     Raises:
-        ValueError: If there are no relations.
+        ValueError: Without relations.
     """
     won, lost = gains / totals, losses / totals
     mean_won, mean_lost = _mean_over_relations(won), _mean_over_relations(lost)
@@ -188,7 +188,7 @@ def mean_value_intervals(means: Floats, variances: Floats, totals: Ints) -> Inte
         totals: Number of facts, int64 [relation, ...].
 
     Raises:
-        ValueError: If there are no relations.
+        ValueError: Without relations.
     """
     from scipy.special import stdtrit  # `scipy.stats.t` takes half a second to import
 

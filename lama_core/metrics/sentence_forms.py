@@ -169,7 +169,7 @@ def _templates(facts: pd.DataFrame) -> NDArray[np.object_]:
     """Return `_without_subject` of each row, object [row].
 
     Rows of a prompt have one template. It is taken from their first row, and only the rows whose
-    query isn't this template with their subject are looked at one by one.
+    query isn't this template with their subject are read one by one.
     """
     found = np.full(len(facts), "", dtype=object)
     for rows in facts.groupby(["relation", "prompt"], observed=True).indices.values():

@@ -161,7 +161,7 @@ def compare_ways(
         relations: Only these relations; () means all.
 
     Raises:
-        UserError: If there is no fact that all runs count.
+        UserError: If the runs have no counted fact in common.
     """
     first = "first" if ranking == "raw" else "first_filtered"
     by_way = {WAYS[run.info.kind]: run for run in runs}
@@ -179,5 +179,5 @@ def compare_ways(
     infos = {way: run.info for way, run in by_way.items()}
     if joined.empty:
         names = ", ".join(info.id for info in infos.values())
-        raise UserError(f"There is no fact that all of these runs count: {names}.")
+        raise UserError(f"These runs have no counted fact in common: {names}.")
     return WaysOfAsking(infos, joined)

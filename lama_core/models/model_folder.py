@@ -334,7 +334,7 @@ def weight_files(folder: Path) -> frozenset[str]:
     Other safetensors files in the folder, such as an fp16 variant, aren't read.
 
     Raises:
-        UserError: If there are no weights, or a file that the index names is missing.
+        UserError: If the weights, or a file that the index names, are missing.
     """
     if (folder / WEIGHTS).is_file():
         return frozenset({WEIGHTS})

@@ -242,7 +242,7 @@ class Attribution:
 
 @dataclass(frozen=True, slots=True)
 class LogitPart:
-    """What one part of a model adds to a logit.
+    """The contribution of one part of a model to a logit.
 
     layer: 0 for the embedding, None for parts that belong to no layer. part: `embedding`,
     `attention`, `mlp`, `remainder` (the biases on the way to the logit, and rounding) or `bias`.
@@ -255,7 +255,7 @@ class LogitPart:
 
 @dataclass(frozen=True, slots=True)
 class HeadPart:
-    """What an attention head adds to a logit; layers and heads count from 1."""
+    """The contribution of an attention head to a logit; layers and heads count from 1."""
 
     layer: int
     head: int
@@ -264,7 +264,7 @@ class HeadPart:
 
 @dataclass(frozen=True, slots=True)
 class NeuronPart:
-    """What a neuron of an MLP adds to a logit; layers and neurons count from 1.
+    """The contribution of a neuron of an MLP to a logit; layers and neurons count from 1.
 
     promoted: the tokens whose logits the neuron raises most.
     """

@@ -133,5 +133,5 @@ def saved_request(name: str) -> tuple[Request, Path]:
     Raises:
         UserError: If there is no such run, it is bundled, or its request wasn't saved.
     """
-    stored = parts.read_request(own_folder(name))
+    stored = parts.read_started(own_folder(name))
     return read_request(stored), Path(stored.folder)

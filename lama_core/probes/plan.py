@@ -265,7 +265,7 @@ def load_each(request: NamesModels, load: Callable[[str], Loaded]) -> list[tuple
     A checkpoint of a series that can't be loaded is excluded with a note.
 
     Raises:
-        UserError: If there is no model, or a model that can't be loaded is in no series, or all
+        UserError: If no model is given, or a model that can't be loaded is in no series, or all
             checkpoints of a series can't be loaded.
     """
     if not request.models:

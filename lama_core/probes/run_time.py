@@ -31,7 +31,7 @@ SAMPLES: dict[type, tuple[int, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class RunSize:
-    """What a run scores with each model. of_relation: relation -> number of `unit`."""
+    """The amount that a run scores with each model. of_relation: relation -> number of `unit`."""
 
     unit: str
     of_relation: dict[str, int]

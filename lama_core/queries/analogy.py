@@ -338,7 +338,7 @@ class AnalogyKind(QueryKind[SolveRequest, AnalogyQuestion, Solution]):
 
 
 def note_on(question: AnalogyQuestion) -> str:
-    """Return why there is no vector arithmetic; empty if there is."""
+    """Return why vector arithmetic isn't possible; empty if it is."""
     if question.words is not None:
         return ""
     return (

@@ -95,7 +95,7 @@ class LineAnswer:
         blank: The answer at the blank, with only the first prediction; None if not answered, or
             answered by a chat server.
         context: The context that the model saw; None without an answer.
-        fault: Why there is no answer; empty if there is one.
+        fault: Why the answer is missing; empty if it isn't.
         generated: A chat server's answer.
         contains_gold: Whether the generated answer contains the gold answer; None if either is
             missing.

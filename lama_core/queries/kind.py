@@ -1,4 +1,4 @@
-"""What a kind of query defines, and how a query is run.
+"""The definition of a kind of query, and how a query is run.
 
 A kind is a file with a class derived from `QueryKind` and a `QueryFunction`, and a row in `QUERIES`
 (`lama_core.queries.table`). A query takes these steps:

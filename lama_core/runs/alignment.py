@@ -127,10 +127,12 @@ def _exclude(run: Run, lost: Bools, reason: str) -> Run:
     info = replace(_with_fewer(run.info, int(lost.sum())), relations=relations)
     reasons = [*run.words_of("excluded"), reason]
     codes = np.where(lost, len(reasons) - 1, run.codes("excluded"))
-    return replace(run, info=info, changed={**run.changed, "excluded": _words(codes, reasons)})
+    return replace(
+        run, info=info, changed={**run.changed, "excluded": column_of_words(codes, reasons)}
+    )
 
 
-def _words(codes: NDArray[np.integer[Any]], words: Sequence[str]) -> pa.ChunkedArray:
+def column_of_words(codes: NDArray[np.integer[Any]], words: Sequence[str]) -> pa.ChunkedArray:
     """Return a column of words; the code -1 is a missing word."""
     indices = pa.array(codes.astype(np.int32), mask=codes < 0)
     found = pa.DictionaryArray.from_arrays(indices, pa.array(words, pa.string()))
@@ -187,15 +189,15 @@ def _prompts(runs: Sequence[Run]) -> list[NDArray[np.int64]]:
     }
     numbers: dict[str, dict[str, int]] = {}
 
-    def number(info: RelationInfo, prompt: int) -> int:
-        if n_descriptions[info.name] < 2:
+    def number(info: RelationInfo | None, prompt: int) -> int:
+        if info is None or n_descriptions[info.name] < 2:  # None: a run of chosen facts only
             return prompt
         known = numbers.setdefault(info.name, {})
         text = info.template_key(prompt) if info.name in several else ""
         return known.setdefault(text, len(known))
 
     return [
-        np.array([number(known[name], prompt) for name, prompt in pairs], np.int64)[which]
+        np.array([number(known.get(name), prompt) for name, prompt in pairs], np.int64)[which]
         for known, pairs, which in zip(infos, used, places, strict=True)
     ]
 
@@ -289,7 +291,7 @@ def _objects(run: Run) -> tuple[pa.Array, pa.Array]:
 
 
 def _looked_up(codes: NDArray[np.integer[Any]], words: pa.Array, known: pa.Array) -> Bools:
-    """Return whether the word of each code is known; looks up each word once. -1 is no word."""
+    """Return whether the word of each code is known; looks up each once. -1: without a word."""
     used = np.bincount(codes.ravel() + 1, minlength=1).nonzero()[0] - 1
     used = used[used >= 0]
     found = np.zeros(len(words) + 1, bool)  # the last one is for the code -1
@@ -350,7 +352,7 @@ def _choose_firsts(
         ]
         codes = run.codes(name)
         codes[rows] = np.array(of_used, codes.dtype)[which]
-        columns[name] = _words(codes, list(numbers))
+        columns[name] = column_of_words(codes, list(numbers))
         log_probs = run.column(f"{name}_log_prob").to_numpy(copy=True)
         found = np.take_along_axis(run.top.log_probs[rows], place, axis=1)[:, 0]
         log_probs[rows] = np.where(none, np.nan, found)
@@ -367,7 +369,7 @@ def _choose_firsts(
 def _is_object(run: Run, words: NDArray[np.int64], rows: NDArray[np.int64]) -> Bools:
     """Return whether each of some rows has an object of its relation as its word.
 
-    words: codes of the rows' words among the ten best; -1 is no word.
+    words: codes of the rows' words among the ten best; -1: without a word.
     """
     golds, relation, known = run.words_of("object"), run.codes("relation"), run.top.known
     objects: dict[int, set[str]] = {}

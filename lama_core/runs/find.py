@@ -127,7 +127,10 @@ def load_run(
     what: str = "run",
     remedy: str = "`runs` lists the finished runs",
 ) -> Run:
-    """Load a run by its name, by a unique beginning of its name, or from the folder `name`.
+    """Load a run by its name, by the beginning of its name, or from the folder `name`.
+
+    Of several runs with this beginning, the only bundled one is loaded, so that a user's runs on
+    some of the facts don't change what a document's command shows.
 
     Args:
         name: Name or folder.
@@ -147,15 +150,15 @@ def load_run(
         broken = [] if found else [path for path in run_folders(runs_dir()) if path.name == name]
         found += [read_info(path) for path in broken if path.suffix != PART]  # raises the reason
     matches = [info for info in found if not kinds or info.kind in kinds]
-    if len(matches) == 1:
-        return Run(matches[0])
+    for only in (matches, [info for info in matches if info.bundled]):
+        if len(only) == 1:
+            return Run(only[0])
     if matches:
         names = ", ".join(
             f"{info.id} ({counted(info.n, 'row')}{', bundled' * info.bundled})" for info in matches
         )
-        several = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
         raise UserError(
-            f"{len(matches)} {several} begin with {name!r}; give more of the name: {names}."
+            f"{counted(len(matches), what)} begin with {name!r}; give more of the name: {names}."
         )
     if found:
         raise UserError(f"{found[0].id} isn't a {what}: it is a run of kind {found[0].kind!r}.")

@@ -179,6 +179,8 @@ class RunInfo:
         beside: The runs that this one is aligned with; see `alignment`. Not stored.
         exact_to: If alignment ranked shared candidates, the largest k for which P@k is exact; else
             None. Not stored.
+        only: The chosen facts that the run is restricted to, as a text; see `chosen_facts`. Not
+            stored.
     """
 
     id: str
@@ -216,15 +218,17 @@ class RunInfo:
     title: str = ""
     beside: tuple["RunInfo", ...] = ()
     exact_to: int | None = None
+    only: str = ""
 
     @cached_property
-    def counts(self) -> Literal["facts", "queries"]:
-        """Unit of the run's counts: queries if a fact has several, else facts.
+    def counts(self) -> str:
+        """Unit of the run's counts: queries if a fact has several, else facts, perhaps chosen ones.
 
         An ensemble asks a fact with several templates and counts it once.
         """
         several = self.kind != ENSEMBLE and any(one.n_templates > 1 for one in self.relations)
-        return "queries" if several or self.prompt_kind == "ten sentences" else "facts"
+        queries = several or self.prompt_kind == "ten sentences"
+        return "chosen " * bool(self.only) + ("queries" if queries else "facts")
 
     @property
     def scored_relations(self) -> tuple[RelationInfo, ...]:
@@ -282,15 +286,8 @@ class RunInfo:
 
     @property
     def prompts_said(self) -> str:
-        """The prompts in words, such as `whole answers, template 0`; `manual` stays."""
-        words = re.sub("^statements template", "whole answers, template", self.prompts)
-        words = re.sub("^trace ", "causal traces, ", words)
-        shots = re.match(r"questions, (\d+)-shot", words)
-        return (
-            words.replace(shots[0], f"questions, {counted(int(shots[1]), 'example')}")
-            if shots
-            else words
-        )
+        """The prompts in words."""
+        return prompts_in_words(self.prompts)
 
     @property
     def label(self) -> str:
@@ -338,7 +335,7 @@ class RunInfo:
 
 _DIGEST_AT_END = re.compile(r"[0-9a-f]{60}")
 # Fields that `run.json` doesn't contain, and those that it contains.
-NOT_STORED = {"id", "folder", "bundled", "title", "beside", "exact_to"}
+NOT_STORED = {"id", "folder", "bundled", "title", "beside", "exact_to", "only"}
 STORED = {one.name for one in fields(RunInfo)} - NOT_STORED
 
 
@@ -590,6 +587,15 @@ class Run:
 
             read_columns(self.info.folder / FACTS_FILE)
             _ = self.words, self.details
+
+
+def prompts_in_words(prompts: str) -> str:
+    """Return a run's prompts in words, such as `whole answers, template 0`; `manual` stays."""
+    words = re.sub("^statements template", "whole answers, template", prompts)
+    words = re.sub("^trace ", "causal traces, ", words)
+    if shots := re.match(r"questions, (\d+)-shot", words):
+        words = words.replace(shots[0], f"questions, {counted(int(shots[1]), 'example')}")
+    return words
 
 
 def read_info(folder: Path) -> RunInfo:

@@ -5,6 +5,7 @@ A run's title is stored in `title.txt` next to `run.json`; it isn't part of the 
 
 import datetime
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from lama_core.runs import find
 from lama_core.runs.find import bundled_dir, run_folders, runs_dir
 from lama_core.runs.info import MAX_TITLE, TITLE_FILE, Run, RunInfo, read_info, title_text
 from lama_core.runs.locks import is_locked, locked
-from lama_core.runs.parts import PART, PARTS
+from lama_core.runs.parts import PART, PARTS, StartedRun, read_started
 from lama_core.tables import frame_of
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class KeptRun:
     name: name of its folder. info: None unless the run is finished. n_parts: finished parts of an
     unfinished run. n_bytes: size on disk. changed: when the run was made or last written, ISO date,
     UTC. bundled: whether the run came with the project. problem: what is wrong with it and what to
-    do; "" if nothing is known.
+    do; "" if nothing is known. started: how an unfinished run was started; None if unknown.
     """
 
     name: str
@@ -54,18 +55,26 @@ class KeptRun:
     changed: str
     bundled: bool
     problem: str = ""
+    started: StartedRun | None = None
 
-    def record(self) -> dict[str, str | int | None]:
+    @property
+    def share(self) -> float | None:
+        """The finished share of an unfinished run, from 0 to 1; None if it isn't known."""
+        total = self.started.n_parts if self.started else 0
+        return min(1.0, self.n_parts / total) if total else None
+
+    def record(self) -> dict[str, str | float | None]:
         """Return the run as a row of plain values for lists of runs."""
         fields = ["kind", "model", "dataset", "prompts", "precision", "device", "n", "n_excluded"]
         imported = self.info.imported if self.info else None
         return {
             "run": self.name,
             "called": self.info.title if self.info else "",
-            **{name: getattr(self.info, name, None) for name in fields},
+            **{name: getattr(self.info or self.started, name, None) for name in fields},
             "imported_from": imported.source if imported else None,
             "state": self.state,
             "n_parts": self.n_parts,
+            "share_done": self.share if self.info is None else 1.0,
             "changed": self.changed,
             "n_bytes": self.n_bytes,
             "place": "bundled" if self.bundled else "own",
@@ -138,7 +147,7 @@ def delete_run(name: str) -> int:
 
 
 def _describe(folder: Path, *, verify: bool) -> KeptRun:
-    info, n_parts, problem = None, 0, ""
+    info, started, n_parts, problem = None, None, 0, ""
     state: RunState = "whole"
     changed = _date(folder)
     if folder.name.endswith(PART):
@@ -147,6 +156,8 @@ def _describe(folder: Path, *, verify: bool) -> KeptRun:
         changed = max([changed, *map(_date, parts)])
         making = is_locked(folder.name.removesuffix(PART), folder.parent)
         state = "being made" if making else "unfinished"
+        with suppress(UserError):  # resuming the run says why
+            started = read_started(folder)
     else:
         try:
             info = read_info(folder)
@@ -156,8 +167,9 @@ def _describe(folder: Path, *, verify: bool) -> KeptRun:
         except UserError as error:
             state, problem = "can't be read" if info is None else "damaged", str(error)
     bundled = folder.parent == bundled_dir()
+    size = folder_bytes(folder)
     return KeptRun(
-        folder.name, folder, state, info, n_parts, folder_bytes(folder), changed, bundled, problem
+        folder.name, folder, state, info, n_parts, size, changed, bundled, problem, started
     )
 
 
@@ -199,7 +211,7 @@ def load_run(name: str | Path) -> "pd.DataFrame":
     """Return a finished run's rows, one for each fact (or pair).
 
     Args:
-        name: The run's name, a unique beginning of it, or its folder.
+        name: The run's name, its beginning (of several runs, the only bundled one), or its folder.
 
     Returns:
         A DataFrame. `excluded` is the reason of an excluded row, whose ranks are missing; ranks

@@ -1,7 +1,8 @@
 """The finished parts of an unfinished run on disk: one atomically written file per part.
 
     <id>.part/parts/<name>.parquet    Parquet with the run's digest in its metadata; then SHA-256
-    <id>.part/parts/request.json      the request, written with the first part of each session
+    <id>.part/parts/request.json      the run, with its request; written with the first part of
+                                      each session
 
 A part is finished if its file exists and can be read. A process that dies at any moment therefore
 loses at most one part, and a part whose file is damaged is scored again.
@@ -52,6 +53,25 @@ class StoredPart:
     seconds: float
     device: str
     settings: PassSettings | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StartedRun(StoredRequest):
+    """An unfinished run, with the request that started it.
+
+    Attributes:
+        kind: Kind of probe.
+        model: Displayed name of the model.
+        dataset: Name of the data.
+        prompts: Name of the prompts, as in a finished run.
+        n_parts: All parts of the run; 0 if earlier versions started it.
+    """
+
+    kind: str = ""
+    model: str = ""
+    dataset: str = ""
+    prompts: str = ""
+    n_parts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,15 +129,14 @@ def place_of(run_id: str, folder: Path, address: str = "") -> PartsPlace:
 class Parts:
     """The finished parts of one run.
 
-    digest: Digest of the run. request: Its request, with which an unfinished run is resumed.
+    digest: Digest of the run. started: The run, with the request with which it is resumed.
     """
 
-    def __init__(
-        self, place: PartsPlace, digest: str, request: StoredRequest | None = None
-    ) -> None:
+    def __init__(self, place: PartsPlace, digest: str, started: StartedRun | None = None) -> None:
         self.place = place
         self._digest = digest.encode()
-        self._request = request
+        self.started = started
+        self._is_stored = started is None
 
     def load(self, name: str, on_note: Callable[[str], None]) -> StoredPart | None:
         """Return a part; None if it isn't finished.
@@ -186,10 +205,10 @@ class Parts:
         try:
             content = b"".join((rows, hashlib.sha256(rows).digest()))
             self.place.write(f"{name}.parquet", content)
-            if self._request:
-                text = msgspec.json.format(msgspec.json.encode(self._request))
+            if not self._is_stored:
+                text = msgspec.json.format(msgspec.json.encode(self.started))
                 self.place.write(REQUEST_FILE, text)
-                self._request = None
+                self._is_stored = True
         except OSError as error:
             why = "the disk is full" if error.errno == errno.ENOSPC else reason_of(error)
             raise UserError(
@@ -203,8 +222,8 @@ class Parts:
         self.place.delete()
 
 
-def read_request(folder: Path) -> StoredRequest:
-    """Return the request of the unfinished run in a folder.
+def read_started(folder: Path) -> StartedRun:
+    """Return the unfinished run in a folder, with its request.
 
     Raises:
         UserError: If the file is missing, as for runs of earlier versions, or damaged.
@@ -216,7 +235,7 @@ def read_request(folder: Path) -> StoredRequest:
             "settings under New run to resume it."
         )
     try:
-        return msgspec.json.decode(read_file(path, MAX_REQUEST), type=StoredRequest)
+        return msgspec.json.decode(read_file(path, MAX_REQUEST), type=StartedRun)
     except msgspec.MsgspecError as error:
         raise UserError(
             f"{path} is damaged ({error}). Choose the same settings under New run to resume it."

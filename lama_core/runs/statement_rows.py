@@ -1,4 +1,4 @@
-"""What a run stores of the scores of whole answers, in runs of statements and in imported ones."""
+"""The stored scores of whole answers, in runs of statements and in imported ones."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -39,7 +39,7 @@ class Work(Protocol):
 
     @property
     def unit(self) -> Unit:
-        """What a part's size counts."""
+        """The unit of a part's size."""
 
     @property
     def parts(self) -> tuple[Part, ...]:

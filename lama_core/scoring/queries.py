@@ -64,7 +64,7 @@ class Question:
         fact: The fact.
         relation: Its relation.
         prompt: Index of the relation's (or the fact's own) template or sentence.
-        query: The query; None if there is no text for it.
+        query: The query; None without a text for it.
         excluded: Why the row doesn't count; None if it does.
     """
 
@@ -232,7 +232,7 @@ def _by_templates(
 ) -> list[Question]:
     """Return a row for each template and fact; without templates, one per fact's first sentence.
 
-    If the facts have their own templates, a fact has a row for each of its own ones.
+    If the facts have their own templates, a fact has a row for each of its templates.
     """
     if not source.templates:
         return [_by_sentence(source.relation, fact, sentences(fact)) for fact in source.facts]

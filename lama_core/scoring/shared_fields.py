@@ -106,6 +106,13 @@ Relations = Annotated[
     Sequence[str],
     option("Only this relation; repeat for several.", name="--relation", selects=True),
 ]
+Facts = Annotated[
+    str,
+    option(
+        "Only these facts: a file with an id on each line, or what `only` is in a link of the app. "
+        "Default: all."
+    ),
+]
 Limit = Annotated[
     int | None, option("Only the first N facts of each relation, in file order.", ge=1)
 ]

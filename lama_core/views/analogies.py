@@ -124,9 +124,13 @@ class AnalogiesView(View[AnalogiesRequest, Accuracies]):
                 best = max(lines[at].accuracy for at in of_probe)
                 level = [names[at] for at in of_probe if is_level(best - lines[at].accuracy)]
                 won.setdefault(" and ".join(level), []).append(f"{probe} ({as_share(best)})")
-        found = "; ".join(f"by {who} on {' and '.join(probes)}" for who, probes in won.items())
-        often = " most often" * (len(set(names)) > 1)
-        return f"The right pair is chosen{often} {found}. Chance: 50 %" if won else ""
+        found = "; ".join(f"{who} on {' and '.join(probes)}" for who, probes in won.items())
+        what = "Highest accuracy" if len(set(names)) > 1 else "Accuracy"
+        return f"{what}: {found}; chance: 50 %" if won else ""
+
+    def basis(self, shown: Shown[AnalogiesRequest, Accuracies]) -> str:
+        """Return the numbers of relations, over which accuracies are means, and of decisions."""
+        return f"means over {shown.size().replace(shown.counts, 'decisions')} of each run"
 
     def figure(self, shown: Shown[AnalogiesRequest, Accuracies]) -> Figure:
         """Return the accuracies of one probe in one setting: `random` unless another is chosen."""

@@ -11,6 +11,7 @@ from lama_core.models.devices import settings_text
 from lama_core.requests import Request, argument, option
 from lama_core.rounding import counted
 from lama_core.runs.alignment import align, differing_candidates, small_runs
+from lama_core.runs.chosen_facts import only_facts
 from lama_core.runs.find import list_runs, load_run
 from lama_core.runs.info import FACT_KINDS, Run, RunInfo
 from lama_core.runs.series import earlier_checkpoints
@@ -25,9 +26,9 @@ class NamedRuns(Request):
     runs: Annotated[
         Sequence[str],
         argument(
-            "Names of runs (or their beginnings), or folders of runs. Default: all, but of runs of "
-            "the same model, data and prompts only those with the most facts, and none with less "
-            "than half of the facts of the largest.",
+            "Names of runs (or their beginnings: of several runs, the only bundled one), or "
+            "folders of runs. Default: all, but of runs of the same model, data and prompts only "
+            "those with the most facts, and none with less than half of the facts of the largest.",
             selects=True,
         ),
     ] = ()
@@ -41,6 +42,7 @@ class RunsRequest(NamedRuns):
         Ranking | None, option("filtered or raw. Default: the ranking each run was made with.")
     ] = None
     relations: shared_fields.Relations = ()
+    facts: shared_fields.Facts = ""
     verdicts: Annotated[
         bool,
         option(
@@ -79,7 +81,7 @@ def choose_runs(request: RunsRequest, *, aligned: bool, checkpoints: bool) -> li
         checkpoints: If no run is named, include the earlier checkpoints of training runs.
 
     Raises:
-        UserError: If there is no finished run, or a run or relation is unknown.
+        UserError: If no run is finished, or a run or relation is unknown.
     """
     if request.runs:
         chosen = [load_run(name, kinds=FACT_KINDS) for name in request.runs]
@@ -99,6 +101,7 @@ def choose_runs(request: RunsRequest, *, aligned: bool, checkpoints: bool) -> li
     for name in request.relations:
         if not any(name == relation.name for run in chosen for relation in run.info.relations):
             chosen[0].info.relation(name)  # raises UserError with the most similar name
+    chosen = only_facts(chosen, request.facts)
     if request.verdicts:
         chosen = [with_verdicts(run) for run in chosen]
     if aligned and not request.own:

@@ -21,6 +21,7 @@ from lama_core.metrics.intervals import METHOD_OF_DIFFERENCES, Interval
 from lama_core.metrics.slices import Slicing, slice_differences, slicings
 from lama_core.rounding import fixed, percent
 from lama_core.runs.alignment import align, differing_candidates
+from lama_core.runs.chosen_facts import only_facts
 from lama_core.runs.facts_table import UNRANKED
 from lama_core.runs.find import load_run
 from lama_core.runs.info import FACT_KINDS, Run
@@ -91,7 +92,8 @@ class CompareView(View[CompareRequest, Compared]):
 
     def load(self, request: CompareRequest) -> list[Run]:
         """Return runs A and B."""
-        return [load_run(name, kinds=FACT_KINDS) for name in (request.run_a, request.run_b)]
+        runs = [load_run(name, kinds=FACT_KINDS) for name in (request.run_a, request.run_b)]
+        return only_facts(runs, request.facts)
 
     def compute(self, runs: Sequence[Run], request: CompareRequest) -> Compared:
         """Return the comparison of two runs, aligned first if their candidates differ.
@@ -230,6 +232,11 @@ class CompareView(View[CompareRequest, Compared]):
             f"{percent(abs(top['difference']))} points, "
             f"of {leader} on {where or shown.labels[top['relation']]}"
         )
+
+    def basis(self, shown: Shown[CompareRequest, Compared]) -> str:
+        """Return the number of facts, and on slices also that of relations."""
+        n_relations = shown.size().partition(", ")[0] + ", "
+        return n_relations * shown.request.slices + f"{shown.found.n:,} {shown.found.units}"
 
     def figure(self, shown: Shown[CompareRequest, Compared]) -> Figure:
         """Return the differences by relation or slice, in the colour of the run that is ahead.

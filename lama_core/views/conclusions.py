@@ -25,22 +25,18 @@ def listed(
     names: Mapping[str, str],
     values: "Mapping[str, float] | pd.Series[Any]",
     write: Callable[[float], str] = as_share,
-    *,
-    lowest_first: bool = False,
 ) -> str:
-    """Return the values of runs, best first: `17.2 % (A), 13.4 % (B)`.
+    """Return the values of runs in the order of the choice: `13.4 % (A), 17.2 % (B)`.
 
-    Of many runs, the best two and the last are listed.
+    Of many runs, the lowest and the highest value are listed: `13.4 % (A) to 17.2 % (B)`.
 
     Args:
-        names: Run id -> its name for readers.
+        names: Run id -> its name for readers, in the order of the choice.
         values: Run id -> its value; NaN is omitted.
         write: Writes a value.
-        lowest_first: Whether small values are good.
     """
-    known = [(str(run), float(value)) for run, value in values.items() if value == value]
-    known.sort(key=lambda one: one[1], reverse=not lowest_first)
-    shown = [f"{write(value)} ({names[run]})" for run, value in known]
-    if len(shown) > MOST_NAMED:
-        shown = [*shown[: MOST_NAMED - 1], "...", shown[-1]]
-    return ", ".join(shown)
+    given = {str(run): float(value) for run, value in values.items() if value == value}
+    runs, said = [run for run in names if run in given], ", "
+    if len(runs) > MOST_NAMED:
+        runs, said = [min(runs, key=given.__getitem__), max(runs, key=given.__getitem__)], " to "
+    return said.join(f"{write(given[run])} ({names[run]})" for run in runs)

@@ -147,6 +147,11 @@ class CorrelationsView(View[CorrelationsRequest, pd.DataFrame]):
             title=f"Pearson's correlation over {shown.counts}. {meanings}",
         )
 
+    def basis(self, shown: Shown[CorrelationsRequest, pd.DataFrame]) -> str:
+        """Return the numbers of relations and facts of the source."""
+        source = shown.frame["source"].iloc[0]
+        return shown.size(lambda one: source in (ALL_SOURCES, one.source))
+
     def notes(self, shown: Shown[CorrelationsRequest, pd.DataFrame]) -> Iterator[str]:
         """Yield where the numbers of mentions come from."""
         counted = ", ".join(shown.frame["mentions"].drop_duplicates())

@@ -31,6 +31,7 @@ class CurvesView(View[CurvesRequest, pd.DataFrame]):
     question = "How often is the right answer among a model's first 1, 10 or 100 answers?"
     example = "results curves starter-minilm_mlm-manual starter-smollm2_135m-manual"
     of_ranks = True
+    of_means = True
     keys = ("k",)
 
     def compute(self, runs: Sequence[Run], request: CurvesRequest) -> pd.DataFrame:
@@ -75,15 +76,15 @@ class CurvesView(View[CurvesRequest, pd.DataFrame]):
         if first["k"] == last["k"]:
             return ""
         leaders = [_leaders(shown, known, line) for line in (first, last)]
-        near_first, near_last = (_overlapping(shown, known, line) for line in (first, last))
-        often = " most often" * (known["run"].nunique() > 1)
-        other = f", {leaders[1]}" if leaders[0] != leaders[1] else " and"
+        said = [
+            f"P@{line['k']}, {as_share(line['p_at_k'])}{_overlapping(shown, known, line)}"
+            for line in (first, last)
+        ]
+        if known["run"].nunique() == 1:
+            return f"{leaders[0]}: {said[0].replace(',', '')}, {said[1].replace(',', '')}"
         has = "have" if " and " in leaders[0] else "has"
-        return (
-            f"{leaders[0]}{often} {has} the right answer first "
-            f"({as_share(first['p_at_k'])}{near_first}){other} among the first {best.index.max()} "
-            f"({as_share(last['p_at_k'])}{near_last}), on average over relations"
-        )
+        other = "" if leaders[0] == leaders[1] else f"{leaders[1]} "
+        return f"{leaders[0]} {has} the highest {said[0]}, and {other}the highest {said[1]}"
 
     def figure(self, shown: Shown[CurvesRequest, pd.DataFrame]) -> Figure:
         """Return the curves, with dotted ones of a random order."""
@@ -114,7 +115,7 @@ def _overlapping(shown: Shown[CurvesRequest, pd.DataFrame], known: pd.DataFrame,
     """Return which other runs' intervals overlap the interval of the best at this k."""
     near = known[(known["k"] == best["k"]) & (known["high"] >= best["low"])]
     names = [shown.names[run] for run in near["run"] if run != best["run"]]
-    return f"; interval overlaps that of {' and '.join(names)}" if names else ""
+    return f" (interval overlaps that of {' and '.join(names)})" if names else ""
 
 
 def lines_figure(

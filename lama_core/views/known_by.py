@@ -137,6 +137,11 @@ class KnownByView(View[KnownByRequest, pd.DataFrame]):
             f"{as_share(n[''])} to none"
         )
 
+    def basis(self, shown: Shown[KnownByRequest, pd.DataFrame]) -> str:
+        """Return the numbers of relations and of the facts that count in every run."""
+        n = int(shown.frame["n"].sum())
+        return f"{super().basis(shown).partition(', ')[0]}, {n:,} {shown.counts}"
+
     def figure(self, shown: Shown[KnownByRequest, pd.DataFrame]) -> Figure:
         """Return a bar for each group of all facts, in the order of the table."""
         sums = shown.frame.groupby(["right", "wrong", "n_right", "known_by"], sort=False)

@@ -82,7 +82,7 @@ class MentionsView(View[MentionsRequest, pd.DataFrame]):
             text("mentions", f"mentions of the {NAMES[shown.request.of]}"),
             text("model", cell=lambda line: shown.names[line["run"]]),
             count("n", shown.counts, of_run=True),
-            share("p_at_k", f"P@{shown.request.k}", of_run=True),
+            share("p_at_k", f"P@{shown.request.k} over facts", of_run=True),
             interval(of_run=True),
         )
 
@@ -124,12 +124,12 @@ class MentionsView(View[MentionsRequest, pd.DataFrame]):
         start, end = (f"{as_share(row['p_at_k'])} ({row['mentions']})" for row in ends[clearest])
         of = NAMES[shown.request.of]
         if is_level(changes[clearest]):
-            return f"P@{shown.request.k} doesn't change with the mentions of the {of}"
+            return f"P@{shown.request.k} over facts doesn't change with the mentions of the {of}"
         way = "rises" if changes[clearest] > 0 else "falls"
         n_alike = sum(change * changes[clearest] > 0 for change in changes.values())
         of_all = f" in {n_alike} of {len(changes)} models" * (len(changes) > 1)
         return (
-            f"P@{shown.request.k} {way} with the mentions of the {of}{of_all}: for "
+            f"P@{shown.request.k} over facts {way} with the mentions of the {of}{of_all}: for "
             f"{shown.names[clearest]} from {start} to {end}"
         )
 
@@ -166,7 +166,7 @@ def _figure(shown: Shown[MentionsRequest, pd.DataFrame], frame: pd.DataFrame) ->
                 for name in names
             },
         ),
-        title=f"P@{shown.request.k} by mentions of the {of}"
+        title=f"P@{shown.request.k} over facts by mentions of the {of}"
         + where * (is_rate.nunique() == 1)
         + f", {', '.join(alone)}" * (len(alone) == 1 < len(shown.infos)),
     )

@@ -94,8 +94,13 @@ class QuartilesView(View[QuartilesRequest, pd.DataFrame]):
         medians = shown.frame.set_index("run")["median"].dropna()
         if medians.empty:
             return ""
-        each = listed(shown.names, medians, lambda rank: fixed(rank, 0), lowest_first=True)
+        each = listed(shown.names, medians, lambda rank: fixed(rank, 0))
         return f"Half of the {self._counts(shown)} have a {self._what(shown)} of at most: {each}"
+
+    def basis(self, shown: Shown[QuartilesRequest, pd.DataFrame]) -> str:
+        """Return the numbers of relations and of queries or facts; mean ranks are of facts."""
+        n_relations = super().basis(shown).partition(", ")[0]
+        return f"{n_relations}, {numbers_of_facts(shown)} {self._counts(shown)}"
 
     def figure(self, shown: Shown[QuartilesRequest, pd.DataFrame]) -> Figure:
         """Return a box for each run with facts."""

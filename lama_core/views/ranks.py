@@ -31,6 +31,7 @@ class RanksView(View[RanksRequest, pd.DataFrame]):
     question = "At which rank does the right answer come?"
     example = "results ranks starter-minilm_mlm-manual starter-smollm2_135m-manual"
     of_ranks = True
+    of_means = True
     keys = ("low", "high")
 
     def compute(self, runs: Sequence[Run], request: RanksRequest) -> pd.DataFrame:
@@ -74,8 +75,7 @@ class RanksView(View[RanksRequest, pd.DataFrame]):
             return ""
         return (
             f"The right answer comes after rank {LATE} for "
-            f"{listed(shown.names, late, lowest_first=True)} of the {shown.counts}, on average "
-            "over relations"
+            f"{listed(shown.names, late)} of the {shown.counts}"
         )
 
     def figure(self, shown: Shown[RanksRequest, pd.DataFrame]) -> Figure:

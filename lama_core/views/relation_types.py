@@ -144,6 +144,11 @@ class TypesView(View[TypesRequest, Types]):
         average = f"On average over {len(shown.infos)} models, " * (len(shown.infos) > 1)
         return f"{average}P@{shown.request.k} is highest on {high}, lowest on {low}"
 
+    def basis(self, shown: Shown[TypesRequest, Types]) -> str:
+        """Return the numbers of the source's relations with a type, and of their facts."""
+        names, source = set(shown.frame["relation"]), shown.frame["source"].iloc[0]
+        return f"{source}, {shown.size(lambda one: one.name in names)}"
+
     def figure(self, shown: Shown[TypesRequest, Types]) -> Figure:
         """Return a column for each run and type, with points for the relations."""
         frame, k = shown.frame, shown.request.k

@@ -379,10 +379,8 @@ def said_of_best(shown: Shown[ScoresRequest, RunScores], run: str, measure: Scor
     number = [info.id for info in shown.infos].index(run)
     origins = shown.found.origins[number]
     if measure.is_p_at_k and origins is not None and origins.inside.n:
-        said.append(
-            f"{origins.inside.n:,} of its {origins.inside.n + origins.outside.n:,} "
-            f"{shown.infos[number].counts} come from sources that it was trained on"
-        )
+        counts = shown.infos[number].counts
+        said.append(f"{origins.inside.n:,} {counts} come from sources that it was trained on")
     return "".join(f"; {one}" for one in said)
 
 
@@ -488,7 +486,7 @@ def _said(line: Line, measure: ScoreMeasure, shown: Shown[ScoresRequest, RunScor
         f"{shown.names[line['run']]}: {value}",
         said_interval(line["low"], line["high"]),
         f"{line['n']:,} {shown.counts}",
-        "" if math.isnan(freq) else f"majority class (the most frequent object): {percent(freq)} %",
+        "" if math.isnan(freq) else f"Freq baseline (objects by frequency): {percent(freq)} %",
         f"chance (random order of the answers): {percent(chance)} %"
         if chance >= LEAST_CHANCE
         else "",

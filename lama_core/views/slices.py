@@ -148,7 +148,7 @@ class SlicesView(View[SlicesRequest, Slices]):
             count("n", "facts", "Facts of the slice that are scored.", of_run=True),
             share(
                 "p_at_k",
-                f"P@{k}",
+                f"P@{k} over facts",
                 f"Percent of the slice's facts whose right answer is among the first {k}.",
                 of_run=True,
             ),
@@ -205,7 +205,7 @@ class SlicesView(View[SlicesRequest, Slices]):
         )
         most = "" if shown.request.slice_by else " most"
         return (
-            f"For {shown.names[best]}, P@{shown.request.k} differs{most} by "
+            f"For {shown.names[best]}, P@{shown.request.k} over facts differs{most} by "
             f"{slicing_label(way)}: {high} and {low}"
         )
 
@@ -219,7 +219,7 @@ class SlicesView(View[SlicesRequest, Slices]):
             shown,
             table.assign(row=[slice_label(way, name) for name in table["slice"]]),
             Axis(column="row", title=slicing_label(way)),
-            title=f"P@{shown.request.k} by {slicing_label(way)}",
+            title=f"P@{shown.request.k} over facts by {slicing_label(way)}",
             baselines=(CHANCE,) if shown.guessable else (),
         )
 

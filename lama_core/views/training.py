@@ -99,13 +99,14 @@ class TrainingView(View[TrainingRequest, Found]):
     example = "results training --by source"
     aligned = False
     checkpoints = True
+    says_size = True
     keys = ("group",)
 
     def compute(self, runs: Sequence[Run], request: TrainingRequest) -> Found:
         """Return the series of checkpoints among the runs; a note reports each unusable series.
 
         Raises:
-            UserError: If there is no series, or none with a fact that counts at every step.
+            UserError: If no series is found, or none with a fact that counts at every step.
         """
         by_id = {run.info.id: run for run in runs}
         found, problems = [], []
@@ -128,7 +129,7 @@ class TrainingView(View[TrainingRequest, Found]):
             raise UserError(
                 problems[0]
                 if problems
-                else "There is no series: a series needs runs of at least two checkpoints of one "
+                else "These runs have no series: it needs runs of at least two checkpoints of one "
                 "model. Make them with `probe --model OWNER/NAME --revisions step1000,step4000`, "
                 "or with the folder of the checkpoints as the model."
             )
@@ -298,10 +299,11 @@ def _conclusion(found: TrainedSeries) -> str:
     training = found.training
     steps = training.fates["learned"].dropna().sort_values()
     half = int(steps.iloc[(len(steps) - 1) // 2]) if len(steps) else 0
-    since = f", half of these for good by step {half:,}" * (len(steps) > 0)
+    since = f"; half of these stay right from step {half:,} on, or from earlier" * (len(steps) > 0)
+    n_relations = counted(training.facts["relation"].nunique(), "relation")
     return (
         f"{series_title(found.series.name)}: {training.n_learned:,} of "
-        f"{counted(len(training.facts), 'fact')} are right at the last step{since}"
+        f"{counted(len(training.facts), 'fact')} of {n_relations} are right at the last step{since}"
     )
 
 
@@ -361,9 +363,10 @@ def readings_conclusion(shown: Shown[TrainingRequest, Found]) -> str:
     ends = table.sort_values("group").iloc[[0, -1]].to_dict("records")
     least, most = ((f"{percent(line['p_at_k'])} %", line["readings"]) for line in ends)
     rarely = "never read" if least[1] == "never" else f"read {least[1]}"
+    n = int(found.by_readings.loc[found.by_readings["step"] == table["step"].max(), "n"].sum())
     return (
         f"Of facts {rarely}, {least[0]} are right at the last step; "
-        f"of those read {most[1]}, {most[0]}"
+        f"of those read {most[1]}, {most[0]}; {counted(n, 'fact')}"
     )
 
 

@@ -784,7 +784,9 @@ class _Drawing:
                 ),
                 "subtitle": self.by_width(
                     lambda width: _lines_of(figure.caption, width - size, 0.9 * size)
-                ),
+                )
+                if figure.caption
+                else [],
                 "anchor": "start",
                 "frame": "bounds",
                 "offset": _plus(above, 0.5 * size),
@@ -891,7 +893,7 @@ def _lines_of(text: str, room: float, size: float, *, bold: bool = False) -> lis
 
 
 def _first(lines: list[str], n: int) -> list[str]:
-    """Return at most n lines; an ellipsis stands for the others."""
+    """Return at most n lines; an ellipsis replaces the others."""
     return [*lines[: n - 1], f"{lines[n - 1]} …"] if len(lines) > n else lines
 
 

@@ -21,7 +21,7 @@ from lama_core.errors import UserError
 from lama_core.metrics.fact_answers import Counting
 from lama_core.requests import Function, Request, request_fields
 from lama_core.rounding import counted
-from lama_core.runs.info import Run, RunInfo
+from lama_core.runs.info import RelationInfo, Run, RunInfo
 from lama_core.tables import Column, Line, Table
 from lama_core.views import vega
 from lama_core.views.choice import RunsRequest, choose_runs, model_names
@@ -74,6 +74,8 @@ class View(ABC, Generic[R, Found]):
         aligned: Whether runs of the same data and prompts are restricted to shared facts.
         checkpoints: Whether it includes the earlier checkpoints of training runs.
         of_ranks: Whether it needs ranks, which generated answers and some imported runs don't have.
+        of_means: Whether its numbers are means over relations.
+        says_size: Whether its conclusion says of how many relations and facts it is.
         of_probabilities: Whether it needs probabilities, which some imported runs don't have.
         least_runs: The least number of runs.
         most_runs: The largest number of runs; None is unlimited.
@@ -87,6 +89,8 @@ class View(ABC, Generic[R, Found]):
     aligned: ClassVar[bool] = True
     checkpoints: ClassVar[bool] = False
     of_ranks: ClassVar[bool] = False
+    of_means: ClassVar[bool] = False
+    says_size: ClassVar[bool] = False
     of_probabilities: ClassVar[bool] = False
     least_runs: ClassVar[int] = 1
     most_runs: ClassVar[int | None] = None
@@ -135,6 +139,10 @@ class View(ABC, Generic[R, Found]):
         """Return in one sentence, with numbers, what these runs show; it may be empty."""
         return ""
 
+    def basis(self, shown: "Shown[R, Found]") -> str:
+        """Return of how many relations and facts the conclusion is, see `says_size`."""
+        return "means over " * self.of_means + shown.size()
+
     def json(self, shown: "Shown[R, Found]") -> Any:
         """Return what the command prints with `--json`."""
         return self.frame(shown).to_dict("records")
@@ -169,7 +177,7 @@ class View(ABC, Generic[R, Found]):
         """Return the runs that a request names; views of other requests override this.
 
         Raises:
-            UserError: If there is no finished run, or a run or relation is unknown.
+            UserError: If no run is finished, or a run or relation is unknown.
         """
         if not isinstance(request, RunsRequest):
             raise TypeError(f"{type(self).__name__} defines no load")
@@ -232,12 +240,12 @@ class Shown(Generic[R, Found]):
     @property
     def counts(self) -> str:
         """The counted unit: `queries` if a run scores facts more than once, else `facts`."""
-        return "queries" if any(info.counts == "queries" for info in self.infos) else "facts"
+        return max((info.counts for info in self.infos), default="facts")  # of the alphabet
 
     @property
     def unit(self) -> str:
         """The counted unit in the singular: `query` or `fact`."""
-        return "query" if self.counts == "queries" else "fact"
+        return self.counts.replace("queries", "querys")[:-1]
 
     def title_of(self, what: str) -> str:
         """Return the title of a chart: what it shows, the data, and the relation if it is one."""
@@ -245,6 +253,34 @@ class Shown(Generic[R, Found]):
         data = dict.fromkeys(info.dataset for info in self.infos)
         relation = [labels_of(self.infos)[names[0]]] if len(names) == 1 else []
         return ", ".join((what, *data, *relation))
+
+    def size(self, keep: Callable[[RelationInfo], bool] = lambda _: True) -> str:
+        """Return how many relations have facts that count, and how many facts these are.
+
+        Such as `61 relations, 11,892 facts`; with two numbers if the runs differ. They are of the
+        chosen relations for which `keep` is true, and of the runs that the frame has.
+        """
+        names = getattr(self.request, "relations", ())
+        ids = {info.id for info in self.infos}
+        runs = ids & set(self.frame.get("run", ())) or ids
+        of_run = [
+            [
+                one.n
+                for one in info.relations
+                if one.n and one.name in (names or (one.name,)) and keep(one)
+            ]
+            for info in self.infos
+            if info.id in runs
+        ]
+        ends = [
+            sorted({min(of), max(of)})
+            for of in zip(*((len(ns), sum(ns)) for ns in of_run), strict=True)
+        ]
+        n_relations, n_facts = (" to ".join(f"{n:,}" for n in of) for of in ends)
+        relations = "relation" if ends[0] == [1] else "relations"
+        return (
+            f"{n_relations} {relations}, {n_facts} {self.unit if ends[1] == [1] else self.counts}"
+        )
 
     @property
     def caption(self) -> str:
@@ -260,12 +296,8 @@ class Shown(Generic[R, Found]):
         if relations:
             few = len(relations) <= MOST_RELATIONS
             about.append(", ".join(relations) if few else counted(len(relations), "relation"))
-        numbers = {
-            sum(one.n for one in info.relations if not names or one.name in names)
-            for info in self.infos
-        }
-        facts = " to ".join(f"{n:,}" for n in sorted({min(numbers), max(numbers)}))
-        about.append(f"{facts} {self.counts}" + " for each model" * (len(self.infos) > 1))
+        facts = self.size().partition(", ")[2]
+        about.append(facts + " for each model" * (len(self.infos) > 1))
         about.append(
             ", ".join(dict.fromkeys(map(self.request.ranking_of, self.infos))) + " ranking"
         )
@@ -273,14 +305,15 @@ class Shown(Generic[R, Found]):
 
     @property
     def notes(self) -> list[str]:
-        """What readers must know about the numbers, in sentences."""
+        """Notes that readers need about the numbers, in sentences."""
         partial = [f"{self.names[one.id]}: {one.unusable}." for one in self.infos if one.unusable]
         return [*partial, *self.view.notes(self)]
 
     @cached_property
     def conclusion(self) -> str:
-        """What the runs show, in one sentence; see `View.conclusion`."""
-        return self.view.conclusion(self)
+        """What the runs show, in one sentence, and of how many facts; see `View.conclusion`."""
+        said = self.view.conclusion(self)
+        return f"{said}; {self.view.basis(self)}" if said and not self.view.says_size else said
 
     @cached_property
     def figure(self) -> Figure:
@@ -319,7 +352,7 @@ def show(view: View[R, Found], request: R) -> Shown[R, Found]:
     """Return a view of the runs that the request names.
 
     Raises:
-        UserError: If there is no finished run, a run or relation is unknown, or these runs can't
+        UserError: If no run is finished, a run or relation is unknown, or these runs can't
             be shown together.
     """
     runs = view.load(request)

@@ -66,6 +66,7 @@ class WaysView(View[WaysRequest, Found]):
     )
     example = "results ways"
     aligned = False
+    says_size = True
     keys = ("relation",)
 
     def compute(self, runs: Sequence[Run], request: WaysRequest) -> Found:
@@ -245,7 +246,9 @@ def _right(found: WaysOfAsking) -> str:
     shares = found.shares()
     of_all = shares[shares["relation"] == ALL_RELATIONS].set_index("way")["p_at_1"]
     each = listed({way: way for way in found.ways}, of_all)
-    return f"{found.model} is right on {each} of the same {counted(len(found.facts), 'fact')}"
+    n_relations = counted(found.facts["relation"].nunique(), "relation")
+    facts = f"the same {counted(len(found.facts), 'fact')} of {n_relations}"
+    return f"{found.model} is right on {each} of {facts}"
 
 
 def _known(found: WaysOfAsking) -> str:

@@ -4,6 +4,7 @@
   party when it refuses a websocket's origin, and when it starts without a browser.
 - At most `MAX_SAME` log messages a minute from the same line of code, so that forged requests don't
   fill the log.
+- Pages name the app's own URL, so that browsers don't first look for the server below each page.
 - At most LAMA_ADDRESS_CONNECTIONS websockets at once for each network address, and as many new ones
   in a minute (0: no limit).
 
@@ -18,9 +19,10 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from starlette.responses import HTMLResponse
 from streamlit import net_util
 from streamlit.web import cli
-from streamlit.web.server.starlette import starlette_websocket
+from streamlit.web.server.starlette import starlette_static_routes, starlette_websocket
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -30,6 +32,7 @@ from pages.ui.shared.addresses import CONNECTIONS, network_address
 
 MAX_SAME = 20
 POLICY_VIOLATION = 1008  # status of a refused websocket
+BASE = b'<script>window.__streamlit={BACKEND_BASE_URL:new URL("./",location.href).href}</script>'
 
 Endpoint = Callable[[Any], Awaitable[None]]
 log = logging.getLogger("lama_explorer")
@@ -69,6 +72,27 @@ def limited(endpoint: Endpoint, most: int) -> Endpoint:
     return connect
 
 
+def naming_base(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a maker of Streamlit's static files whose index page has `BASE`."""
+
+    def make_files(*args: Any, **options: Any) -> Any:
+        files = make(*args, **options)
+        respond = files.get_response
+
+        async def get_response(path: str, scope: Any) -> Any:
+            response = await respond(path, scope)
+            file = Path(getattr(response, "path", ""))
+            if file.name != "index.html":
+                return response
+            content = file.read_bytes().replace(b"<head>", b"<head>" + BASE, 1)
+            return HTMLResponse(content, headers={"Cache-Control": "no-cache"})
+
+        files.get_response = get_response
+        return files
+
+    return make_files
+
+
 class FewOfEach:
     """Decides which log messages are written: a few a minute from each line of code."""
 
@@ -101,11 +125,13 @@ def limit_log(few: FewOfEach) -> None:
 
 
 def set_limits() -> None:
-    """Limit websockets by address, and disable fetching the machine's external address."""
+    """Limit websockets by address, disable fetching the machine's address, and add `BASE`."""
     most = int_from_env("LAMA_ADDRESS_CONNECTIONS", CONNECTIONS)
     make = starlette_websocket.create_websocket_handler
     starlette_websocket.create_websocket_handler = lambda runtime: limited(make(runtime), most)
     net_util.get_external_ip = lambda: None
+    files = starlette_static_routes.create_streamlit_static_handler
+    starlette_static_routes.create_streamlit_static_handler = naming_base(files)
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ MODELS = ("minilm-mlm", "smollm2-135m")
 # a name for the report, and the path of their page where it has another name.
 TABS = {
     "results": (
-        "", "tab=Compare", "tab=More&chart=P%40k+curves", "tab=More&chart=Rank+distribution",
+        "", "tab=Compare", "large=P%40k+curves", "tab=More&chart=Rank+distribution",
         "tab=More&chart=Calibration", "tab=More&chart=Analogy+probes",
     ),
     "wrong answers": (
@@ -68,7 +68,8 @@ TABS = {
         "tab=Wrong+answers&view=Wrong+answers",
     ),
     "prompts": (
-        "tab=Prompts", "tab=Prompts&prompts_view=Ensembles", "tab=Prompts&prompts_view=One+fact",
+        "tab=Prompts", "tab=Prompts&prompts_view=Ensembles+and+the+paper",
+        "tab=Prompts&prompts_view=One+fact",
     ),
     "analogy": ("tab=Analogy", "tab=Analogy&analogy=Score"),
     "data": ("", "tab=Runs"),

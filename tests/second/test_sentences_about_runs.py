@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import orjson
 import pandas as pd
 import pytest
@@ -18,23 +20,26 @@ from test_prose import of_values
 
 from lama_core import load_dataset, metrics, ways
 from lama_core.lessons.charts import chart_table
-from lama_core.lessons.lesson import ShowRun
+from lama_core.lessons.lesson import ShowRun, read_lesson
 from lama_core.metrics.cooccurrence import STATED_FILE, load_stated
 from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.origins import gain_from_training, trained_on
 from lama_core.metrics.readings import readings_of
 from lama_core.metrics.slices import PAIR_SEEN, WORDING_SEEN, slice_differences
 from lama_core.paths import ASSETS
+from lama_core.probes.prompts.spec import list_studies
 from lama_core.rounding import fixed, percent
 from lama_core.runs.find import bundled_dir, list_runs
 from lama_core.runs.info import Run
 from lama_core.runs.series import find_series
 from lama_core.scoring.ranking import Ranking
 
-LESSON_3, LESSON_6, LESSON_10 = (
+LESSON_2, LESSON_3, LESSON_6, LESSON_8, LESSON_10 = (
     f"assets/lessons/{name}.toml"
-    for name in ("3-negation", "6-where-knowledge-comes-from", "10-when-facts-appear")
-)
+    for name in ("2-wordings", "3-negation", "6-where-knowledge-comes-from",
+                 "8-what-a-model-sees", "10-when-facts-appear")
+)  # fmt: skip
+CATALOG = "assets/models/catalog.json"
 CARD, TWIN = (f"assets/models/{name}/README.md" for name in ("minilm-mlm", "minilm-mlm-twin"))
 STARTER, RUNS = "assets/datasets/starter/README.md", "assets/results/README.md"
 DEPARTURES, HOSTING = "docs/departures.md", "docs/hosting.md"
@@ -64,6 +69,42 @@ def steps_of_stages() -> list[str]:
     """Steps of both stages of MiniLM-MLM's training, which end with the last two checkpoints."""
     first, last = (int(run.info.model.rpartition("step")[2]) for run in series()[-2:])
     return [f"{first:,}", f"{last - first:,}"]
+
+
+def chosen_better() -> list[str]:
+    """Of how many relations MiniLM-MLM's best prompt on training facts beats the manual one."""
+    (study,) = (one for one in list_studies([bundled_dir()]) if one.info.model == "minilm-mlm")
+    n_better = 0
+    for name in study.relations:
+        found = study.relation(name)
+        right = (found.ranks == 1).sum(axis=1)
+        chosen = int((found.train_ranks == 1).sum(axis=1).argmax())
+        n_better += bool(right[chosen] > right[found.pool.manual])
+    return [str(n_better), str(len(study.relations))]
+
+
+def leads_of_lesson_8() -> list[str]:
+    """Relations of lesson 8's chart in which either model leads: the interval excludes 0."""
+    lesson = read_lesson(ROOT / LESSON_8)
+    (step,) = (one for one in lesson.steps if isinstance(one, ShowRun))
+    leads: tuple[list[str], list[str]] = ([], [])
+    for relation in step.relations:
+        runs = (run_of("minilm-mlm"), run_of("smollm2-135m"))
+        found = metrics.compare(*runs, relations=(relation,)).over_facts
+        if found.interval.low > 0 or found.interval.high < 0:
+            leads[found.difference > 0].append(relation)
+    return [*leads[0], *leads[1]]
+
+
+def falls_of_lesson_10() -> list[str]:
+    """Facts of P103 and P@1 on them at three steps; facts right at some step, wrong at the last."""
+    tables = {int(run.info.model.rpartition("step")[2]): run.facts for run in series()}
+    counted = next(iter(tables.values()))["excluded"].isna().to_numpy()
+    right = {step: (facts["rank_filtered"] == 1).to_numpy() for step, facts in tables.items()}
+    of_p103 = counted & (next(iter(tables.values()))["relation"] == "P103").to_numpy()
+    shares = (percent(float(right[step][of_p103].mean())) for step in (1024, 2048, 12800))
+    ever = counted & np.any(list(right.values()), axis=0)
+    return [str(of_p103.sum()), *shares, str(ever.sum()), str((ever & ~right[12800]).sum())]
 
 
 def chart(figure: str, row: str) -> str:
@@ -180,10 +221,29 @@ def wordnet_in_the_twins_text() -> list[str]:
     return [f"{len(facts):,}", str(sum(stated[pair] for pair in pairs))]
 
 
+def corpus(model: str) -> list[dict[str, Any]]:
+    """The sources of a model's training text, with their numbers of words."""
+    text = (ASSETS / "models" / model / "evaluation.json").read_bytes()
+    return list(orjson.loads(text)["corpus"])
+
+
 def corpus_words(model: str) -> float:
     """Words of a model's training text, in millions."""
-    text = (ASSETS / "models" / model / "evaluation.json").read_bytes()
-    return sum(source["n_words"] for source in orjson.loads(text)["corpus"]) / 1e6
+    return sum(source["n_words"] for source in corpus(model)) / 1e6
+
+
+def licence_shares(card: str) -> list[str]:
+    """Shares of a card's text under GPL and CC BY-SA, in %: of the first stage, of the second."""
+    rows = re.findall(
+        r"^\|[^|]+\|([^|]+)\| ([\d.–]+)[ %]*\| ([\d.]+) % \|",
+        (ROOT / card).read_text("utf-8"),
+        re.M,
+    )
+    return [
+        fixed(sum(float(row[stage]) for row in rows if licence in row[0] and row[stage] != "–"), 1)
+        for stage in (1, 2)
+        for licence in ("GPL", "CC BY-SA")
+    ]
 
 
 def n_of_origin(origin: str) -> str:
@@ -271,8 +331,16 @@ CLAIMS = (
     Claim(DEPARTURES, "without examples {} % contain a right answer and {} % are right; with three "
           "examples {} and {} %.",
           lambda: [*generated_shares("questions, 0-shot"), *generated_shares("questions, 3-shot")]),
-    Claim(LESSON_10, "{} % at step 1,024, {} % at step 2,048 and {} % at the last step",
-          lambda: [chart("training", f"step {n}") for n in ("1,024", "2,048", "12,800")]),
+    Claim(LESSON_2, "beats the manual one on other facts in {} of the {} relations", chosen_better),
+    Claim(LESSON_8, "MiniLM-MLM leads in {}, {} and {}, SmolLM2 in {} and {}.", leads_of_lesson_8),
+    Claim(LESSON_10, "on {} facts of P103, native language, it is {} % at step 1,024, {} % at step "
+          "2,048 and {} % at the last step. Of the {} facts that were right at some step, {} are",
+          falls_of_lesson_10),
+    Claim(CATALOG, '"corpus": "WordNet, GCIDE, WikiText-2, World Factbook, GeoNames and others: {} '
+          'sources (its card lists them)", "corpus_size": "{}M words"',
+          lambda: [str(len(corpus("minilm-mlm"))), f"{corpus_words('minilm-mlm'):.1f}"]),
+    Claim(CATALOG, 'Wikipedia and FOLDOC (its card lists them)", "corpus_size": "{}M words"',
+          lambda: [f"{corpus_words('minilm-mlm-twin'):.1f}"]),
     Claim(LESSON_10, "is *{}* at step 64, *{}* at step 256, *{}* at step 512, *{}* at step 1,024, "
           "*{}* at step 4,096, *{}* at step 8,192, and *{}* again at the last step",
           lambda: [first_answer(step) for step in (64, 256, 512, 1024, 4096, 8192, 12800)]),
@@ -314,6 +382,9 @@ CLAIMS = (
           lambda: twins_by_wording("in neither text")),
     Claim(TWIN, "{} ({} to {}) on the {} whose wording is in both",
           lambda: twins_by_wording("in both texts")),
+    *(Claim(card, "Of the text of the first stage, {} % is under GPL-3.0 (GCIDE) and {} % under CC "
+            "BY-SA; of the second stage's, {} % and {} %.", partial(licence_shares, card))
+      for card in (CARD, TWIN)),
     Claim(TWIN, "Of the {} starter facts from WordNet that count, {} have both names",
           wordnet_in_the_twins_text),
     Claim(DEPARTURES, "run has {} filtered and {} raw on T-REx, and {} and {} on ConceptNet",
@@ -343,7 +414,7 @@ CLAIMS = (
 ABOUT = re.compile(r"MiniLM|SmolLM2|\bbundled|\btwin\b|\bstarter facts|GloVe", re.I)
 NO_NUMBERS = re.compile(
     r"`[^`]*`|SmolLM2(-135M)?|MiniLM-L6-v2|P@\d+|\bP\d+|et al\.,? \(?\d+|Apache-2\.0|"
-    r"\[[^\]]*\]\([^)]*\)"
+    r"CC(0| BY) [\d.]+|\[[^\]]*\]\([^)]*\)"
 )
 
 # Where the numbers of other sentences are from -> document and beginning of each.
@@ -423,7 +494,7 @@ def sentences(path: Path) -> Iterator[str]:
     if path.suffix == ".toml":
         parts = list(of_values(tomllib.loads(content)))
     else:
-        content = re.sub(r"```.*?```|^    [^\n]*$", "", content, flags=re.S | re.M)
+        content = re.sub(r"```.*?```|<!--.*?-->\n|^    [^\n]*$", "", content, flags=re.S | re.M)
         parts = re.split(r"\n\s*\n|\n(?=- |\| |#)", content)
     for part in parts:
         text = " ".join(part.split())

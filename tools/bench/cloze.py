@@ -143,7 +143,7 @@ def warm_answers(repetitions: int) -> list[BenchRow]:
     """Measure the top 5 answers of a causal and a BERT-base-sized model, both already loaded.
 
     Lower bounds of the time (the limits): one bare pass of each model; and these with the causal
-    model's pass over the six words that may go on, without which no answer is a whole word.
+    model's pass over the six words that may continue, without which no answer is a whole word.
     """
     masked, causal = base_sized_model(), load_model(CAUSAL)
     query = parse_query(WARM_TEXT)

@@ -3,7 +3,7 @@
     python -m tools.documentation.licences
 
 The packages are the project's direct and indirect dependencies, without extras. Licences are from
-the packages' metadata; for packages in `STATED`, from the licence file.
+the packages' metadata; for packages in `STATED`, from the licence file or the description.
 """
 
 import re
@@ -16,14 +16,18 @@ from packaging.requirements import Requirement
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PAGE = CHECKOUT / "docs" / "licences.md"
-# Licences that metadata don't state, read in the package's licence file.
-STATED = {"locate": "MIT License (its metadata say: Other/Proprietary License)"}
+# Licences that the metadata's fields don't state, read in the licence file or the description.
+STATED = {
+    "locate": "MIT License (its metadata say: Other/Proprietary License)",
+    "wordfreq": "Apache-2.0; its word frequencies: CC BY-SA 4.0",
+}
 HEADER = """# Licences of other packages
 
-`pip install lama-explorer` also installs these packages, at the versions in `requirements.lock`.
-The licences are those that the packages state. `python -m tools.documentation.licences` writes
-this page; a test compares it with the installed packages. With CUDA, torch also installs NVIDIA's
-libraries.
+`pip install lama-explorer` also installs these packages, in the newest versions that fit the ranges
+in `pyproject.toml`; `.ci/install` installs the versions in `requirements.lock`. The licences are
+those that these locked versions state; another version may have another licence.
+`python -m tools.documentation.licences` writes this page; a test compares it with the installed
+packages. With CUDA, torch also installs NVIDIA's libraries.
 
 | package | licence |
 | --- | --- |

@@ -41,7 +41,7 @@ def count_readings(
 
     Args:
         runs: Folders of the training runs, with their corpus and a checkpoint: the first one, the
-            one that went on from its model, and so on. Their steps are counted together.
+            one that continued from its model, and so on. Their steps are counted together.
         encoder: Folder of the tokenizer.
         pairs: Subjects and objects.
         steps: Training steps.

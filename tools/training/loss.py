@@ -1,4 +1,4 @@
-"""The masked-LM loss, computed in blocks of rows that fit into the processor's cache.
+"""The masked-LM loss, computed in blocks of rows that fit into the CPU's cache.
 
 A step on a CPU is about a fifth faster than with `torch.nn.functional.cross_entropy`, which stores
 all logits in float32 and passes over them several times.

@@ -1,4 +1,4 @@
-"""What an import would find in a table."""
+"""Preview of an import: what it finds in a table."""
 
 from pathlib import Path
 

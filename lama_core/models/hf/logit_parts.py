@@ -92,7 +92,7 @@ PathStep = Scaling | Projection
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """What a part adds to the hidden state.
+    """The contribution of a part to the hidden state.
 
     vector: [dim]. at: index of the path's step before which it is added.
     """

@@ -59,7 +59,7 @@ class Restoration:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """What all passes of a trace share.
+    """Inputs that all passes of a trace share.
 
     ids: int64 [1, token]. read_at: position that the blank is predicted from. word: the tokens that
     can write the word. restored: the modules whose outputs are restored, one per layer. corrupted:

@@ -231,7 +231,7 @@ class AnalogySpec(RunSpec, kind="analogy", version=4):
             if is_model and not any(one.n for one in results):
                 columns = (table["excluded"].to_pylist() for table in tables)
                 reasons = named_reasons(chain.from_iterable(columns))
-                raise NoFactCounts(f"Nothing can be decided with {name}: {reasons}.")
+                raise NoFactCounts(f"No instance can be decided with {name}: {reasons}.")
             about = (self.setting, self.probe, self.method, options)
             details = ProbeDetails(*about, results, tuple(excluded), missing)
             templates = (options.template if is_model else "",)

@@ -6,7 +6,7 @@ The rows are those of every run (`runs.facts_table`), with the text as the first
     popularity               of the subject; only if the data have it
     exact_match, contains, token_f1, no_answer   see `matching`
 
-There are no candidates to rank: `rank_raw` is 1 for a text that matches the fact's object,
+No candidates are ranked: `rank_raw` is 1 for a text that matches the fact's object,
 `rank_filtered` is 1 for a text that matches any right object of the same question, and both are
 `UNRANKED` for other texts.
 

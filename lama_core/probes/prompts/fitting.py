@@ -80,7 +80,7 @@ def _result(runs: Runs) -> StudyResult:
 
 
 def _saved(made: Runs) -> StudyResult:
-    """Return the study; save its ensembles as runs if the request says so."""
+    """Return the study; save its ensembles as runs if the request asks for it."""
     result, request = _result(made), made.request
     assert isinstance(request, StudyRequest)
     if not request.save_runs:

@@ -85,7 +85,7 @@ class SpacyParser:
 def shortest_path(words: Sequence[ParsedWord], start: int, stop: int) -> tuple[int, ...]:
     """Return the word positions on the shortest dependency path from `start` to `stop`.
 
-    Both ends are included; () if there is no path.
+    Both ends are included; () without a path.
     """
     chains = []
     for at in (start, stop):

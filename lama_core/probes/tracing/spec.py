@@ -50,7 +50,7 @@ EFFECTS = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class TraceOptions:
-    """What a trace restores, and its noise; `models.protocols.PartReader.trace` explains them."""
+    """Restored parts and noise of a trace; `models.protocols.PartReader.trace` explains them."""
 
     part: TracedPart
     window: int | None
@@ -66,7 +66,7 @@ class TraceSpec(ClozeSpec, kind="trace", version=1):
 
     @property
     def trace_options(self) -> TraceOptions:
-        """What is restored, and the noise."""
+        """The restored parts, and the noise."""
         asked = self.request
         return TraceOptions(asked.restore, asked.window, asked.draws, asked.seed)
 

@@ -74,7 +74,7 @@ Options = TypeVar("Options", bound=LensRequest)
 
 @dataclass(frozen=True, slots=True)
 class Inspection(Generic[Options]):
-    """What a lens computes from: a model, and the first blank of a text.
+    """The input of a lens: a model, and the first blank of a text.
 
     Attributes:
         model: The model; it has the protocol that the lens requires.

@@ -1,6 +1,6 @@
 """The table of lenses, and the request of `inspect`.
 
-A new lens is a file and a row in `LENSES`. If it has options of its own, `InspectRequest` also
+A new lens is a file and a row in `LENSES`. If it has further options, `InspectRequest` also
 inherits from its request.
 """
 

@@ -87,7 +87,7 @@ class ImportedResults:
             model can't write. The list has exactly as many items as `options[relation]`; all rows
             have such a list, or none has.
             template: number of the query's template in `templates[relation]`. Without it, queries
-            of one fact are told apart by their texts.
+            of one fact are distinguished by their texts.
         options: Relation -> its possible answers in a fixed order, each once; {} if unknown. In a
             relation with options, each object is one of them.
         templates: Relation -> its templates, with `[X]` and `[Y]`, used or not; {} if unknown.
@@ -107,7 +107,7 @@ class ImportedResults:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What the user says about the files.
+    """The user's description of the files.
 
     Attributes:
         model: Name of the model, or, for files with several models, the only one to read; "" if not

@@ -479,7 +479,7 @@ class _Rows:
             return np.where(is_zero, -1, ranks)
         raise UserError(
             f"{self.path.name} line {lines[np.flatnonzero(is_zero)[0]]}: the rank is 0. If the "
-            "ranks count from 0, name them with --column rank_from_0=NAME; if 0 stands for an "
+            "ranks count from 0, name them with --column rank_from_0=NAME; if 0 means an "
             "object that wasn't found, write -1."
         )
 

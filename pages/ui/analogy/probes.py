@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from html import escape
 from itertools import cycle
+from statistics import fmean
 
 import pandas as pd
 import streamlit as st
@@ -112,8 +113,9 @@ def _choose(
     datasets = list(dict.fromkeys(run.info.dataset for run in runs))
     data = url_state.choose("Data", datasets, key="data", place=data_box)
     of_data = [run for run in runs if run.info.dataset == data]
-    kept = links.runs_of_url((run.info.id for run in of_data), of=data)
+    kept = links.runs_of_url([run.info for run in of_data], of=data)
     of_data = [run for run in of_data if run.info.id in kept]
+    of_data.sort(key=lambda run: url_state.place_of(run.info.model))
     of_data.sort(key=lambda run: run.details.method != "model")  # baselines last
     models = list(dict.fromkeys(run.info.model for run in of_data))
     links.replace_values("probed", {name: url_state.title_of(name) for name in models})
@@ -147,10 +149,9 @@ def _choose(
         "comparable with it.",
         select_all=False,
     )
-    wanted = tuple(
-        run for run in of_data if run.info.model in chosen and run.details.setting == setting
-    )
-    return wanted, setting, tuple(published)
+    of_setting = [run for run in of_data if run.details.setting == setting]
+    wanted = [run for model in chosen for run in of_setting if run.info.model == model]
+    return tuple(wanted), setting, tuple(published)
 
 
 def _names(runs: Sequence[ProbeRun]) -> dict[str, str]:
@@ -368,10 +369,15 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
     run_box, relation_box, which_box = st.columns([4, 3, 3], vertical_alignment="bottom")
     ids = [run.info.id for run in runs]
     by_id = {run.info.id: run for run in runs}
+    accuracies = {
+        run.info.id: [one.accuracy for one in run.details.relations if one.accuracy is not None]
+        for run in runs
+    }
+    lowest = min(ids, key=lambda name: fmean(accuracies[name] or [math.inf]))
     run_id = run_box.selectbox(
         "Run",
         ids,
-        index=ids.index(min(runs, key=_mean_accuracy).info.id),
+        index=ids.index(lowest),
         key="run",
         bind=BOUND,
         format_func=lambda name: f"{names[name]}: {by_id[name].details.probe}",
@@ -414,7 +420,7 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
     ).rows
     if run.details.setting == "unsupervised" and which != EXCLUDED:
         if not picked:
-            st.caption("Tick a row, or tap a card, to score its pairs token by token on Ask.")
+            st.caption("Tick a row, or tap its card, to score its pairs token by token on Ask.")
         elif st.button("Show the scores token by token", icon=":material/search:"):
             row, options = rows.iloc[picked[0]], run.details.options
             right, wrong = (
@@ -433,12 +439,6 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
                     "models": [run.info.model],
                 }
             links.go(screens.ASK, params)
-
-
-def _mean_accuracy(run: ProbeRun) -> float:
-    """The mean over a run's relations; infinite without decisions."""
-    known = [one.accuracy for one in run.details.relations if one.accuracy is not None]
-    return sum(known) / len(known) if known else math.inf
 
 
 def decision_rows(info: RunInfo, relation: str, which: str) -> pd.DataFrame:

@@ -1,22 +1,23 @@
 """The content of a dataset: counts by source and relation, templates, facts, excluded lines."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import pandas as pd
 import streamlit as st
 
 from lama_core.datasets import AnalogyDataset, Dataset, Dropped, QuestionDataset
 from lama_core.datasets.library.installed import Listed
-from lama_core.types import Relation
 from lama_core.views.analogies import in_words
 from lama_core.views.figure import relation_label
 from pages.ui.shared import cache
 from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.partial_lama import draw_partial
 from pages.ui.shared.tables import draw_table
-from pages.ui.shared.url_state import choose, choose_row
+from pages.ui.shared.url_state import choose
 
+Item = TypeVar("Item")
 MOST_FACTS = 500
 MOST_REPORTED = 200
 
@@ -26,42 +27,32 @@ def draw_content(listed: Listed) -> None:
     data = cache.content_of(listed)
     if isinstance(data, QuestionDataset):
         st.caption(f"To score models: `lama-explorer analogy questions --dataset {data.name}`")
-        draw_table(
-            [
-                {
-                    "stem": " : ".join(one.stem),
-                    "right choice": " : ".join(one.choices[one.answer]),
-                    "choices": ", ".join(map(" : ".join, one.choices)),
-                    "group": one.group or None,
-                }
-                for one in data.questions[:MOST_FACTS]
-            ],
-            height=420 if len(data.questions) > 10 else "content",
+        _draw_rows(
+            data.questions,
+            lambda one: {
+                "stem": " : ".join(one.stem),
+                "right choice": " : ".join(one.choices[one.answer]),
+                "choices": ", ".join(map(" : ".join, one.choices)),
+                "group": one.group or None,
+            },
             column_config={"choices": st.column_config.TextColumn(width="large")},
         )
-        if len(data.questions) > MOST_FACTS:
-            st.caption(f"The first {MOST_FACTS} of {len(data.questions):,}.")
     elif isinstance(data, AnalogyDataset):
-        draw_table(
-            [
-                {
+        names = [relation.name for relation in data.relations]
+        chosen = data.relation(choose("Relation", names, key="relation", show=in_words))
+        with st.expander(f"All {counted(len(names), 'relation')}"):
+            _draw_rows(
+                data.relations,
+                lambda relation: {
                     "relation": in_words(relation.name),
                     "kind": relation.kind,
                     "pairs": len(relation.pairs),
                     "several answers": relation.one_to_many,
                     "bidirectional": relation.bidirectional,
                     "first pair": " : ".join((relation.pairs[0][0], relation.pairs[0][1][0])),
-                }
-                for relation in data.relations
-            ],
-            height=420 if len(data.relations) > 10 else "content",
-        )
-        names = [relation.name for relation in data.relations]
-        chosen = data.relation(choose("Relation", names, key="relation", show=in_words))
-        draw_table(
-            [{"head": head, "tail": " / ".join(tails)} for head, tails in chosen.pairs],
-            height=420 if len(chosen.pairs) > 10 else "content",
-        )
+                },
+            )
+        _draw_rows(chosen.pairs, lambda pair: {"head": pair[0], "tail": " / ".join(pair[1])})
     else:
         if listed.kind == "facts":
             counts = [(one.source, len(data.facts_of(one.name))) for one in data.relations]
@@ -71,6 +62,16 @@ def draw_content(listed: Listed) -> None:
     if data.report.notes:
         with st.expander(f"{counted(len(data.report.notes), 'note')} on reading the data"):
             st.markdown("  \n".join(plain(note) for note in data.report.notes))
+
+
+def _draw_rows(
+    items: Sequence[Item], row_of: Callable[[Item], dict[str, object]], **options: Any
+) -> None:
+    """Draw a row of each item as a table without empty columns; of many only the first."""
+    table = pd.DataFrame(map(row_of, items[:MOST_FACTS])).dropna(axis="columns", how="all")
+    draw_table(table, placeholder="", height=420 if len(items) > 10 else "content", **options)
+    if len(items) > MOST_FACTS:
+        st.caption(f"The first {MOST_FACTS} of {len(items):,}.")
 
 
 def counts_by_source(listed: Listed) -> dict[str, str]:
@@ -90,56 +91,32 @@ def counts_by_source(listed: Listed) -> dict[str, str]:
 
 
 def _draw_relations(dataset: Dataset) -> None:
-    """Draw the table of relations, and the chosen relation."""
+    """Draw the choice of a relation, a table of all, and the chosen one's texts and facts."""
     relations = dataset.relations
-    optional = pd.DataFrame(
-        {
-            "answers": [len(relation.answers) or None for relation in relations],
-            "domains": [", ".join(relation.domains) or None for relation in relations],
-        }
-    )
-    table = pd.DataFrame(
-        {
-            "relation": [relation.name for relation in relations],
-            "label": [relation.label for relation in relations],
-            "source": [relation.source for relation in relations],
-            "type": [relation.type for relation in relations],
-            "facts": [len(dataset.facts_of(relation.name)) for relation in relations],
-            "templates": [len(relation.templates) for relation in relations],
-            "template": [
-                next(iter(relation.templates), "each fact's own sentence") for relation in relations
-            ],
-        }
-    ).join(optional.dropna(axis="columns", how="all"))
-    st.markdown("### Relations")
-    names, wide = list(table["relation"]), st.column_config.TextColumn(width="large")
-    name = choose_row(
-        "Relation",
-        table,
-        names,
-        key="relation",
-        height=420,
-        column_config={"template": wide},
-    )
-    _draw_relation(dataset, dataset.relation(name))
-
-
-def _draw_relation(dataset: Dataset, relation: Relation) -> None:
-    """Draw a relation's templates, domains and answers, and its facts."""
-    st.markdown(f"### {plain(relation_label(relation.name, relation.label))}")
+    labels = {one.name: relation_label(one.name, one.label) for one in relations}
+    chosen = choose("Relation", [*labels], key="relation", show=labels.__getitem__)
+    relation = dataset.relation(chosen)
+    with st.expander(f"All {counted(len(relations), 'relation')}"):
+        _draw_rows(
+            relations,
+            lambda one: {
+                "relation": labels[one.name],
+                "source": one.source,
+                "type": one.type,
+                "facts": len(dataset.facts_of(one.name)),
+                "templates": len(one.templates),
+                "answers": len(one.answers) or None,
+                "domains": ", ".join(one.domains) or None,
+            },
+        )
     if relation.description:
         st.caption(plain(relation.description))
     if relation.prompts:
-        draw_table(
-            pd.DataFrame(
-                {
-                    "template": [prompt.template for prompt in relation.prompts],
-                    "origin": [prompt.origin for prompt in relation.prompts],
-                    "weight": [prompt.weight for prompt in relation.prompts],
-                }
-            ).dropna(axis="columns", how="all"),
-            placeholder="",
-        )
+        weights = [f", {one.weight:.3g}" if one.weight else "" for one in relation.prompts]
+        texts = [plain(f"{one.template} ({one.origin}") for one in relation.prompts]
+        lines = [f"- {text}{weight})" for text, weight in zip(texts, weights, strict=True)]
+        with st.container(height=200 if len(lines) > 6 else "content", border=False):
+            st.markdown("\n".join(lines))
     else:
         own = "templates" if relation.own_templates else "sentence with a blank"
         st.caption(f"No shared template: each fact has its own {own}.")
@@ -149,35 +126,22 @@ def _draw_relation(dataset: Dataset, relation: Relation) -> None:
         st.caption(f"Domains: {plain(', '.join(relation.domains))}")
     if relation.answers:
         st.markdown(f"### {len(relation.answers):,} answers to choose from")
-        draw_table(
-            pd.DataFrame({"answer": relation.answers[:MOST_FACTS]}),
-            height=280 if len(relation.answers) > 7 else "content",
-        )
-        if len(relation.answers) > MOST_FACTS:
-            st.caption(f"The first {MOST_FACTS} of {len(relation.answers):,}.")
+        _draw_rows(relation.answers, lambda answer: {"answer": answer})
     facts = dataset.facts_of(relation.name)
     st.markdown(f"### {counted(len(facts), 'fact')}")
-    shown = facts[:MOST_FACTS]
-    table = pd.DataFrame(
-        {
-            "subject": [fact.subject for fact in shown],
-            "object": [fact.object for fact in shown],
-            "templates": [" / ".join(fact.templates) or None for fact in shown],
-            "evidence sentence": [
-                fact.sentences[0].replace("[MASK]", "___") if fact.sentences else None
-                for fact in shown
-            ],
-            "evidence sentences": [len(fact.sentences) or None for fact in shown],
-            "origin": [fact.origin or None for fact in shown],
-        }
+    _draw_rows(
+        facts,
+        lambda fact: {
+            "subject": fact.subject,
+            "object": fact.object,
+            "templates": " / ".join(fact.templates) or None,
+            "evidence sentence": fact.sentences[0].replace("[MASK]", "___")
+            if fact.sentences
+            else None,
+            "evidence sentences": len(fact.sentences) or None,
+            "origin": fact.origin or None,
+        },
     )
-    draw_table(
-        table.dropna(axis="columns", how="all"),
-        placeholder="",
-        height=420 if len(facts) > 10 else "content",
-    )
-    if len(facts) > MOST_FACTS:
-        st.caption(f"The first {MOST_FACTS} of {len(facts):,}.")
 
 
 def draw_dropped(dropped: Sequence[Dropped], *, what: str = "line", opened: bool = False) -> None:

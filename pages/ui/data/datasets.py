@@ -25,7 +25,7 @@ from lama_core.runs.importers.formats import all_formats
 from lama_core.runs.importers.importing import Content, content_of
 from lama_core.scoring.multi_token_answers import find_multi_token_answers
 from pages.ui.data import results_import
-from pages.ui.data.contents import counts_by_source, draw_dropped
+from pages.ui.data.contents import counts_by_source, draw_content, draw_dropped
 from pages.ui.data.mapping import ChosenFile, draw_mapping, read_once
 from pages.ui.results.new_run import WHOLE_ANSWERS, WORDS_AT_BLANK, start_run
 from pages.ui.shared import cache, fetching, jobs, links, screens, visitors
@@ -42,7 +42,6 @@ from pages.ui.shared.run_form import default_models
 from pages.ui.shared.url_state import choose_row, title_of
 
 IMPORT = "import data"
-ABOUT_WIDTH = 400  # pixels: the longest title of a published data set
 IMPORTED = "imported"  # in the session: the name of the last imported dataset
 NO_FILE = "Choose a file."
 CONTENTS: dict[Content, str] = {"results": "results of models", "data": "facts to ask"}
@@ -68,34 +67,38 @@ my-model,capital,Japan,Tokyo,Kyoto,3
 """
 
 
-def status_of(listed: Listed) -> str:
-    """A dataset's status for display: `installed`, or the size of its download."""
-    if listed.installed:
-        return "installed"
-    return f"download, {format_bytes(listed.size) if listed.size else 'size unknown'}"
-
-
-def choose_source(sources: list[Listed]) -> Listed:
-    """Draw the table of datasets; return the one that was clicked last, shown next to it."""
+def draw_sets() -> None:
+    """Draw the table of datasets and, next to it, the one that was clicked last, with its facts."""
+    sources = [row for row in installed.listing() if row.installed or visitors.may("fetch")]
+    sources.sort(key=lambda listed: not listed.installed)
     table = pd.DataFrame(
         {
             "name": [listed.name for listed in sources],
-            "title": [listed.title.partition(":")[2].strip() or listed.title for listed in sources],
-            "kind": [listed.kind for listed in sources],
-            "status": [status_of(listed) for listed in sources],
+            "about": [listed.title.partition(":")[2].strip() or listed.title for listed in sources],
+            "download": [
+                "installed"
+                if listed.installed
+                else format_bytes(listed.size)
+                if listed.size
+                else "size unknown"
+                for listed in sources
+            ],
         }
     )
     names = [listed.name for listed in sources]
-    chosen = choose_row(
-        "Data set",
-        table,
-        names,
-        key="source",
-        drops=("relation",),
-        height=None,
-        column_config={"title": st.column_config.TextColumn("about", width=ABOUT_WIDTH)},
-    )
-    return sources[names.index(chosen)]
+    left, right = st.columns([6, 5], gap="medium")
+    with left:
+        st.caption("Lists of facts, pairs and prompts to ask models. Click one to see it.")
+        chosen = choose_row(
+            "Data set", table, names, key="source", drops=("relation",), height=None
+        )
+    listed = sources[names.index(chosen)]
+    with right, st.container(key="detail"):
+        with errors_shown():
+            draw_source(listed)
+        if listed.installed:
+            with errors_shown():
+                draw_content(listed)
 
 
 def draw_source(listed: Listed) -> None:
@@ -105,7 +108,9 @@ def draw_source(listed: Listed) -> None:
     note = source(listed.name).note if published else ""
     is_imported = listed.name in installed.installed_names()
     facts = {
-        listed.kind: _describe_size(listed),
+        listed.kind: f"{listed.n_facts or 0:,}" * bool(listed.n_facts)
+        + f" of {counted(listed.n_relations or 0, 'relation')}"
+        * bool(listed.n_facts and listed.n_relations),
         **counts_by_source(listed),
         "licence": listed.licence,
         "cite": listed.citation,
@@ -131,14 +136,6 @@ def draw_source(listed: Listed) -> None:
             links.go(screens.RESULTS, {**screens.NEW_PROBE, "data": listed.name})
         if is_imported:
             _draw_rename_and_delete(listed.name)
-
-
-def _describe_size(listed: Listed) -> str:
-    """The number of facts and relations of an installed dataset; empty if they are unknown."""
-    if not listed.n_facts:
-        return ""
-    relations = listed.n_relations or 0
-    return f"{listed.n_facts:,}" + f" of {counted(relations, 'relation')}" * bool(relations)
 
 
 def draw_import() -> None:

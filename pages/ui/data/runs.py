@@ -1,7 +1,10 @@
-"""The runs on this machine, running and on disk; resuming, naming and deleting them."""
+"""The runs on this machine, running and on disk; starting, resuming, naming and deleting them."""
 
+import datetime
 import re
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -10,17 +13,19 @@ from lama_core.datasets.prompt_sets import TITLES
 from lama_core.errors import UserError
 from lama_core.files import format_bytes
 from lama_core.models.devices import settings_text
+from lama_core.models.sources.checkpoints import checkpoint_of
 from lama_core.probes import kinds
 from lama_core.probes.prompts.spec import Study, StudySpec
+from lama_core.requests import record
 from lama_core.rounding import percent, percentage
-from lama_core.runs.info import ENSEMBLE, FACT_KINDS, Run, RunInfo
+from lama_core.runs.info import ENSEMBLE, FACT_KINDS, Run, RunInfo, prompts_in_words
 from lama_core.runs.manage import KeptRun, ListRunsRequest, delete_run, list_kept, rename_run
 from lama_core.runs.series import place_of
 from lama_core.scoring.shared_fields import RunSettings
 from lama_core.views.figure import relation_label
 from pages.ui.prompts.ensembles import METHODS_IN_WORDS
-from pages.ui.results.new_run import open_form
-from pages.ui.shared import cache, jobs, visitors
+from pages.ui.results import new_run
+from pages.ui.shared import cache, jobs, links, screens, visitors
 from pages.ui.shared.export import draw_command, draw_export, request_of
 from pages.ui.shared.messages import counted, errors_shown, name_value_lines, plain, show_error
 from pages.ui.shared.run_form import show_runs
@@ -28,66 +33,92 @@ from pages.ui.shared.url_state import choose_row, title_of
 
 MOST_NAMED = 2  # relations of a run in the table
 
-RESUME = "resume "  # the prefix of a job's name, before the run's name
 MESSAGE = "message on runs"  # in the session: shown at the next rerun
+NAME_WIDTH = 400  # pixels
 
 
 def draw_runs() -> None:
-    """Draw the running jobs, the table of runs and the chosen run."""
+    """Draw the runs, or the form of a new run or study if the URL asks for it."""
+    if (new := st.query_params.get("new")) in ("run", "study"):
+        links.set_param("new", [new])
+        links.draw_link("All runs", "arrow_back", screens.DATA, screens.RUNS)
+        if new == "run":
+            new_run.draw_form()
+        else:
+            from pages.ui.prompts import new_study  # imported only when it is opened
+
+            new_study.draw_form()
+        return
     if MESSAGE in st.session_state:
         st.toast(plain(st.session_state.pop(MESSAGE)), icon=":material/check:")
-    for job in jobs.ended(RESUME):
+    for job in jobs.ended_runs():
+        if job.cancelled:
+            continue
         jobs.forget(job.name)
         if job.error:
             show_error(job.error)
-        elif job.cancelled:
-            st.info("Cancelled. Finished parts are kept.", icon=":material/pause_circle:")
         else:
-            st.success("Run finished.", icon=":material/check_circle:")
-            st.session_state["run"] = next(iter(job.names("run")), None)
-    for job in jobs.running():
-        jobs.draw_progress(job.name)
-    runs = _grouped(sorted(list_kept(), key=_order))
-    own = [run for run in runs if not run.bundled]
-    st.markdown(_count(own, len(runs) - len(own)))
+            what = plain(f" ({job.about})" * bool(job.about))
+            st.success(f"Run finished{what}.", icon=":material/check_circle:")
+            if made := job.names("run"):
+                links.set_param("run", made[:1])
+                st.session_state["run"] = made[0]
+    kept = sorted(list_kept(), key=_order)
+    runs = _grouped([run for run in kept if run.info or run.problem])
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if visitors.may("run"):
+            there = screens.DATA
+            links.draw_link("New run", "play_arrow", there, screens.NEW_RUN, type="primary")
+            links.draw_link("New study", "science", there, screens.NEW_STUDY, type="secondary")
+        own = [run for run in kept if not run.bundled]
+        st.markdown(_count(own, len(kept) - len(own)))
+    of_jobs = {run.name: _job_of(run) for run in kept if not run.info and not run.problem}
+    for job in (*jobs.running(), *jobs.ended_runs()):
+        if job.running:
+            jobs.draw_progress(job.name)
+        elif job not in of_jobs.values():
+            with jobs.draw_row(job.about, job.share, "Cancelled before a part was finished"):
+                _draw_resume(job.name, partial(jobs.restart, job))
+    for run in kept:
+        if run.name in of_jobs and not ((made_by := of_jobs[run.name]) and made_by.running):
+            _draw_unfinished(run, made_by)
     if not runs:
         return
     left, right = st.columns([5, 2], gap="medium")
     with left:
-        names = {
-            run.name: f"{_title(run)}, {run.info.dataset}, {_prompts(run.info)}"
-            if run.info
-            else run.name
-            for run in runs
-        }
-        n_runs = Counter(names.values())
+        n_runs = Counter(map(_name, runs))
+        times = [f", {run.changed[11:16]}" * (n_runs[_name(run)] > 1) for run in runs]
+        # URLs of an earlier version have unfinished runs, and the titles of finished ones.
         titles = {
-            name: title if n_runs[title] == 1 else f"{title}, {name.rpartition('-')[2]}"
-            for name, title in names.items()
+            f"{info.title or _model_title(info.kind, info.model, info)}, {info.dataset}, "
+            f"{_prompts(info.kind, info.prompts)}": info.id
+            for info in (run.info for run in runs)
+            if info
         }
+        links.replace_values("run", dict.fromkeys(of_jobs, "") | titles)
         table = pd.DataFrame(
             {
-                "model": [f"{'↳ ' * _is_ensemble(run)}{_title(run)}" for run in runs],
+                "run": [
+                    f"{'↳ ' * _is_ensemble(run)}{_name(run)}{time}"
+                    for run, time in zip(runs, times, strict=True)
+                ],
                 "data": [run.info.dataset if run.info else None for run in runs],
-                "kind": [_kind(run) for run in runs],
-                "prompts": [_prompts(run.info) if run.info else None for run in runs],
+                "kind": [kinds.title_of(run.info.kind) if run.info else None for run in runs],
                 "relations": [len(run.info.scored_relations) if run.info else None for run in runs],
                 "scored": [run.info.n if run.info else None for run in runs],
                 "P@1": [_precision(run.info) if run.info else None for run in runs],
-                "made": [run.changed[:10] for run in runs],
             }
         )
-        if any(run.state != "whole" for run in runs):
-            table["state"] = ["with the project" if run.bundled else _state(run) for run in runs]
+        if any(run.problem for run in runs):
+            table["state"] = [run.state * bool(run.problem) or None for run in runs]
         name = choose_row(
             "Run",
             table,
             [run.name for run in runs],
             key="run",
-            show=titles.__getitem__,
             column_config={
+                "run": st.column_config.TextColumn(width=NAME_WIDTH),
                 "data": st.column_config.TextColumn(width=80),
-                "kind": st.column_config.TextColumn(width=158),
                 "relations": st.column_config.NumberColumn(help="With a scored fact."),
                 "scored": st.column_config.NumberColumn(
                     format="localized",
@@ -102,10 +133,24 @@ def draw_runs() -> None:
             },
         )
         draw_export(
-            "runs", lambda: [run.record() for run in runs], {"runs": len(runs)}, ListRunsRequest()
+            "runs", lambda: [run.record() for run in kept], {"runs": len(kept)}, ListRunsRequest()
         )
     with right, st.container(key="detail"):
         _draw_run(next(run for run in runs if run.name == name))
+
+
+def _name(run: KeptRun) -> str:
+    """What a run is called: the user's title, else model, data, prompts and day."""
+    about = run.info or run.started
+    if about is None:
+        return run.name
+    if run.info and run.info.title:
+        return run.info.title
+    day = datetime.date.fromisoformat(run.changed[:10])
+    year = f" {day.year}" * (day.year != datetime.datetime.now(datetime.UTC).year)
+    model = _model_title(about.kind, about.model, run.info)
+    prompts = _prompts(about.kind, about.prompts)
+    return f"{model} on {about.dataset}, {prompts}, {day.day} {day:%b}{year}"
 
 
 def _order(run: KeptRun) -> tuple[bool, list[int | str]]:
@@ -116,17 +161,14 @@ def _order(run: KeptRun) -> tuple[bool, list[int | str]]:
 
 def _grouped(runs: list[KeptRun]) -> list[KeptRun]:
     """Return the runs with the ensembles of a study, which are saved after it, below it."""
-    found: list[KeptRun] = []
-    ensembles: list[KeptRun] = []
-    for run in runs:
-        if _is_ensemble(run):
-            ensembles.append(run)
-            continue
-        found.append(run)
-        if run.info and run.info.kind == "study":
-            found += ensembles
-            ensembles = []
-    return found + ensembles
+    studies = [at for at, run in enumerate(runs) if run.info and run.info.kind == "study"]
+    places = {
+        run.name: next((study for study in studies if study > at), len(runs)) + 0.5
+        if _is_ensemble(run)
+        else at
+        for at, run in enumerate(runs)
+    }
+    return sorted(runs, key=lambda run: places[run.name])
 
 
 def _is_ensemble(run: KeptRun) -> bool:
@@ -139,21 +181,14 @@ def _count(own: list[KeptRun], n_others: int) -> str:
     if not own:
         return f"No runs of your own yet; {others}."
     size = format_bytes(sum(run.n_bytes for run in own))
-    n_ensembles = sum(map(_is_ensemble, own))
-    text = f"**{counted(len(own) - n_ensembles, 'run')}** of your own"
-    text += f" with {counted(n_ensembles, 'ensemble')} of studies" * bool(n_ensembles)
-    text += f" ({size}); {others}."
-    unfinished = sum(run.state == "unfinished" for run in own)
-    if unfinished:
-        text += f" **{unfinished} unfinished**: choose it to resume or delete it."
-    return text
+    return f"**{counted(len(own), 'run')}** of your own ({size}); {others}."
 
 
-def _prompts(info: RunInfo) -> str:
+def _prompts(kind: str, prompts: str) -> str:
     """A run's prompts for display; of an ensemble how it combines which prompts."""
-    if info.kind != ENSEMBLE:
-        return info.prompts_said
-    combination, _, method = info.prompts.partition(" ")
+    if kind != ENSEMBLE:
+        return prompts_in_words(prompts)
+    combination, _, method = prompts.partition(" ")
     method, comma, drawn = method.partition(",")
     words = METHODS_IN_WORDS.get(method, method)
     return f"{TITLES.get(combination, combination)}: {words}{comma}{drawn}"
@@ -169,39 +204,60 @@ def _precision(info: RunInfo) -> float | None:
         return None  # choosing the run shows the error
 
 
-def _title(run: KeptRun) -> str:
-    """The name that the user gave the run, else its model, else the run's own name."""
-    if run.info is None:
-        return run.name
-    return run.info.title or _model_title(run.info)
-
-
-def _model_title(info: RunInfo) -> str:
-    """A model's name for display; of a checkpoint also its step."""
-    if info.kind not in FACT_KINDS or not (place := place_of(info)):
-        return title_of(info.model)
+def _model_title(kind: str, model: str, info: RunInfo | None) -> str:
+    """A model's name for display; of a checkpoint also its step. info: None if it is unfinished."""
+    place = place_of(info) if info else checkpoint_of(model)
+    if kind not in FACT_KINDS or not place:
+        return title_of(model)
     return f"{title_of(place.series)}, step {place.step:,}"
 
 
-def _state(run: KeptRun) -> str:
-    """A run's state for display."""
-    return {"whole": "finished", "being made": "running"}.get(run.state, run.state)
+def _job_of(run: KeptRun) -> jobs.Job | None:
+    """The job that makes an unfinished run, or made it until it was cancelled."""
+    fields = run.started.fields if run.started else None
+    every = (*jobs.running(), *jobs.ended_runs())
+    return next((job for job in every if job.request and record(job.request) == fields), None)
 
 
-def _kind(run: KeptRun) -> str | None:
-    """The kind of probe for display; None if it isn't known."""
-    if run.info is None:
-        return None
-    return kinds.title_of(run.info.kind)
+def _draw_resume(name: str, resume: Callable[[], object]) -> None:
+    """Draw the button that resumes a run in a job."""
+    if st.button("Resume", icon=":material/play_arrow:", key=f"resume {name}"):
+        resume()
+        st.rerun()
 
 
-def _draw_run(run: KeptRun) -> None:
-    """Draw a run's details and actions; changes are for the local user only."""
-    of = f" on {run.info.dataset}" if run.info and not run.info.title else ""
-    st.subheader(plain(f"{_title(run)}{of}"), anchor=False)
-    if run.info:
-        with errors_shown():
-            st.markdown(_measured(run.info))
+def _draw_unfinished(run: KeptRun, job: jobs.Job | None) -> None:
+    """Draw the row of an unfinished run: how much is done, Resume and its details.
+
+    job: the cancelled job that made it, if this app started it.
+    """
+    done = counted(run.n_parts, "finished part")
+    if run.share is not None:
+        done = f"{percent(run.share, 0)} % done"
+    is_made = run.state == "being made"
+    text = f"{done}, {'another process is making it' if is_made else 'unfinished'}"
+    with jobs.draw_row(_name(run), run.share, text):
+        if job and jobs.may_cancel(job):
+            _draw_resume(job.name, partial(jobs.restart, job))
+        if not visitors.may("manage"):
+            return
+        try:
+            request, folder = kinds.saved_request(run.name)
+        except UserError as error:
+            st.caption(plain(str(error)))
+            request = None
+        if request and not job and not is_made:
+            start = partial(jobs.start, f"resume {run.name}", request, folder=folder)
+            _draw_resume(run.name, partial(start, about=_name(run)))
+        with st.popover("Details", key=f"details of {run.name}"):
+            st.markdown(name_value_lines(_details(run)))
+            if request:
+                draw_command(request, key=f"command of {run.name}")
+            _draw_delete(run)
+
+
+def _details(run: KeptRun) -> dict[str, str]:
+    """What is known of a run's folder."""
     made = run.changed.replace("T", " ").removesuffix("Z") + " UTC"
     facts = {"run": run.name, "changed": made, "size on disk": format_bytes(run.n_bytes)}
     if visitors.may("manage"):
@@ -213,9 +269,15 @@ def _draw_run(run: KeptRun) -> None:
         if made_by := run.info.imported:
             facts["imported from"] = ", ".join(filter(None, (made_by.source, made_by.created)))
             facts["SHA-256 of the files"] = made_by.digest
-    else:
-        facts["state"] = f"{_state(run)}, {counted(run.n_parts, 'finished part')}"
-    st.markdown(name_value_lines(facts))
+    return facts
+
+
+def _draw_run(run: KeptRun) -> None:
+    """Draw a run's scores, actions and details; changes are for the local user only."""
+    st.subheader(plain(_name(run)), anchor=False)
+    if run.info:
+        with errors_shown():
+            st.markdown(_measured(run.info))
     with st.container(horizontal=True):
         if run.info and st.button("Show it", icon=":material/visibility:", key="show run"):
             show_runs([run.info])
@@ -228,31 +290,30 @@ def _draw_run(run: KeptRun) -> None:
             if isinstance(request, RunSettings) and visitors.may("run"):
                 help = "Opens New run with these settings."
                 if st.button("Edit and run", icon=":material/tune:", key="edit run", help=help):
-                    open_form(request, run.info.model)
+                    new_run.open_form(request, run.info.model)
             with st.popover("Command line", icon=":material/terminal:", key="command of the run"):
                 draw_command(request, key=f"command of {run.name}")
-        if run.bundled:
-            return
-        if not visitors.may("manage"):
+        if not run.bundled and visitors.may("manage"):
+            if run.info:
+                with st.popover("Rename", icon=":material/edit:"), errors_shown():
+                    title = st.text_input(
+                        "Display name",
+                        run.info.title,
+                        key=f"title of {run.name}",
+                        placeholder="None",
+                        help="Pages show this name. Leave empty to show model, data, prompts and "
+                        "day.",
+                    )
+                    if st.button("Save the name", key=f"rename {run.name}"):
+                        info = rename_run(run.name, title)
+                        st.session_state[MESSAGE] = f"{run.name} is now called {info.label}."
+                        st.rerun()
+            with st.popover("Delete", icon=":material/delete:"):
+                _draw_delete(run)
+        elif not run.bundled:
             st.caption(visitors.LOCAL_USER_ONLY)
-            return
-        if run.info:
-            with st.popover("Rename", icon=":material/edit:"), errors_shown():
-                title = st.text_input(
-                    "Display name",
-                    run.info.title,
-                    key=f"title of {run.name}",
-                    placeholder="None",
-                    help="Pages show this name; the run keeps its own name as its identity. Leave "
-                    "empty to show the run's own name.",
-                )
-                if st.button("Save the name", key=f"rename {run.name}"):
-                    info = rename_run(run.name, title)
-                    st.session_state[MESSAGE] = f"{run.name} is now called {info.label}."
-                    st.rerun()
-        elif run.state == "unfinished":
-            _draw_resume(run)
-        _draw_delete(run)
+    with st.expander("Details"):
+        st.markdown(name_value_lines(_details(run)))
 
 
 def _measured(info: RunInfo) -> str:
@@ -274,32 +335,17 @@ def _measured(info: RunInfo) -> str:
     return text
 
 
-def _draw_resume(run: KeptRun) -> None:
-    """Draw the button that resumes a run: it repeats the request without the finished parts."""
-    job = jobs.find(f"{RESUME}{run.name}")
-    if job is not None and job.running:
-        return
-    try:
-        request, folder = kinds.saved_request(run.name)
-    except UserError as error:
-        st.caption(plain(str(error)))
-        return
-    if st.button("Resume", icon=":material/play_arrow:", type="primary", key=f"resume {run.name}"):
-        jobs.start(f"{RESUME}{run.name}", request, folder=folder)
-        st.rerun()
-    draw_command(request, key=f"command of {run.name}")
-
-
 def _draw_delete(run: KeptRun) -> None:
-    with st.popover("Delete", icon=":material/delete:"), errors_shown():
-        if run.state == "being made":
-            st.markdown("The run is in progress: cancel it first.")
-            return
-        st.markdown(
-            f"This permanently deletes {format_bytes(run.n_bytes)}. "
-            + ("Pages no longer show the run." if run.info else "Its finished parts are lost.")
-        )
-        if st.button("Delete permanently", key=f"delete {run.name}", type="primary"):
+    """Draw what deleting a run loses, and the button that deletes it."""
+    if run.state == "being made":
+        st.markdown("The run is in progress: cancel it first.")
+        return
+    st.markdown(
+        f"Deleting is permanent and frees {format_bytes(run.n_bytes)}. "
+        + ("Pages no longer show the run." if run.info else "Its finished parts are lost.")
+    )
+    if st.button("Delete permanently", key=f"delete {run.name}", type="primary"):
+        with errors_shown():
             delete_run(run.name)
-            st.session_state[MESSAGE] = f"{run.name} is deleted."
+            st.session_state[MESSAGE] = f"{_name(run)} is deleted."
             st.rerun()

@@ -1,9 +1,20 @@
-"""The list of lessons, each with its question, progress and handouts."""
+"""The list of lessons, each with its question, progress, handouts and the way to a copy."""
+
+from collections.abc import Mapping
+from typing import Any
 
 import streamlit as st
 
-from lama_core.lessons.lesson import Lesson, LessonListing, own_lessons
-from pages.ui.lessons.lesson_view import address_of, draw_handouts
+from lama_core.lessons.lesson import (
+    MAX_FILE,
+    Lesson,
+    LessonListing,
+    lesson_fields,
+    own_lessons,
+)
+from pages.ui.lessons import own
+from pages.ui.lessons.editor import NEW_LESSON
+from pages.ui.lessons.lesson_view import EDIT, address_of, draw_handouts
 from pages.ui.lessons.progress import progress_in
 from pages.ui.lessons.teacher import LARGE
 from pages.ui.shared import links, screens, visitors
@@ -30,12 +41,34 @@ def draw_overview(listing: LessonListing) -> None:
                 key=f"lesson-card-{number}",
             ):
                 _draw_card(number, lesson)
-    if visitors.may("paths"):
-        with st.expander("Add your own lessons", icon=":material/add:"):
-            st.markdown(
-                f"Put a file for each into `{own_lessons()}`; see "
-                f"[the format]({links.path_of(screens.HELP)}?doc=lessons)."
-            )
+    with st.expander("Add a lesson", icon=":material/add:"):
+        _draw_import()
+
+
+def _draw_import() -> None:
+    """Draw the ways to a new lesson, and to one from a file."""
+    if st.button("New lesson", icon=":material/edit:"):
+        _edit_new(NEW_LESSON, "lesson")
+    content, name = b"", "lesson"
+    if visitors.may("upload"):
+        file = st.file_uploader("Import a lesson file", "toml", max_upload_size=1)
+        if file is not None:
+            content, name = file.getvalue(), file.name.rpartition(".")[0]
+    else:
+        pasted = st.text_area("Paste a lesson file to import it", max_chars=MAX_FILE)
+        content = pasted.encode()
+    if content:
+        _edit_new(content, name)
+    place = f"put a file into `{own_lessons()}`; " * visitors.may("paths")
+    st.caption(
+        "To begin with one of these lessons, choose **Copy and edit** under **For teachers**. Or "
+        f"{place}see [the format]({links.path_of(screens.HELP)}?doc=lessons)."
+    )
+
+
+def _edit_new(content: bytes | Mapping[str, Any], name: str) -> None:
+    lesson = own.add(content, name)
+    links.go(screens.LESSONS, address_of(lesson) | {EDIT: "true"})
 
 
 def _draw_card(number: int, lesson: Lesson) -> None:
@@ -47,7 +80,7 @@ def _draw_card(number: int, lesson: Lesson) -> None:
     begun = 0 < n_seen <= n_steps
     minutes = "1 minute" if lesson.minutes == 1 else f"{lesson.minutes}\N{NO-BREAK SPACE}minutes"
     state = " · done" if done else f" · {n_seen} of {n_steps} steps seen" * begun
-    about = minutes + state + " · your own" * lesson.own
+    about = minutes + state + " · your own" * own.is_mine(lesson)
     head.markdown(f"{plain(lesson.question)} :small[({about})]")
     step = min(max(progress.seen), n_steps) if begun else 1
     with st.container(horizontal=True):
@@ -68,4 +101,12 @@ def _draw_card(number: int, lesson: Lesson) -> None:
                 key=f"teach {lesson.id}",
                 type="secondary",
             )
+            if own.is_mine(lesson):
+                there = address_of(lesson) | {EDIT: "true"}
+                links.draw_link("Edit", "edit", screens.LESSONS, there, key=f"edit {lesson.id}")
+            elif st.button(
+                "Copy and edit", icon=":material/edit:", key=f"copy {lesson.id}", type="tertiary"
+            ):
+                title = f"{lesson.title} (copy)"
+                _edit_new(lesson_fields(lesson) | {"title": title}, f"{lesson.id}-copy")
             draw_handouts(lesson)

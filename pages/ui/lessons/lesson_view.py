@@ -17,6 +17,7 @@ from lama_core.lessons.step_results import (
     missing_row_note,
 )
 from lama_core.queries.cloze import fill
+from pages.ui.lessons import own
 from pages.ui.lessons.progress import LessonProgress, progress_in, reset_progress
 from pages.ui.lessons.step_view import DRAWN
 from pages.ui.lessons.teacher import BACK, LARGE, NEXT, draw_teacher_mode, is_teaching
@@ -26,7 +27,7 @@ from pages.ui.shared.export import draw_download
 from pages.ui.shared.messages import errors_shown, plain, show_note
 from pages.ui.shared.url_state import BOUND, title_of
 
-LESSON, STEP = "lesson", "step"
+LESSON, STEP, EDIT = "lesson", "step", "edit"
 PREPARED = "teacher sheet of"  # in the session: the lesson whose teacher sheet is prepared
 
 
@@ -96,14 +97,9 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
 
 def _draw_step(lesson: Lesson, number: int, progress: LessonProgress) -> None:
     step = lesson.steps[number - 1]
-    if step.title:
-        st.subheader(plain(step.title), anchor=False)
-    if step.text:
-        st.markdown(as_markdown(step.text, plain))
+    draw_text(step)
     if isinstance(step, Predict):
         _draw_question(lesson, number, step, progress)
-    if isinstance(step, Explain):
-        st.caption(plain(step.source, links=False))
     if type(step) in DRAWN:
         verdict = st.container()  # above the results, where readers see it
         progress.shown[number] = DRAWN[type(step)](step, f"{lesson.id} {number}")
@@ -113,16 +109,27 @@ def _draw_step(lesson: Lesson, number: int, progress: LessonProgress) -> None:
                 _draw_judged(before, number - 1, progress)
 
 
+def draw_text(step: Step) -> None:
+    """Draw what a reader reads first: the title, the text, and its source or the question."""
+    if step.title:
+        st.subheader(plain(step.title), anchor=False)
+    if step.text:
+        st.markdown(as_markdown(step.text, plain))
+    if isinstance(step, Explain):
+        st.caption(plain(step.source, links=False))
+    if isinstance(step, Predict):
+        st.markdown(f"**{plain(step.question)}**")
+
+
 def _draw_question(lesson: Lesson, number: int, step: Predict, progress: LessonProgress) -> None:
-    """Draw the question with its form or, once predicted, the prediction and any answer."""
-    st.markdown(f"**{plain(step.question)}**")
+    """Draw the form of a question or, once predicted, the prediction and any answer."""
     if number in progress.predicted:
         if step.answer:
             _draw_judged(step, number, progress)
         else:
             st.markdown(f"You predicted **{plain(progress.predicted[number])}**.")
         return
-    prediction, sent, revealed = _draw_form(lesson, number, step)
+    prediction, sent, revealed = draw_form(step, f"{lesson.id} {number}")
     if is_teaching():
         after = lesson.steps[number] if number < len(lesson.steps) else None
         if isinstance(after, Ask):
@@ -145,21 +152,33 @@ def _draw_question(lesson: Lesson, number: int, step: Predict, progress: LessonP
     links.go(screens.LESSONS, address_of(lesson, number + 1))
 
 
-def _draw_form(lesson: Lesson, number: int, step: Predict) -> tuple[str, bool, bool]:
+def draw_form(step: Predict, key: str, *, disabled: bool = False) -> tuple[str, bool, bool]:
     """Draw the form; return the prediction, and whether Predict and Reveal were clicked.
 
     Only teachers have Reveal.
     """
-    with st.form(f"predict {lesson.id} {number}", border=False):
-        key = f"prediction {lesson.id} {number}"
+    with st.form(f"predict {key}", border=False):
+        given: str | None
         if step.options:
             given = st.radio(
-                "Your prediction", step.options, index=None, format_func=plain, key=key
+                "Your prediction",
+                step.options,
+                index=None,
+                format_func=plain,
+                key=f"prediction {key}",
+                disabled=disabled,
             )
         else:
-            given = st.text_input("Your prediction: one word", key=key, max_chars=60)
+            given = st.text_input(
+                "Your prediction: one word",
+                key=f"prediction {key}",
+                max_chars=60,
+                disabled=disabled,
+            )
         with st.container(horizontal=True):
-            sent = st.form_submit_button("Predict", type="primary", icon=":material/psychology:")
+            sent = st.form_submit_button(
+                "Predict", type="primary", icon=":material/psychology:", disabled=disabled
+            )
             revealed = is_teaching() and st.form_submit_button(
                 "Reveal",
                 icon=":material/visibility:",
@@ -231,6 +250,9 @@ def _draw_navigation(
             if st.button("Start again", icon=":material/replay:"):
                 reset_progress(lesson)
                 links.go(screens.LESSONS, address_of(lesson))
+        if own.is_mine(lesson) and not is_teaching():
+            there = address_of(lesson, min(number, last - 1)) | {EDIT: "true"}
+            links.draw_link("Edit this step", "edit", screens.LESSONS, there)
         _draw_way_to_all()
 
 

@@ -104,7 +104,8 @@ def _draw_query(request: ClozeRequest, number: str = "") -> StepResult:
     st.caption(plain(ranked))
     with st.container(horizontal=True, vertical_alignment="center"):
         same = {"candidates": request.candidates}
-        _draw_link("Open on Ask", "", {"text": text, "gold": gold, "models": names, **same})
+        if not is_teaching():
+            _draw_link("Open on Ask", "", {"text": text, "gold": gold, "models": names, **same})
         draw_entry(fill.kind, replace(request, models=names), key=f"lesson poll {number}")
     best = {
         name: [(item.token, item.prob) for item in column.answer.blanks[0].predictions]
@@ -326,15 +327,16 @@ def draw_run(step: ShowRun, key: str) -> StepResult:
     notes = [_sentence(str(note), step.models) for note in dict.fromkeys(table["note"]) if note]
     marks = {
         "low": f"Lines: 95 % intervals{kind.intervals}.",
-        "freq": "Vertical marks: the Freq baseline, which always answers the relation's most "
-        "frequent object.",
+        "freq": "Vertical marks: the Freq baseline, which answers with the relation's most "
+        "frequent object that isn't another right answer.",
     }
     marked = (text for column, text in marks.items() if drawn[column].notna().any())
     if lines_below := [*notes, *marked]:
         st.caption("  \n".join(map(plain, lines_below)))
     said = f"Finished runs: {run_ids}."
     numbers = st.container()
-    _draw_link("Open in Results", *_screen_of(step, titles))
+    if not is_teaching():
+        _draw_link("Open in Results", *_screen_of(step, titles))
     lines: list[Any] = list(figure.frame.itertuples())
     table_lines: list[Any] = list(drawn.itertuples())  # predictions mean the first line
     baseline = bool(drawn["freq"].notna().any())
@@ -368,7 +370,7 @@ def _screen_of(step: ShowRun, titles: Mapping[str, str]) -> tuple[str, screens.P
         return "results", screens.ANALOGY_PROBES
     params: dict[str, str | Sequence[str]] = {"data": step.data}
     if chart := screens.TRAINING if step.figure in OF_SERIES else CHARTS.get(step.figure):
-        params |= {"tab": "More", "chart": chart}
+        params |= screens.chart(chart)
     if step.figure not in OF_SERIES:
         params["models"] = tuple(titles)
     if step.figure == "ways":
@@ -385,7 +387,7 @@ def _sentence(note: str, models: Sequence[str]) -> str:
     return names.sub(lambda found: predictions.short_title(found.group()), note)
 
 
-# Figure of a step -> the chart of the More tab with the same numbers; of others, Overview.
+# Figure of a step -> the chart of Results with the same numbers; of others, Overview.
 CHARTS = {
     "curve": screens.CURVES,
     "ranks": screens.RANKS,

@@ -1,4 +1,4 @@
-"""Teacher mode: larger type, no header, a menu of all steps, and arrow keys."""
+"""Teacher mode: larger type, nothing but the lesson, a menu of all steps, and arrow keys."""
 
 from pathlib import Path
 
@@ -13,7 +13,8 @@ _CSS = f"""
 <style>
 @media (min-width: 641px) {{ html {{ font-size: {ENLARGED}px !important; }} }}
 .stMainBlockContainer {{ max-width: 100rem; padding-top: 1rem; }}
-header[data-testid="stHeader"], div:has(> .st-key-share), .st-key-menu {{ display: none; }}
+header[data-testid="stHeader"], div:has(> .st-key-share), .st-key-menu, .st-key-running,
+.st-key-login {{ display: none; }}
 [data-testid="stHeading"] h2 {{ padding: 0 0 .8rem; }}
 .st-key-lesson-mode {{ padding-right: 0; }}
 </style>

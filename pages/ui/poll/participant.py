@@ -61,7 +61,7 @@ def draw(room: Room) -> None:
                     "Your answer",
                     key=key,
                     max_chars=MAX_LETTERS,
-                    placeholder="What fills the blank?",
+                    placeholder="The word for the blank",
                 )
             sent = st.form_submit_button("Send", type="primary", icon=":material/send:")
         if sent:

@@ -2,7 +2,7 @@
 
 Everything is in memory only, and is deleted when a poll ends: by the lecturer, or after
 `MAX_SECONDS`. A room has a short code, which opens it for participants, and a secret, without which
-nobody sees the answers before they are revealed. Addresses of clients are only counted, as hashes
+no one sees the answers before they are revealed. Addresses of clients are only counted, as hashes
 with a key that changes at each start.
 """
 
@@ -32,7 +32,7 @@ _SALT = secrets.token_bytes(16)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PollQuestion:
-    """What a poll asks.
+    """The question of a poll.
 
     Attributes:
         text: The sentence with a blank.

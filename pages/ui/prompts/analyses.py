@@ -38,12 +38,6 @@ LEAST_PAIRS = 30  # with fewer, a correlation says nothing
 SCALES = {"min-max": "scaled to 0–1", "longer": "divided by the longer prompt"}
 
 
-def published_correlation(distance: str) -> float | None:
-    """Return the paper's correlation; None for a distance that the paper doesn't use."""
-    table = published_table(PAPER, "figure3")
-    return table.number("Pearson") if distance == "min-max" else None
-
-
 def draw_analyses(choice: PromptsChoice, place: DeltaGenerator) -> None:
     """Draw divergence by edit distance, and P@1 with the ensemble weights of other models.
 
@@ -133,9 +127,9 @@ def _answer(found: Divergence, distance: Distance) -> str:
     if found.n_pairs < LEAST_PAIRS:
         return f"Too few prompts to tell: {counted(found.n_pairs, 'pair')}"
     correlation = "none" if math.isnan(found.correlation) else fixed(found.correlation, 2)
-    of_paper = published_correlation(distance)
-    if of_paper is None:
+    if distance != "min-max":  # of the paper
         return f"Pearson's correlation {correlation}"
+    of_paper = published_table(PAPER, "figure3").number("Pearson") or math.nan
     return (
         f"Pearson's correlation {correlation} ({fixed(of_paper, 2)} in the paper, on other models "
         "and facts)"
@@ -156,7 +150,7 @@ def _draw_transfer(choice: PromptsChoice) -> None:
         for whole in list_studies(on_problem=lambda _: None)
         if whole.info.dataset == choice.info.dataset and whole.info.model != choice.info.model
     ]
-    kept = links.runs_of_url((whole.info.id for whole in others), of=choice.info.id)
+    kept = links.runs_of_url([whole.info for whole in others], of=choice.info.id)
     for whole in others:
         info = whole.info
         if info.id not in kept or choice.study.relation.name not in whole.relations:

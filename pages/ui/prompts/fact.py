@@ -112,6 +112,6 @@ def _draw_rest(choice: PromptsChoice, prompts: Sequence[int], fact: int) -> None
         )
     picked = draw_table(pd.DataFrame(rows), key=f"other prompts {fact}", picks="single-row",
                         column_config={"rank of the right answer": RANK})  # fmt: skip
-    st.caption("Tick a row, or tap a card, to ask it.")
+    st.caption("Tick a row, or tap its card, to ask it.")
     if picked.rows:
         open_cloze(choice, study.pool.prompts[prompts[picked.rows[0]]].template, fact)

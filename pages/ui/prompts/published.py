@@ -84,7 +84,14 @@ def draw_published(choice: PromptsChoice) -> None:
                 digits = 3 if re.fullmatch(WEIGHT, str(column)) else 1
                 rounded_table[column] = ours[column].map(partial(rounded, digits=digits))
             draw_table(rounded_table, column_config=_columns(ours), placeholder="–")
-            st.caption(f"{table.counts} {plain(_describe_facts(choice, relations))}")
+            n_test, n_train = (
+                sum(len(getattr(one, part)) for one in relations) for part in ("test", "train")
+            )
+            st.caption(
+                f"{table.counts} {len(relations)} relations, {n_test:,} test facts, "
+                f"{choice.study.ranking} ranking; prompts are chosen and weighted on {n_train:,} "
+                "training facts."
+            )
     has_ours = not ours.empty
     st.markdown("**In the paper**")
     draw_table(paper, column_config=_columns(paper), placeholder="–")
@@ -115,15 +122,6 @@ def python_of(choice: PromptsChoice, table: PaperTable, *, ours: bool) -> str:
         f"relations = relations_of({choice.info.id!r})\n"
         f"others = {[one.info.id for one in _others(choice)]!r}\n"
         f"{table.python}"
-    )
-
-
-def _describe_facts(choice: PromptsChoice, relations: Relations) -> str:
-    n_test = sum(len(relation.test) for relation in relations)
-    n_train = sum(len(relation.train) for relation in relations)
-    return (
-        f"{len(relations)} relations, {n_test:,} test facts, {choice.study.ranking} ranking; "
-        f"prompts are chosen and weighted on {n_train:,} training facts."
     )
 
 

@@ -26,7 +26,6 @@ from pages.ui.shared.messages import counted, plain, show_error
 from pages.ui.shared.url_state import BOUND, choose, drop_stale, note_unknown, pick, title_of
 
 T = TypeVar("T")
-IN_PAPER = "In the paper"
 PARTS = ("prompts_view", "prompts_part")  # URL parameters of the open view and its part
 MADE_STUDY_KEY = "study made"  # session key: the study that the user just made
 
@@ -161,7 +160,10 @@ def choose_study() -> PromptsChoice | None:
     )
     whole = studies[name]
     open_parts = {st.session_state.get(key, st.query_params.get(key)) for key in PARTS}
-    idle = open_parts == {screens.FOLDED, IN_PAPER}  # its tables are of all relations and sets
+    idle = open_parts == {
+        screens.ENSEMBLES,
+        screens.IN_PAPER,
+    }  # its tables are of all relations and sets
     gain = _gain(whole)
     first = gain.relation if gain else whole.relations[0]
     names = whole.relations

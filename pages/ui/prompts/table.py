@@ -21,19 +21,9 @@ from pages.ui.shared.tables import Picked, draw_table
 
 SHOWN_FACTS = 50
 LEAST_FACTS = 20  # with fewer, two prompts are hardly ever told apart
-N_BEST = 5  # rows of the leaderboard next to a tried prompt
 TRIALS = "tried prompts"  # session key: (study, relation) -> prompt -> its trial and facts
 MOST_TRIALS = 20  # of a relation
 YOURS = "yours"
-BOARD = (
-    "place",
-    "prompt",
-    "from",
-    "test",
-    "interval",
-    "difference",
-    "its interval",
-)  # of the leaderboard
 HIDES_SUBJECT = "no: [Y] before [X]"
 ORIGIN_TITLES = {
     "manual": "manual",
@@ -114,34 +104,10 @@ def _headline(choice: PromptsChoice) -> str:
     chosen = percent(precision_at(found[1]))
     best = percent(max(study.test_accuracies[number] for number in choice.members))
     return (
-        f"The best prompt on training facts gets {chosen} % of test facts right"
+        f"The best prompt on training facts gets {chosen} % of {len(study.test):,} test facts right"
         + f" (the best on the test facts: {best} %)" * (best != chosen)
         + f", the manual prompt {percent(study.test_accuracies[manual])} %"
     )
-
-
-def draw_leaderboard(choice: PromptsChoice, prompt: str, name: str) -> None:
-    """Draw the best prompts, and the place of a prompt among all. name: the prompt's."""
-    table = leaderboard_of(choice)
-    n, shares = len(table), table["p_at_1"]
-    tried = shares[table["prompt"] == prompt]
-    st.markdown("### Leaderboard of the relation's prompts")
-    if len(tried):
-        place, n_same = (
-            int((shares > tried.iloc[0]).sum()) + 1,
-            int((shares == tried.iloc[0]).sum()),
-        )
-        alone = f"{name} is number {place:,} of {n:,}"
-        shared = f"{name} shares places {place:,} to {place + n_same - 1:,} of {n:,}"
-        st.markdown(f"**{alone if n_same == 1 else shared}.**")
-    shown = (table.index < N_BEST) | (table["prompt"] == prompt)
-    places = shares.rank(ascending=False, method="min").astype(int)
-    rows = prompt_rows(choice, table).assign(place=places)[list(BOARD)][shown]
-    _draw_table(rows, n_cards=len(rows), height="content")
-    if n > N_BEST:
-        every = links.params_without(["prompts_view"]) | {"prompts_view": "Prompts"}
-        links.draw_link(f"All {n:,} prompts", "list", screens.RESULTS, every)
-    _draw_export(choice)
 
 
 def _draw_export(choice: PromptsChoice) -> None:
@@ -155,10 +121,21 @@ def _draw_export(choice: PromptsChoice) -> None:
     )
 
 
-def draw_prompts(choice: PromptsChoice) -> None:
-    """Draw the table and, below it, the facts that only the selected prompt gets right."""
-    draw_headline(_headline(choice))
+def draw_prompts(choice: PromptsChoice, tried: str) -> None:
+    """Draw all prompts and the place of the tried one, and the facts that only one gets right."""
     table = prompt_rows(choice, leaderboard_of(choice))
+    st.markdown(f"### All {len(table):,} prompts of the relation")
+    draw_headline(_headline(choice))
+    shares, own = table["test"], table["prompt"] == tried
+    if own.any():
+        place, n_same = (
+            (shares > shares[own].iloc[0]).sum() + 1,
+            (shares == shares[own].iloc[0]).sum(),
+        )
+        places = (
+            f"place {place:,}" if n_same == 1 else f"places {place:,} to {place + n_same - 1:,}"
+        )
+        st.markdown(f"The prompt above has {places} of {len(table):,}.")
     shown = table.drop(columns="number")
     if shown["published weight"].isna().all():
         shown = shown.drop(columns="published weight")
@@ -169,7 +146,7 @@ def draw_prompts(choice: PromptsChoice) -> None:
     first = int(table["only it"].where(has_subject, -1).fillna(-1).to_numpy().argmax())
     marked = {"selection": {"rows": [first], "columns": [], "cells": []}}
     selected = _draw_table(shown, key=key, picks="single-row", selection_default=marked).rows
-    st.caption("Tick a row, or tap a card, to see the facts that only its prompt gets right.")
+    st.caption("Tick a row, or tap its card, to see the facts that only its prompt gets right.")
     number = int(table["number"][selected[0] if selected else first])
     if number != OWN:
         draw_only_right(choice, number)
@@ -183,7 +160,6 @@ def _draw_table(table: pd.DataFrame, **options: Any) -> Picked:
             table = table.assign(**{name: [percentage(value / 100) for value in table[name]]})
     number, words = st.column_config.NumberColumn, st.column_config.TextColumn
     config = {
-        "place": number("Place", width=56, help="By test P@1, among all prompts."),
         "prompt": words("Prompt", width=300),
         "from": words(
             "From",
@@ -273,11 +249,11 @@ def draw_facts(
     picked = draw_table(
         pd.DataFrame(rows),
         picks="single-row",
-        key=f"facts of {choice.study.relation.name} {template}",
+        key=f"facts by {' '.join(rows[0])} of {choice.study.relation.name} {template}",
         height=420 if len(rows) > 10 else "content",
         column_config={"log-prob. here": st.column_config.NumberColumn(format="%.2f")},
     )
-    st.caption(f"Tick a row, or tap a card, to ask its fact with the prompt “{plain(template)}”.")
+    st.caption(f"Tick a row, or tap its card, to ask its fact with the prompt “{plain(template)}”.")
     if picked.rows:
         open_cloze(choice, template, facts[picked.rows[0]])
 

@@ -21,7 +21,7 @@ from lama_core.scoring.blanks import shows_subject
 from lama_core.service import queries
 from lama_core.views.figure import Axis, Figure, said_interval
 from pages.ui.prompts.study_choice import PromptsChoice
-from pages.ui.prompts.table import LEAST_FACTS, draw_facts, draw_leaderboard, keep_trial
+from pages.ui.prompts.table import LEAST_FACTS, draw_facts, keep_trial
 from pages.ui.shared import cache, links
 from pages.ui.shared.fetching import draw_offer
 from pages.ui.shared.figures import draw_figure
@@ -49,15 +49,15 @@ def example_of(choice: PromptsChoice) -> str:
     return "" if best is None else pool.templates[best]
 
 
-def draw_try(choice: PromptsChoice) -> None:
-    """Draw the input and the prompt's result, from the study or from querying the model."""
+def draw_try(choice: PromptsChoice) -> str:
+    """Draw the input and the prompt's result, from the study or the model; return the prompt."""
     study, model = choice.study, plain(title_of(choice.info.model))
     fact = study.test[0]
     relation = plain(study.relation.label or study.relation.name)
     manual = study.pool.manual
     beat = "" if manual is None else f" Can you beat “{plain(study.pool.templates[manual])}”?"
     st.markdown(
-        f"Write a sentence for the relation **{relation}**: [X] stands for the subject (such as "
+        f"Write a sentence for the relation **{relation}**: [X] is the subject's place (such as "
         f"{plain(fact.subject)}), [Y] for the right answer ({plain(fact.object)}).{beat}"
     )
     example = example_of(choice)
@@ -89,11 +89,11 @@ def draw_try(choice: PromptsChoice) -> None:
     if stored is not None:
         facts = range(len(study.test))
         _draw_result(choice, stored_trial(study, stored, facts), facts)
-        return
+        return template
     entry = find_model(choice.info.model)
     if not is_here(entry):
         draw_offer(entry)
-        return
+        return template
     mark = (choice.info.digest, study.relation.name, template)
     if clicked:
         with errors_shown():
@@ -105,6 +105,7 @@ def draw_try(choice: PromptsChoice) -> None:
         st.caption(f"Click **Try it** to query {model} about the {len(study.test):,} test facts.")
     else:
         _draw_tried(choice, state)
+    return template
 
 
 def _want_trial() -> None:
@@ -248,7 +249,6 @@ def _draw_result(
             )
     if running:
         return
-    draw_leaderboard(choice, growth.template, name)
     if manual is not None:
         _draw_flips(choice, growth, other, facts, name)
 
@@ -278,11 +278,12 @@ def _draw_flips(
     """Draw the facts that only one prompt gets right; a click opens one on the page Ask."""
     flips = np.flatnonzero(own.right != manual.right).tolist()
     gained = int(own.right[flips].sum())
-    st.markdown(
-        f"**Facts where the prompts differ**: {gained:,} right only with {name.lower()}, "
+    said = (
+        f"Facts where the prompts differ: {gained:,} right only with {name.lower()}, "
         f"{len(flips) - gained:,} right only with the manual prompt"
     )
     if not len(flips):
+        st.caption(said)
         return
     rows = [
         {
@@ -293,4 +294,5 @@ def _draw_flips(
         }
         for at in flips
     ]
-    draw_facts(choice, own.template, rows, [facts[at] for at in flips])
+    with st.expander(said, icon=":material/fact_check:"):
+        draw_facts(choice, own.template, rows, [facts[at] for at in flips])

@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.errors import UserError
+from lama_core.glossary import explain
 from lama_core.grouping import grouped
 from lama_core.queries.analogy import (
     AnalogyAsked,
@@ -62,13 +63,6 @@ OPENING = "rel-same"
 HOW = (
     "A is to B as C is to which word? Each model fills the blank of a template; vector arithmetic "
     "finds the word by the model's embeddings."
-)
-FORMULAS = (
-    "Vector arithmetic takes the word whose embedding x is nearest to B − A + C: "
-    "**3CosAdd** = cos(x, B − A + C), "
-    "**3CosMul** = cos(x, B) · cos(x, C) / (cos(x, A) + 0.001). "
-    "3CosMul shifts its cosines to 0–1. For a blank at A, B or C the terms follow from "
-    "B − A = D − C."
 )
 IN_WORDS = re.compile(r"(.+?) is to (.+?) as (.+?) is to (.+?)\.?")
 
@@ -269,7 +263,7 @@ ANALOGY = Tab(
     name="Analogy",
     opens=screens.ANALOGIES,
     caption=HOW,
-    help=FORMULAS,
+    help=explain("3CosAdd"),
     form=FORM,
     above=_draw_above,
     draw=_draw_solution,

@@ -58,7 +58,7 @@ def draw_answer_table(
         **options,
     )
     st.caption(
-        "Tick a row, or tap a card, to ask its sentence alone, with all answers of each model. "
+        "Tick a row, or tap its card, to ask its sentence alone, with all answers of each model. "
         + note
     )
     if picked.rows:

@@ -41,6 +41,8 @@ EXAMPLES = (
     ("The native language of Voltaire is ___.", "French"),
     ("The official language of Mauritius is ___.", "English"),
 )
+EXAMPLE_TEXT = write_lines([BatchLine(0, *example) for example in EXAMPLES])
+NAMED = {"examples": EXAMPLE_TEXT}  # name in the URL -> the text
 MAX_TYPED = 100_000  # characters
 MAX_ADDRESS = 6000  # characters of the sentences as a URL encodes them
 
@@ -69,7 +71,7 @@ def _layout(draw: DrawField) -> None:
     note = st.empty()  # always drawn, so that elements below keep their place during a rerun
     text = st.session_state[TEXT] or ""
     if len(quote(text)) <= MAX_ADDRESS:
-        links.set_param(PARAM, [text])
+        links.set_param(PARAM, [next((name for name in NAMED if NAMED[name] == text), text)])
     else:
         note.caption("These sentences are too long for the URL. Export them as CSV below.")
 
@@ -79,9 +81,8 @@ def _type_sentences(_: object) -> str:
     if links.is_new_url():
         given = st.session_state.pop(OPENED, "") or st.query_params.get(PARAM)
         if given:
-            st.session_state[TEXT] = given
-    if TEXT not in st.session_state:
-        st.session_state[TEXT] = write_lines([BatchLine(0, *example) for example in EXAMPLES])
+            st.session_state[TEXT] = NAMED.get(given, given)
+    st.session_state.setdefault(TEXT, EXAMPLE_TEXT)
     if has_alternatives(typed := st.session_state[TEXT] or ""):
         del st.session_state[TEXT]
         open_alternatives([line.partition("\t")[0] for line in typed.splitlines()])

@@ -92,7 +92,7 @@ FORM = Form(
             "Right pair (optional)",
             key="right_pair",
             golds=GOLDS,
-            help="Marked with ✓; each model's first pair is said to be correct or wrong.",
+            help="Marked with ✓; each model's first pair is marked as correct or wrong.",
         ),
         "models": widgets.MODELS,
         "template": widgets.template_field(DEFAULT_TEMPLATE, "score_template"),

@@ -150,6 +150,7 @@ def template_field(default: str, key: str) -> Widget:
     names = [default, *(name for name in TEMPLATES if name != default)]
 
     def draw(_: Any) -> str:
+        links.replace_values(key, {name: template_label(name) for name in names})
         chosen = st.selectbox(
             "Template",
             names,

@@ -99,8 +99,10 @@ def draw_figure(
     """Draw a figure; return the row of its frame of the clicked mark, if any.
 
     inks: series -> colour; by default the colours of the chosen runs. options: as for
-    `figures.draw_figure`.
+    `figures.draw_figure`. The page says itself what `Shown.caption` has: data, prompts, numbers of
+    facts and ranking.
     """
+    figure = replace(figure, caption=figure.caption.rpartition(" ranking")[2].lstrip(";. "))
     return figures.draw_figure(figure, choice.colours if inks is None else inks, key, **options)
 
 
@@ -121,6 +123,34 @@ def draw_shown(
     figure = replace(shown.figure, **changed)
     open_line(choice, shown, draw_figure(choice, figure, key, inks), alone=alone)
     return figure
+
+
+def draw_chart(
+    choice: RunChoice,
+    shown: Shown[Any, Any],
+    key: str,
+    meaning: str,
+    *,
+    help: str | None = None,
+    name: str = "",
+    made: Mapping[str, Any] | None = None,
+    **changed: Any,
+) -> None:
+    """Draw a view's conclusion, its figure, what the marks mean, and its export.
+
+    Args:
+        choice: The choice of runs.
+        shown: The view.
+        key: The figure's key.
+        meaning: What the marks mean, as Markdown.
+        help: Its help text.
+        name: As of `draw_view_export`.
+        made: As of `draw_view_export`.
+        changed: Fields of the figure that the page changes.
+    """
+    seen = draw_shown(choice, shown, key, **changed)
+    st.caption(meaning, help=help)
+    draw_view_export(choice, shown, name=name, made=made, figure=seen)
 
 
 @dataclass(frozen=True)
@@ -147,7 +177,7 @@ def draw_facts_button(
     a table selects its first cell. `describe` names the cell's facts.
     """
     if chosen is None:
-        st.caption("Click a number, or tap a card, to see its facts.")
+        st.caption("Click a number, or tap its card, to see its facts.")
         return None
     label = f"Facts: {describe(chosen)}"
     return chosen if st.button(label, icon=":material/fact_check:", key=key) else None
@@ -204,7 +234,7 @@ def draw_wide(
         shown: The view.
         frame: Its rows, or some of them.
         key: The widget's key.
-        columns: The columns; the first one of a run stands under the run's title.
+        columns: The columns; the first one of a run is under the run's title.
         keys: The columns of the frame that identify a row; by default the view's.
         hidden: Names of columns of a run that only the table's menu shows.
         widths: Column -> its width.

@@ -39,6 +39,10 @@ PYTHON = (
 
 def draw_measured() -> None:
     """Draw totals, P@k curve and scores by relation, in the chosen ranking."""
+    links.keep_params()  # for the way back
+    back = links.params_without(["large"])
+    links.draw_link("Overview", "arrow_back", screens.RESULTS, back)
+    st.subheader("How well do two models do on LAMA's own T-REx facts?", anchor=False)
     measured = load_measured()
     left, right = st.columns([1, 3], vertical_alignment="bottom")
     ranking: Ranking = pick(
@@ -51,8 +55,8 @@ def draw_measured() -> None:
         key="published_lama",
         bind=BOUND,
         placeholder="None",
-        help="P@1 in percent, from Table 2 of Petroni et al. 2019. Freq: always the relation's "
-        "most frequent object.",
+        help="P@1 in percent, from Table 2 of Petroni et al. 2019. Freq: words "
+        "ranked by how often they are objects of the relation.",
         select_all=False,
     )
     titles = {
@@ -62,13 +66,12 @@ def draw_measured() -> None:
     }
     p_at_1 = measured_table("source", ranking).set_index("model")["p_at_k"]
     (published,) = published_cells(SOURCE, None, [COMPARED]).values()
+    first, more = _description(measured, ranking)
     draw_headline(
         f"{listed(titles, p_at_1)} of first answers are right on LAMA's T-REx; published: "
-        f"{published:.1f} % ({COMPARED})"
+        f"{published:.1f} % ({COMPARED}); {first}"
     )
     _draw_totals(ranking, titles, shown)
-    first, more = _description(measured, ranking)
-    st.caption(first)
     with st.expander("How these runs were made", icon=":material/info:"):
         st.caption(more)
     links.draw_link("To see facts, download LAMA", "database", screens.DATA, {"tab": "Data sets"})
@@ -130,7 +133,7 @@ def _description(measured: MeasuredLama, ranking: Ranking) -> tuple[str, str]:
         for model in measured.models
     )
     scored = " and ".join(
-        f"{model.n:,} ({plain(url_state.title_of(model.model))})" for model in measured.models
+        f"{model.n:,} ({url_state.title_of(model.model)})" for model in measured.models
     )
     ranked = (
         "**filtered** ranking, as in the paper's text (its released code uses the raw ranking)"
@@ -138,7 +141,7 @@ def _description(measured: MeasuredLama, ranking: Ranking) -> tuple[str, str]:
         else "**raw** ranking, as in the paper's released code"
     )
     return (
-        f"P@1 in percent, means over all 41 relations: {scored} of the paper's {n_paper:,} facts.",
+        f"means over 41 relations, {scored} of the paper's {n_paper:,} facts",
         "Each model is scored on the facts whose object is "
         f"one of its tokens: {counted}. So the facts differ between the models, and from the "
         f"paper's {n_paper:,}, of which {measured.n_facts:,} are in the data used here. "

@@ -98,7 +98,7 @@ def draw_leaderboard(choice: RunChoice, shown: Shown[ScoresRequest, RunScores]) 
 def _rows(names: dict[str, RunInfo], found: dict[str, OverFacts]) -> pd.DataFrame:
     """Return a row per run with its model's published score, then a row per other model."""
     printed = {
-        str(row.labels[0]): tuple(map(_percent, row.values))
+        str(row.labels[0]): tuple(one and percentage(float(one)) for one in row.values)
         for row in published_table(PAPER, BOARD).rows
     }
     published_names = {reference: name for name, reference in BEAR_MODELS.items()}
@@ -136,7 +136,3 @@ def _rows(names: dict[str, RunInfo], found: dict[str, OverFacts]) -> pd.DataFram
     ]
     others.sort(key=lambda row: -float(row["published"] or 0))
     return pd.DataFrame([*ours, *others])
-
-
-def _percent(value: float | str | None) -> float | None:
-    return None if value is None else percentage(float(value))

@@ -1,4 +1,4 @@
-"""The More tab of Results: a menu of charts by the question they answer, and the chosen chart."""
+"""The More tab of Results: a menu of questions, and the charts that answer the chosen one."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,6 @@ from functools import cache, partial
 from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from lama_core import plugins
 from lama_core.runs.find import RunListing
@@ -14,7 +13,6 @@ from lama_core.runs.info import RunInfo
 from lama_core.views.analogies import analogies
 from lama_core.views.calibration import calibration
 from lama_core.views.correlations import correlations
-from lama_core.views.curves import curves
 from lama_core.views.known_by import known_by
 from lama_core.views.margins import margins
 from lama_core.views.mentions import NAMES, mentions, panels
@@ -25,16 +23,14 @@ from lama_core.views.training import training
 from lama_core.views.view import ViewFunction
 from lama_core.views.ways import ways
 from lama_core.views.wording import wording
-from pages.ui.results.curves_and_ranks import (
+from pages.ui.results.charts import (
     draw_calibration,
     draw_correlates,
-    draw_curves,
     draw_margins,
     draw_ranks,
+    draw_types,
 )
 from pages.ui.results.draw_view import draw_whole
-from pages.ui.results.lama_trex import draw_measured
-from pages.ui.results.relation_types import draw_types
 from pages.ui.results.slices import draw_slices
 from pages.ui.results.traces import draw_traces, traces_need
 from pages.ui.results.training import draw_training, training_needs
@@ -49,21 +45,10 @@ from pages.ui.shared.url_state import pick
 Draw = Callable[[RunChoice, RunListing], Sequence[RunInfo] | None]
 # Returns what is missing for a chart, in words; empty if nothing is missing.
 Needs = Callable[[RunChoice, RunListing], str]
-PROBES, LAMA = analogies.view.title, "LAMA T-REx"
+PROBES = analogies.view.title
 # URL parameters of analogy probes that mean something else, or nothing, in other charts.
-OF_RUNS = ("data", "among", "new_probe")
+OF_PROBES = ("data", "models", "among", "new_probe")
 PER_ROW = 3
-ADDED = "From plug-ins"  # the heading of their charts
-# Heading of the menu -> its charts.
-GROUPS = {
-    "How much do models know?": (
-        "P@k curves", "Rank distribution", "Calibration", "Known by", LAMA, "Margins",
-    ),
-    "Which facts do they know, and why?": (
-        "Relation types", "Slices", "Mentions", "Correlations", "Training", screens.TRACES,
-    ),
-    "Does it depend on how they are asked?": ("Ways of asking", "Wording and negation", PROBES),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -99,14 +84,7 @@ def _type_needs(choice: RunChoice, _: RunListing) -> str:
     return "" if typed else "relations with a type in the data (1-1, N-1 or N-M)"
 
 
-def _wording_needs(choice: RunChoice, listing: RunListing) -> str:
-    found = any(wording_runs(choice, listing))
-    return "" if found else f"a run of these models with the prompts {', '.join(ALTERED + SEVERAL)}"
-
-
-def _known_by_needs(choice: RunChoice, _: RunListing) -> str:
-    few, most = known_by.view.least_runs, known_by.view.most_runs
-    return "" if few <= len(choice.runs) <= (most or few) else f"{few} to {most} models"
+WORDINGS = f"a run of these models with the prompts {', '.join(ALTERED + SEVERAL)}"
 
 
 def _draw_known_by(choice: RunChoice, _: RunListing) -> None:
@@ -136,6 +114,27 @@ def _draw_mentions(choice: RunChoice, _: RunListing) -> None:
     )
 
 
+def _margin_runs(choice: RunChoice, listing: RunListing) -> RunChoice | None:
+    """Return the chosen runs if any has margins, else runs of the chosen data; None without any."""
+    if any(run.ranks_statements for run in choice.runs):
+        return choice
+    usable = [run for run in listing if run.dataset == choice.data and run.ranks_statements]
+    picked = pick_runs(usable, choice.data, usable[0].prompts) if usable else {}
+    return choice.with_runs([*picked.values()]) if picked else None
+
+
+def _draw_margins(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo] | None:
+    """Draw the margins; the choice of the other tabs stays as it is."""
+    shown = _margin_runs(choice, listing)
+    assert shown is not None, "`needs` is empty"
+    if shown is not choice:
+        titles = plain(", ".join(shown.titles))
+        st.caption(f"Shown here only: {titles}. The chosen runs have no margins.")
+    draw_comparison_basis(shown)
+    draw_margins(shown)
+    return shown.runs
+
+
 def _draw_probes(*_: object) -> None:
     from pages.ui.analogy.probes import draw_probes
 
@@ -156,19 +155,24 @@ def _of_view(
 
 CHARTS = dict(
     (
-        _of_view(curves, lambda choice, _: draw_curves(choice)),
         _of_view(ranks, draw_ranks),
         _of_view(relation_types, lambda choice, _: draw_types(choice), _type_needs, of_runs=False),
         _of_view(calibration, lambda choice, _: draw_calibration(choice)),
         _of_view(correlations, lambda choice, _: draw_correlates(choice), of_runs=False),
-        _of_view(known_by, _draw_known_by, _known_by_needs),
+        _of_view(
+            known_by,
+            _draw_known_by,
+            lambda choice, _: "" if 2 <= len(choice.runs) <= 4 else "2 to 4 models",
+        ),
         _of_view(mentions, _draw_mentions),
         _of_view(slices, lambda choice, _: draw_slices(choice)),
-        _of_view(
-            margins,
-            lambda choice, _: draw_margins(choice),
-            lambda choice, _: (
-                "" if any(run.ranks_statements for run in choice.runs) else "a whole-answer run"
+        (
+            margins.view.title,
+            MenuChart(
+                margins.view.question,
+                _draw_margins,
+                lambda *given: "" if _margin_runs(*given) else "a whole-answer run",
+                of_runs=False,
             ),
         ),
         _of_view(ways, draw_ways, ways_need, of_runs=False),
@@ -182,18 +186,41 @@ CHARTS = dict(
                 of_runs=False,
             ),
         ),
-        _of_view(wording, draw_wording, _wording_needs, of_runs=False),
-        (
-            LAMA,
-            MenuChart(
-                "How well do two models do on LAMA's own T-REx facts?",
-                lambda *_: draw_measured(),
-                of_runs=False,
-            ),
+        _of_view(
+            wording,
+            draw_wording,
+            lambda *given: "" if any(wording_runs(*given)) else WORDINGS,
+            of_runs=False,
         ),
         _of_view(analogies, _draw_probes, of_runs=False),
     )
 )
+
+
+# The charts of each entry of the menu; the first one that can be drawn is opened.
+GROUPS: tuple[tuple[str, ...], ...] = (
+    ("Rank distribution", "Margins"),
+    ("Slices", "Relation types", "Mentions", "Correlations"),
+    ("Calibration",),
+    ("Known by",),
+    ("Wording and negation",),
+    (screens.WAYS,),
+    (screens.TRAINING,),
+    (screens.TRACES, PROBES),
+)
+# What an entry with several charts answers; that of a single chart is the chart's question.
+QUESTIONS = {
+    "Rank distribution": "How far from the top is the right answer?",
+    "Slices": "Which facts do models know, and what do these have in common?",
+    screens.TRACES: "Through which layers does a fact pass, and are analogies understood?",
+}
+
+
+@cache
+def entries() -> dict[str, tuple[str, ...]]:
+    """What each entry of the menu answers -> the names of its charts; those of plug-ins last."""
+    groups = GROUPS + tuple((name,) for name in all_charts() if name not in CHARTS)
+    return {QUESTIONS.get(one[0], all_charts()[one[0]].question): one for one in groups}
 
 
 @cache
@@ -212,13 +239,9 @@ def _draw_added(function: ViewFunction[..., Any, Any], choice: RunChoice, _: Run
 def draw_more(with_runs: Callable[[Draw], None]) -> None:
     """Draw the chart that the URL names, else the menu. with_runs: draws the choice of runs."""
     name = st.query_params.get("chart", "")
-    if name in (PROBES, LAMA):  # the choice of runs has neither
+    if name == PROBES:  # the choice of runs doesn't have them
         _draw_head(name)
-        if name == LAMA:
-            links.keep_params()  # for the way back to other charts
-            draw_measured()
-        else:
-            _draw_probes()
+        _draw_probes()
         return
     if name and name not in all_charts() and links.is_new_url():
         show_note(plain(f"Unknown chart {name!r}. Choose one below."))
@@ -228,24 +251,13 @@ def draw_more(with_runs: Callable[[Draw], None]) -> None:
 def _draw(name: str, choice: RunChoice, listing: RunListing) -> Sequence[RunInfo] | None:
     chart = all_charts().get(name)
     if chart is None:
-        place = st.container(key="charts")
-        added = tuple(one for one in all_charts() if one not in CHARTS)
-        for heading, names in (GROUPS | ({ADDED: added} if added else {})).items():
-            place.markdown(f"### {heading}")
-            _draw_cards(place, names, choice, listing)
+        _draw_menu(choice, listing)
         return None
     _draw_head(name)
-    own = None
     if missing := chart.missing(choice, listing):
-        own = _own_runs(name, choice, listing)
-        if own is None:
-            show_note(f"Needs: {missing}.")
-            _draw_link_to_new_run(name)
-            return None
-        st.caption(
-            f"Shown here only: {plain(', '.join(own.titles))}. The chosen runs have no margins."
-        )
-        choice = own
+        show_note(f"Needs: {missing}.")
+        links.draw_link("Start a run", "play_arrow", screens.DATA, screens.NEW_RUN)
+        return None
     shown = choice.where(lambda run: not chart.lacks(run))
     if len(shown.runs) < len(choice.runs):
         lacks = " or ".join(filter(None, dict.fromkeys(map(chart.lacks, choice.runs))))
@@ -254,53 +266,53 @@ def _draw(name: str, choice: RunChoice, listing: RunListing) -> Sequence[RunInfo
         choice = shown
     if chart.of_runs:
         draw_comparison_basis(choice)
-    drawn = chart.draw(choice, listing)
-    return own.runs if own and drawn is None else drawn
+    return chart.draw(choice, listing)
+
+
+def _params_to(name: str) -> dict[str, str | list[str]]:
+    """The URL parameters of a chart, or of the menu, that keep the choices of the open one."""
+    is_other = PROBES in (name, st.query_params.get("chart"))
+    kept = links.params_without(["chart", *(OF_PROBES if is_other else ())])
+    return kept | {"tab": "More", "chart": name}
 
 
 def _draw_head(name: str) -> None:
-    """Draw the chart's name and question, and the button back to the menu."""
+    """Draw what the chart's entry answers, the choice of its charts, and the way to the menu."""
     links.set_param("chart", [name])
-    kept = links.params_without(["chart", *(OF_RUNS if name == PROBES else ())])
-    links.draw_link("All charts", "arrow_back", screens.RESULTS, kept)
-    st.subheader(name, anchor=False)
+    links.draw_link("All questions", "arrow_back", screens.RESULTS, _params_to(""))
+    title, names = next(one for one in entries().items() if name in one[1])
+    st.subheader(title, anchor=False)
+    if len(names) == 1:
+        return
+    chosen = st.segmented_control(
+        "Chart",
+        names,
+        default=name,
+        required=True,
+        key=f"instead of {name}",
+        label_visibility="collapsed",
+    )
+    if chosen != name:
+        links.go(screens.RESULTS, _params_to(chosen))
     st.caption(all_charts()[name].question)
 
 
-def _draw_cards(
-    place: DeltaGenerator, names: Sequence[str], choice: RunChoice, listing: RunListing
-) -> None:
-    for first in range(0, len(names), PER_ROW):
-        for name, box in zip(names[first:], place.columns(PER_ROW), strict=False):
-            chart = all_charts()[name]
-            missing = chart.missing(choice, listing)
-            if missing and _own_runs(name, choice, listing):
-                missing = ""
+def _draw_menu(choice: RunChoice, listing: RunListing) -> None:
+    place, rows = st.container(key="charts"), [*entries().items()]
+    for first in range(0, len(rows), PER_ROW):
+        for (title, names), box in zip(rows[first:], place.columns(PER_ROW), strict=False):
+            missing = {one: all_charts()[one].missing(choice, listing) for one in names}
+            ready = [one for one in names if not missing[one]]
             with box.container(border=True, height="stretch", gap="xsmall"):
-                if missing:  # aligned with the buttons of the other cards
-                    st.button(f"**{name}**", key=f"open {name}", type="tertiary", disabled=True)
-                else:
-                    without = () if name != PROBES else (*choice.params(), *OF_RUNS)
-                    kept = links.params_without(without) | {"tab": "More", "chart": name}
-                    key = f"open {name}"
-                    links.draw_link(f"**{name}**", "arrow_forward", screens.RESULTS, kept, key=key)
-                st.caption(chart.question)
-                if missing:
-                    st.caption(f"**Needs:** {missing}.")
-                    _draw_link_to_new_run(name)
-
-
-def _own_runs(name: str, choice: RunChoice, listing: RunListing) -> RunChoice | None:
-    """Return runs of the chosen data that a chart can draw, if the chosen runs can't be drawn.
-
-    The choice of the other tabs stays as it is.
-    """
-    usable = [run for run in listing if run.dataset == choice.data and run.ranks_statements]
-    if name != "Margins" or not usable:
-        return None
-    return choice.with_runs([*pick_runs(usable, choice.data, usable[0].prompts).values()])
-
-
-def _draw_link_to_new_run(name: str) -> None:
-    key = f"start for {name}"
-    links.draw_link("Start a run", "play_arrow", screens.DATA, screens.NEW_RUN, key=key)
+                if ready:
+                    there = _params_to(ready[0])
+                    links.draw_link(f"**{title}**", "arrow_forward", screens.RESULTS, there)
+                else:  # aligned with the buttons of the other cards
+                    st.button(f"**{title}**", type="tertiary", disabled=True)
+                st.caption(" · ".join(names))
+                if not ready:
+                    st.caption(f"**Needs:** {missing[names[0]]}.")
+                    key = f"start for {names[0]}"
+                    links.draw_link(
+                        "Start a run", "play_arrow", screens.DATA, screens.NEW_RUN, key=key
+                    )

@@ -1,4 +1,9 @@
-"""The Overview tab of Results: the best model, and P@k by source, type and relation."""
+"""The Overview tab of Results: the best model, charts, and P@k by source, type and relation.
+
+A click on a row of the scores selects its relation or source in all charts, a click elsewhere the
+mark's model; what is selected is in the URL. A click on the only relation and model opens the facts
+behind the mark. One chart can have the width of the page, without the others; the URL names it.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +23,9 @@ from lama_core.rounding import percentage
 from lama_core.runs.info import RunInfo
 from lama_core.tables import Column, Line, text
 from lama_core.types import RELATION_TYPES
+from lama_core.views.curves import curves
 from lama_core.views.figure import Figure
+from lama_core.views.ranks import ranks
 from lama_core.views.scores import (
     RunScores,
     ScoreMeasure,
@@ -33,14 +40,15 @@ from lama_core.views.scores import (
     undefined_metrics,
     weakest,
 )
-from lama_core.views.view import Shown
-from pages.ui.results.dashboard import draw_dashboard
+from lama_core.views.view import Shown, ViewFunction
+from pages.ui.results.charts import draw_curves, draw_histogram
 from pages.ui.results.draw_view import (
     MOST_INTERVALS,
     MOST_ROWS,
     Cell,
     described,
     draw_facts_button,
+    draw_figure,
     draw_view_export,
     draw_wide,
     open_behind,
@@ -101,7 +109,11 @@ def draw_overview(choice: RunChoice) -> None:
             key="figure",
             bind=BOUND,
             width=180,
-            help="\n\n".join(_measure_help(label, one) for label, one in known.items()),
+            help="\n\n".join(
+                f"**{label}**: {one.metric.meaning} "
+                f"*{'facts with rank at most k / facts' if one.is_p_at_k else one.metric.formula}*"
+                for label, one in known.items()
+            ),
         )
         order = pick("Order", ORDERS, key="order")
         names, few = chart_sources(shown)
@@ -125,9 +137,9 @@ def draw_overview(choice: RunChoice) -> None:
             choice, _bars(key, shown.infos, shown, measure, opened, is_best_first)
         )
         diamonds = f"diamonds: {measure.label} of a random order of the answers. "
+        clicks = " Click a row or a curve to select it, and once more to see its facts."
         st.caption(
-            f"{comparison_basis(choice)[0]} Click a row or a curve to select it, and once more to "
-            "see its facts.",
+            comparison_basis(choice)[0] + clicks * (st.query_params.get("large") not in ENLARGED),
             help=f"{counted} **Bold**: means over relations; "
             + "whiskers: 95 % intervals; " * measure.is_p_at_k
             + diamonds * (measure.is_p_at_k and shown.guessable)
@@ -146,13 +158,8 @@ def draw_overview(choice: RunChoice) -> None:
         return
     with st.expander("The published models (Table 1 of Petroni et al. 2019)"):
         draw_table(published_table("petroni2019", "table1").frame())
-
-
-def _measure_help(label: str, measure: ScoreMeasure) -> str:
-    """Return what a measure means, and its formula."""
-    metric = measure.metric
-    formula = "facts with rank at most k / facts" if measure.is_p_at_k else metric.formula
-    return f"**{label}**: {metric.meaning} *{formula}*"
+        there = {**choice.params(), **screens.chart(screens.LAMA_TREX)}
+        links.draw_link("Published scores on LAMA's T-REx", "arrow_forward", screens.RESULTS, there)
 
 
 def _heading(choice: RunChoice, measure: ScoreMeasure) -> str:
@@ -165,7 +172,7 @@ def _heading(choice: RunChoice, measure: ScoreMeasure) -> str:
 
 
 def _draw_headline(choice: RunChoice, shown: ShownScores, measure: ScoreMeasure) -> str:
-    """Draw the headline and links to charts; return what is counted, as Markdown."""
+    """Draw the headline and the link to Compare; return what is counted, as Markdown."""
     every, (names, _) = shown.found.every, chart_sources(shown)
     found = headline(
         standings(every.assign(name=every["run"].map(shown.names)), measure.column),
@@ -179,15 +186,11 @@ def _draw_headline(choice: RunChoice, shown: ShownScores, measure: ScoreMeasure)
     ids = {title: run_id for run_id, title in shown.names.items()}
     more = said_of_best(shown, ids[found.order[0]], measure) if found.order else ""
     draw_headline(found.text + more)
-    here = {**choice.params(), "tab": "More"}
     with st.container(horizontal=True, key="ways"):
         if len(found.order) > 1:
             pair = {"run_a": ids[found.order[1]], "run_b": ids[found.order[0]]}
-            there = {**here, "tab": "Compare", **pair}
+            there = {**choice.params(), "tab": "Compare", **pair}
             links.draw_link("Compare the best two", "balance", screens.RESULTS, there)
-        if any(run.has_ranks for run in choice.runs):
-            for chart, icon in ((screens.CURVES, "show_chart"), (screens.RANKS, "bar_chart")):
-                links.draw_link(chart, icon, screens.RESULTS, {**here, "chart": chart})
     return plain(found.counted)
 
 
@@ -488,3 +491,96 @@ def published_cells(source: str, kind: str | None, columns: Sequence[str]) -> di
     rows = rows[rows["type"].isna() if kind is None else rows["type"] == kind]
     values = rows.set_index("model")["p_at_1"]
     return {f"{name} *": percentage(values[name]) if name in values else None for name in columns}
+
+
+SCORES, RANKS = "scores", "ranks"
+VIEWS: dict[str, ViewFunction[..., Any, Any]] = {screens.CURVES: curves, RANKS: ranks}
+ENLARGED = {screens.CURVES: draw_curves, RANKS: draw_histogram}
+ICON = ":material/open_in_full:"
+MOST_BESIDE = 14  # rows of the scores; with more, the other charts stand above them
+LEAST_HEIGHT = 430  # pixels, of the scores next to the others
+
+
+def draw_dashboard(choice: RunChoice, bars: Figure) -> Line | None:
+    """Draw the three charts; return a clicked mark of the scores whose facts are to be opened.
+
+    bars: the scores, with columns `run`, `source` and `relation`.
+    """
+    if (choice.models or choice.relations) and st.button(
+        "Wrong answers", icon=":material/fact_check:", type="tertiary", key="wrongs"
+    ):
+        open_facts(choice, wrong=[choice.names[0]], sort=screens.CONFIDENT_FIRST)
+    ranked = choice.where(lambda run: run.has_ranks)
+    is_wide = bars.frame[bars.by.column].nunique() > MOST_BESIDE
+    large = st.query_params.get("large")
+    names = (SCORES, *VIEWS) if ranked.runs else (SCORES,)
+    if large in names:
+        links.set_param("large", [large])
+        if st.button("All charts", icon=":material/close_fullscreen:", type="tertiary"):
+            _select(large=[])
+        if large in ENLARGED:
+            ENLARGED[large](ranked)
+            return None
+    with st.container(key="dashboard"):
+        if not ranked.runs or large == SCORES:
+            places: list[Any] = [st.container()]
+        elif is_wide:  # the others first, because the scores may be longer than the screen
+            above = st.columns(2, gap="medium")
+            places = [st.container(), *above]
+        else:
+            places = list(st.columns([5, 4, 4], gap="medium"))
+        for name, place in zip(names, places, strict=False):
+            if large != name and place.button(f"Enlarge {name}", icon=ICON, type="tertiary"):
+                _select(large=[name])
+        with places[0]:
+            height = 0 if is_wide else LEAST_HEIGHT
+            mark = draw_figure(choice, _short(bars), "precision chart", height=height)
+        others: list[tuple[Shown[Any, Any], Line]] = []
+        for function, place in zip(VIEWS.values(), places[1:], strict=False):
+            shown = ranked.view(function)
+            with place:
+                key = f"overview {function.view.name} chart"
+                line = draw_figure(ranked, _short(shown.figure), key)
+            if line is not None:
+                others.append((shown, line))
+    if mark is not None:
+        relations = _relations_of(choice, mark)
+        if relations and {*relations} != {*(choice.relations or choice.labels)}:
+            _select(relations=choice.labels_of(relations))
+        _select_model(choice, str(mark["run"]))
+        return mark
+    for shown, clicked in others:
+        _select_model(choice, str(clicked["run"]))
+        open_line(choice, shown, clicked)
+    return None
+
+
+def _short(figure: Figure) -> Figure:
+    """Return a figure with a title of one line, so that charts side by side begin together."""
+    return replace(figure, title=figure.title.partition(",")[0])
+
+
+def _relations_of(choice: RunChoice, mark: Line) -> list[str]:
+    """Return the relations of a row of the scores; [] of the row for all."""
+    if isinstance(mark["relation"], str):
+        return [mark["relation"]]
+    if not isinstance(mark["source"], str):
+        return []
+    every = {one.name: one.source for run in choice.runs for one in run.relations}
+    chosen = choice.relations or tuple(every)
+    return [name for name in chosen if every.get(name) == mark["source"]]
+
+
+def _select_model(choice: RunChoice, run_id: str) -> None:
+    """Show the run alone, unless it is alone."""
+    if len(choice.runs) < 2:
+        return
+    if choice.exact:
+        _select(runs=[run_id])
+    _select(models=[run.model for run in choice.runs if run.id == run_id])
+
+
+def _select(**params: Sequence[str]) -> None:
+    """Open the page with another choice of runs or relations."""
+    others = links.params_without([*params])
+    links.go(screens.RESULTS, others | {name: list(values) for name, values in params.items()})

@@ -45,6 +45,8 @@ def draw_traces(choice: RunChoice, _: RunListing) -> Sequence[RunInfo]:
         "Run", list(runs), key="trace_run", first=first, show=names.__getitem__, place=boxes[0]
     )
     info = runs[chosen]
+    if choice.only:
+        st.caption("Traces are of all facts of their run, not only of the chosen facts.")
     traced = sorted((one for one in info.relations if one.n), key=lambda one: -one.n)
     labels = {one.name: relation_label(one.name, one.label) for one in traced}
     options = [*labels, *([ALL_FACTS] if len(labels) > 1 else [])]
@@ -70,11 +72,12 @@ def draw_traces(choice: RunChoice, _: RunListing) -> Sequence[RunInfo]:
     how, best, n = found.options, found.largest, int(found.effects["n"].max())
     low, last = found.best_layers
     layers = f"one of the layers {low} to {last}" if last > low else f"layer {low}"
+    of = counted(len(labels), "relation") if relation == ALL_FACTS else labels[relation]
     up_to, blank = "up to " * (last > low), found.at_blank
     draw_headline(
         f"{title_of(info.model)}: restoring {layers} at the {best.role} raises the right "
         f"answer's probability by {up_to}{fixed(best.effect, 2)}, restoring layer {blank.layer} at "
-        f"the blank by {fixed(blank.effect, 2)}",
+        f"the blank by {fixed(blank.effect, 2)}; means over {counted(n, 'fact')} of {of}",
         help=explain("Causal trace"),
     )
     few = f" Fewer than {FEW_FACTS} facts: the intervals are wide." * (n < FEW_FACTS)
@@ -86,7 +89,7 @@ def draw_traces(choice: RunChoice, _: RunListing) -> Sequence[RunInfo]:
     )
     part = PARTS[how.part] if how.part != "states" else "the values of a layer (hidden states)"
     st.caption(
-        f"Mean over {counted(n, 'fact')} whose right answer is the model's first answer. Restored: "
+        "Only facts whose right answer is the model's first answer. Restored: "
         f"{part}{window}.{few}" + plain(excluded),
         help=f"{counted(how.draws, 'draw')} of noise on the subject for each fact.",
     )
@@ -188,7 +191,7 @@ def _draw_facts(info: RunInfo, rows: pd.DataFrame, at: tuple[int, str]) -> None:
     )
     first = f"the first {MOST_FACTS:,} of " * (len(chosen) > MOST_FACTS)
     st.caption(
-        f"Shown: {first}{counted(len(chosen), 'fact')}. Tick a row, or tap a card, "
+        f"Shown: {first}{counted(len(chosen), 'fact')}. Tick a row, or tap its card, "
         "to trace its sentence on Ask."
     )
     if picked.rows:

@@ -155,11 +155,10 @@ def _draw_readings(choice: RunChoice, shown: ShownTraining) -> None:
         )
     )
     draw_figure(choice, replace(figure, title=title), "readings chart", inks)
-    n = int(every.loc[every["step"] == every["step"].max(), "n"].sum())
     st.caption(
         f"Each line is a training step. A point is the share of right answers among the facts "
         "whose subject and object the model had read together that often: in that many passages "
-        f"of its training text before this step. {counted(n, 'fact')}; points of fewer than "
+        f"of its training text before this step. Points of fewer than "
         f"{LEAST_FACTS} facts aren't drawn. Whiskers: 95 % intervals of the last step. Facts that "
         "are read often differ in other ways, too: their answers are more frequent words."
     )
@@ -193,7 +192,7 @@ def _draw_relations(choice: RunChoice, shown: ShownTraining) -> None:
     st.caption(
         "Learned at a step: half of the relation's facts that are right at the end are right from "
         f"then on. Relations with fewer than {LEAST_RIGHT} such facts come last: all but the first "
-        f"{(~few).sum():,} of {len(table):,}. Tick a row, or tap a card, to see the relation's "
+        f"{(~few).sum():,} of {len(table):,}. Tick a row, or tap its card, to see the relation's "
         "facts at the last step."
     )
     if picked.rows:
@@ -227,7 +226,7 @@ def _draw_facts(choice: RunChoice, shown: ShownTraining) -> None:
     first = f"the first {MOST_FACTS:,} of " * (len(table) > MOST_FACTS)
     st.caption(
         f"Shown: {first}{counted(len(table), 'fact')}; the columns contain training steps. Tick a "
-        f"row, or tap a card, to see the answers at up to {MAX_RUNS} steps."
+        f"row, or tap its card, to see the answers at up to {MAX_RUNS} steps."
     )
     if picked.rows:
         fact = facts.iloc[picked.rows[0]]

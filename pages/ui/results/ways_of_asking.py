@@ -190,7 +190,7 @@ def _draw_known_in_one(choice: RunChoice, shown: ShownWays) -> None:
     )
     first = f"the first {MOST_FACTS:,} of " * (len(table) > MOST_FACTS)
     st.caption(
-        f"Shown: {first}{counted(len(table), 'fact')}. Tick a row, or tap a card, to open the fact."
+        f"Shown: {first}{counted(len(table), 'fact')}. Tick a row, or tap its card, to open it."
     )
     if picked.rows:
         open_facts(choice, fact=f"{facts['fact_id'].iloc[picked.rows[0]]}#0")

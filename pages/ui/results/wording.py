@@ -25,8 +25,9 @@ CONSISTENCY = "n_prompts consistency accuracy consistent_accuracy"
 
 def wording_runs(choice: RunChoice, listing: RunListing) -> tuple[list[RunInfo], list[RunInfo]]:
     """Return the shown models' runs on altered queries, and runs on several wordings of a fact."""
-    models = {run.model for run in choice.runs}
-    runs = [run for run in listing if run.dataset == choice.data and run.model in models]
+    of_data = [run for run in listing if run.dataset == choice.data]
+    models = dict.fromkeys(run.model for run in choice.runs)
+    runs = [run for model in models for run in of_data if run.model == model]
     altered = [run for run in runs if run.kind == "contrast"]
     runs = [run for run in runs if run.kind != "ensemble"]  # one answer from several prompts
     return altered, [run for run in runs if _has_several_wordings(run)]
@@ -102,7 +103,7 @@ def _draw(choice: RunChoice, what: str) -> None:
     draw_rows(means.reset_index(), [*head, count("relations"), *measures])
     st.caption(
         f"Above: means over the {counted(n_common, 'relation')} that all runs have. Below: each "
-        "relation. Tick a row, or tap a card, to see its facts. "
+        "relation. Tick a row, or tap its card, to see its facts. "
         + " ".join(f"**{one.head}**: {one.help}" for one in measures)
     )
     picked = draw_rows(

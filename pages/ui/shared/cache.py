@@ -40,7 +40,8 @@ from lama_core.progress import Pace, Progress, brief_time, describe, ignore
 from lama_core.queries.kind import NO_CANDIDATES, QueryKind
 from lama_core.queue import nothing
 from lama_core.requests import Request
-from lama_core.runs.info import FACT_KINDS, Run, RunInfo
+from lama_core.runs.chosen_facts import facts_of, restrict
+from lama_core.runs.info import FACT_KINDS, Run, RunInfo, read_info
 from lama_core.scoring.limits import load_page_limits
 from lama_core.scoring.model_info import AboutModel
 from lama_core.scoring.queries import unavailable_prompts
@@ -74,8 +75,8 @@ P = ParamSpec("P")
 
 
 def _mark(info: RunInfo) -> str:
-    """A run's cache key: folder, digest, date, title, and the keys of runs it is aligned with."""
-    own = f"{info.folder}|{info.digest}|{info.made}|{info.title}"
+    """A run's cache key: what identifies it, its chosen facts, and the runs aligned with it."""
+    own = f"{info.folder}|{info.digest}|{info.made}|{info.title}|{info.only}"
     return "|beside ".join((own, *map(_mark, info.beside)))
 
 
@@ -300,12 +301,20 @@ def can_complete_words(info: RunInfo) -> bool:
 
 @cached(24)
 def finished_run(info: RunInfo) -> Run:
-    """A finished run with its rows in memory; the aligned run if `info` is from `align`."""
+    """A finished run with its rows in memory; aligned or restricted as `info` is."""
     if info.beside:
         return next(run for run in aligned(info.beside) if run.info.id == info.id)
+    if info.only:
+        return restrict(finished_run(read_info(info.folder)), info.only, facts_of(info.only))
     run = Run(info)
     run.table(["excluded"])
     return run
+
+
+@cached(400)
+def restricted(info: RunInfo, only: str) -> RunInfo:
+    """The description of a run restricted to chosen facts; see `chosen_facts.text_of`."""
+    return restrict(Run(info), only, facts_of(only)).info
 
 
 @cached(12)

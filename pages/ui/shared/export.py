@@ -30,6 +30,7 @@ TYPES = {  # of files
     "pdf": "application/pdf",
     "png": "image/png",
     "svg": "image/svg+xml",
+    "toml": "application/toml",
     "zip": "application/zip",
 }
 

@@ -1,7 +1,7 @@
 """Collect Python's garbage less often than Streamlit and Python do.
 
 Streamlit runs a full garbage collection after every run of a page. With many libraries and tables
-loaded, it takes up to half a second and blocks all other threads: with thirty visitors, five sixths
+loaded, it lasts up to half a second and blocks all other threads: with thirty visitors, five sixths
 of the time. Python also collects garbage when enough objects are new. With its default, 700, this
 takes a tenth of the time of importing the libraries and drawing a first page.
 

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import psutil
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from lama_core.errors import UserError, reason_of
@@ -38,6 +39,8 @@ class Job:
     Attributes:
         name: The job's name.
         process: The running command; None while the job is queued.
+        request: The command's request.
+        folder: The folder that relative paths in the request refer to.
         scratch: A temporary folder of this command, removed when it ends.
         owner: The session that started the job.
         title: The kind of work, in one word.
@@ -58,6 +61,8 @@ class Job:
     name: str
     process: subprocess.Popen[str] | None
     scratch: Path | None = None
+    request: Request | None = None
+    folder: Path = IMPORT_ROOT
     owner: str = ""
     title: str = "Run"
     about: str = ""
@@ -218,17 +223,28 @@ def start(
         job = find(name)
         if job is not None and job.running:
             return job
+        job = Job(name, None, scratch, request, folder, _session(), title, about, begin)
         if visitors.is_public():
             running = sum(one.running for one in _JOBS.values())
             if running >= visitors.n_public_jobs():
                 raise UserError(f"{running} runs are running or queued. Try again later.")
-            job = Job(name, None, scratch, _session(), title, about, begin)
             job.step = Progress("Queued behind other runs")
         else:
-            job = Job(name, begin(), scratch, _session(), title, about)
+            job.process = begin()
         _JOBS[_key(name)] = job
     threading.Thread(target=job.follow, daemon=True).start()
     return job
+
+
+def restart(job: Job) -> None:
+    """Start an ended job's command again; a run resumes.
+
+    Raises:
+        UserError: As of `start`.
+    """
+    assert job.request is not None, "the job wasn't started here"
+    again = start(job.name, job.request, folder=job.folder, title=job.title, about=job.about)
+    again.step = replace(job.step, stage=again.step.stage)  # until the command reports its own
 
 
 def _session() -> str:
@@ -250,9 +266,9 @@ def running() -> list[Job]:
     return [job for job in _visible() if job.running]
 
 
-def ended(prefix: str) -> list[Job]:
-    """The ended jobs whose names begin with `prefix`; in public mode only this session's."""
-    return [job for job in _visible() if not job.running and job.name.startswith(prefix)]
+def ended_runs() -> list[Job]:
+    """The ended jobs that made runs; in public mode only this session's."""
+    return [job for job in _visible() if not job.running and job.title == RUN[1]]
 
 
 def _visible() -> list[Job]:
@@ -287,16 +303,23 @@ def draw_progress(name: str, is_here: Callable[[], bool] = lambda: False) -> Non
     titles = {entry.name: entry.title for entry in known_models()}  # stages of runs are models
     step = replace(job.step, stage=titles.get(job.step.stage, job.step.stage))
     text = "Cancelling" if job.ending else describe(step, job.pace)
-    if job.about:
-        st.markdown(plain(job.about))
-    st.progress(job.share or 0.0, text=plain(text))
-    if not may_cancel(job):
-        st.caption("Started by another visitor. Only that visitor or the local user can cancel it.")
-        return
-    st.button(
-        "Cancel",
-        key=f"cancel {name}",
-        icon=":material/close:",
-        disabled=job.ending,
-        on_click=job.cancel,
-    )
+    with draw_row(job.about, job.share, text):
+        if not may_cancel(job):
+            st.caption("Started by another visitor, who can cancel it, as can the local user.")
+            return
+        st.button(
+            "Cancel",
+            key=f"cancel {name}",
+            icon=":material/close:",
+            disabled=job.ending,
+            on_click=job.cancel,
+        )
+
+
+def draw_row(about: str, share: float | None, text: str) -> DeltaGenerator:
+    """Draw what is made and its finished share; return the row, for buttons at its end."""
+    row = st.container(horizontal=True, vertical_alignment="center")
+    if about:
+        row.markdown(plain(about))
+    row.progress(share or 0.0, text=plain(text))
+    return row

@@ -9,7 +9,6 @@ parameters that both pages use.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from hashlib import blake2b
 from itertools import count
 from math import isinf
 from pathlib import Path, PurePosixPath
@@ -21,19 +20,25 @@ from streamlit.proto.ClientState_pb2 import ContextInfo
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.state.query_params import QueryParams
 
-from pages.ui.shared import screens
+from lama_core.runs.chosen_facts import mark_of
+from lama_core.runs.info import RunInfo
+from pages.ui.shared import screens, short_links
 from pages.ui.shared.screens import Params
+from pages.ui.shared.text import show_note
 
 # Parameters whose meaning depends on the page. On Ask, `models` are queried and `gold` is the right
 # answer of the sentence; elsewhere `models` selects runs (none means all) and `gold` filters facts.
 TWO_MEANINGS = ("models", "gold")
 
 AMONG = "among"
+ONLY = "only"  # chosen facts, see `lama_core.runs.chosen_facts`; also a session key
+SHORT = "link"  # the URL parameter with the name of a short link
+BUNDLED = "b-"  # begins the mark of the bundled runs in the URL's list
 # Session keys: the path below which the app is served, without a slash at its end; the current
 # page, whether its URL is new, the runs that the URL lists, the parameters set by `set_param` in
-# this rerun, the parameters used since the URL was new, and the query where the last step in the
-# browser's history led.
-ROOT, PAGE, ENTERED, RUNS, PUT, USED, ASKED = (
+# this rerun, the parameters used since the URL was new, the query where the last step in the
+# browser's history led, and the short spellings of values: parameter -> {long: short}.
+ROOT, PAGE, ENTERED, RUNS, PUT, USED, ASKED, SHORTER = (
     "address root",
     "address of",
     "address entered",
@@ -41,6 +46,7 @@ ROOT, PAGE, ENTERED, RUNS, PUT, USED, ASKED = (
     "address put",
     "address used",
     "address asked",
+    "address shorter",
 )
 
 _JS = Path(__file__).with_name("address.js").read_text(encoding="utf-8")
@@ -96,6 +102,7 @@ def enter(page: str, name: str) -> None:
             st.session_state.pop(name, None)
     st.session_state[PAGE] = page
     st.session_state[PUT] = set()
+    st.session_state[SHORTER] = {}
     if st.session_state[ENTERED]:
         st.session_state.pop(RUNS, None)
         st.session_state[USED] = set()
@@ -127,6 +134,13 @@ def follow_moved(name: str) -> None:
     name: the path of the page's URL below the app's.
     """
     params = params_without(())
+    if SHORT in params:
+        found = short_links.read(st.query_params[SHORT])
+        if found is not None:
+            go(*found, replaces=True)
+        with st.container(key="unknown-link"):
+            show_note("This short link is unknown here. Ask for a new one, or choose a page above.")
+        return
     page, there = screens.resolve(name, params)
     if name in screens.REDIRECTS or there != params:
         go(page, there, replaces=True)
@@ -191,36 +205,56 @@ def replace_values(name: str, spelled: Mapping[str, str]) -> None:
 
     spelled: value -> spelling, such as `P19` -> `P19 place of birth`.
     """
+    shorter = {text: value for value, text in spelled.items() if text.startswith(value)}
+    st.session_state.setdefault(SHORTER, {})[name] = shorter
     values = st.query_params.get_all(name)
     replaced = [spelled.get(value, value) for value in values]
     if replaced != values:
         set_param(name, replaced)
 
 
-def runs_of_url(ids: Iterable[str], of: str) -> frozenset[str]:
+def runs_of_url(runs: Sequence[RunInfo], of: str) -> frozenset[str]:
     """The ids of the runs that the URL lists, or all if it lists none.
 
     A URL lists the runs that were on the machine when it was copied, so it keeps showing the same
-    runs after new ones are added.
+    runs after new ones are added. The bundled runs are one entry of the list, which stands for
+    those of this version of the app.
 
     Args:
-        ids: The ids of all runs of one kind on this machine. They are added to a URL without runs.
+        runs: All runs of one kind on this machine. They are added to a URL without runs.
         of: The dataset or study of the runs. When it changes, all runs are shown again.
 
     Returns:
         The ids that the URL lists, or all ids if it lists no run on this machine.
     """
-    marks = {_mark(run): run for run in ids}
+    ids = {mark_of(run.id): run.id for run in runs}
+    bundled = [run.id for run in runs if run.bundled]
+    together = BUNDLED + mark_of(" ".join(sorted(bundled)))
+    own = [mark for mark, run in ids.items() if run not in bundled]
     listed = tuple(filter(None, st.query_params.get(AMONG, "").split(".")))
     before, wanted = st.session_state.setdefault(RUNS, (of, listed))
     if before != of:
         st.session_state[RUNS] = (of, ())
         wanted = ()
-    found = {mark: run for mark, run in marks.items() if mark in wanted} or marks
-    set_param(AMONG, [".".join(wanted if found is not marks else marks)])
-    if wanted and set(wanted) != set(marks):
-        _draw_other_runs(len(set(wanted) - set(marks)), len(marks) - len(found))
-    return frozenset(found.values())
+    found = {ids[mark] for mark in wanted if mark in ids}
+    if any(mark.startswith(BUNDLED) for mark in wanted):
+        found |= set(bundled)
+    kept = frozenset(found or ids.values())
+    unknown = {*wanted} - {*ids, together}
+    n_more = len(ids) - len(kept)
+    every = (*[together] * any(bundled), *own)
+    set_param(AMONG, [".".join(wanted if found and (unknown or n_more) else every)])
+    if unknown or n_more:
+        other_version = any(mark.startswith(BUNDLED) for mark in unknown)
+        _draw_other_runs(len(unknown) - other_version, n_more, other_version=other_version)
+    return kept
+
+
+def only_facts() -> str:
+    """The chosen facts to which the URL, or the screen before it, restricts Results; "" is all."""
+    if is_new_url() or ONLY in st.query_params:
+        st.session_state[ONLY] = st.query_params.get(ONLY, "")
+    return str(st.session_state.get(ONLY, ""))
 
 
 def lists_runs() -> bool:
@@ -228,27 +262,31 @@ def lists_runs() -> bool:
     return bool(st.session_state.get(RUNS, ("", ()))[1])
 
 
-def _mark(run: str) -> str:
-    """A short hash of a run's id for the URL."""
-    return blake2b(run.encode(), digest_size=4).hexdigest()
+def _draw_other_runs(n_missing: int, n_more: int, *, other_version: bool) -> None:
+    """Show how the runs differ from those of the URL.
 
-
-def _draw_other_runs(n_missing: int, n_more: int) -> None:
-    """Show how many runs of the URL are missing, and how many runs the URL doesn't list."""
+    Args:
+        n_missing: How many runs of the URL are missing.
+        n_more: How many runs the URL doesn't list.
+        other_version: Whether the bundled runs were others.
+    """
     parts = []
     if n_missing:
         verb = "are" if n_missing > 1 else "is"
         parts.append(f"{n_missing} of this URL's runs {verb} missing on this machine")
+    if other_version:
+        parts.append("another version of the app made this URL, with other bundled runs")
     if n_more:
         parts.append(f"{n_more} other {'runs' if n_more > 1 else 'run'} not shown")
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f"{'; '.join(parts)}.", width="content")
+        said = "; ".join(parts)
+        st.caption(f"{said[:1].upper()}{said[1:]}.", width="content")
         if n_more and st.button("Show all runs", icon=":material/undo:", type="tertiary"):
             go(st.session_state[PAGE], params_without(()) | {AMONG: ""})
 
 
 def write_url() -> str:
-    """Give the browser the complete URL of the drawn page; return its query string."""
+    """Give the browser the complete URL of the drawn page; return its shortest query string."""
     with query_params() as params:
         shown = {name for name in params if _is_drawn(params, name)} | st.session_state[PUT]
         used = st.session_state[USED]
@@ -259,7 +297,14 @@ def write_url() -> str:
     used |= shown
     query = urlencode(values, doseq=True)
     _order(path_of(st.session_state[PAGE]), query, "write")
-    return query
+    shorter: dict[str, dict[str, str]] = st.session_state[SHORTER]
+    return urlencode(
+        {
+            name: [shorter.get(name, {}).get(one, one) for one in several]
+            for name, several in values.items()
+        },
+        doseq=True,
+    )
 
 
 def _is_drawn(params: QueryParams, name: str) -> bool:

@@ -65,7 +65,7 @@ def _find(key: Hashable) -> Any:
 
 @contextmanager
 def _turn(key: Hashable) -> Iterator[None]:
-    """Wait while another visitor's query has the same key. Whoever has a turn has a slot, too."""
+    """Wait while another visitor's query has the same key. A turn includes a slot."""
     with _kept_lock:
         lock = _asking.setdefault(key, threading.Lock())
     box = st.empty()

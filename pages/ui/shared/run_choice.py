@@ -14,9 +14,11 @@ from typing import Any, TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.requests import Request
 from lama_core.runs.alignment import differing_candidates, small_runs
+from lama_core.runs.chosen_facts import facts_of
 from lama_core.runs.find import RunListing, list_runs
 from lama_core.runs.info import FACT_KINDS, OWN_WORDS, RunInfo
 from lama_core.runs.series import earlier_checkpoints, find_series
@@ -35,6 +37,7 @@ from pages.ui.shared.url_state import (
     choose_several,
     note_unknown,
     pick,
+    place_of,
     title_of,
 )
 
@@ -42,6 +45,8 @@ V = TypeVar("V", bound=Request)
 Found = TypeVar("Found")
 Item = TypeVar("Item")
 MAX_RUNS = 8
+# Options of the button that shows all facts again.
+CHIP: dict[str, Any] = {"type": "secondary", "key": "all facts", "help": "Show all facts again."}
 SAME, OWN = SCORED_ON = ("the same facts", "each model's own facts")
 
 
@@ -118,7 +123,12 @@ class RunChoice:
     @property
     def counts(self) -> str:
         """The counted unit: `queries` if a run scores facts more than once, else `facts`."""
-        return "queries" if any(run.counts == "queries" for run in self.runs) else "facts"
+        return max(run.counts for run in self.runs)  # the last of the alphabet
+
+    @property
+    def only(self) -> str:
+        """The chosen facts that the runs are restricted to, as in URLs; "" is all."""
+        return self.runs[0].only
 
     def with_runs(self, runs: Sequence[RunInfo]) -> "RunChoice":
         """Return the choice with these runs instead, as if chosen under Exact runs."""
@@ -143,6 +153,7 @@ class RunChoice:
             tuple(run.id for run in self.runs),
             ranking=None if same_ranking else self.ranking,
             relations=self.relations,
+            facts=self.only,
             own=self.facts == OWN,
             k=self.k,
         )
@@ -161,6 +172,7 @@ class RunChoice:
             "p_at": str(self.k) if self.k != 1 else "",
             "ranking": self.ranking if self.ranking != "filtered" else "",
             "scored_on": self.facts if self.facts != SAME else "",
+            links.ONLY: self.only,
         }
 
     def made(self) -> dict[str, object]:
@@ -173,17 +185,20 @@ class RunChoice:
             "asked": self.question or "manual",
             "k": self.k,
             "relations": list(self.relations) or "all",
+            "chosen_facts": sorted(facts_of(self.only)) if self.only else "all",
         }
 
     def lines_of_runs(self) -> str:
         """Python code that loads the shown runs as `runs`."""
         runs = ", ".join(f'load_run("{run.id}")' for run in self.runs)
-        same = self.facts == SAME
-        align = "from lama_core.runs.alignment import align\n" if same else ""
-        return (
-            f"{align}from lama_core.runs.find import load_run\n\n"
-            f"runs = {f'align([{runs}])' if same else f'[{runs}]'}\n"
-        )
+        imports, made = ["from lama_core.runs.find import load_run"], f"[{runs}]"
+        if self.only:
+            imports.insert(0, "from lama_core.runs.chosen_facts import only_facts")
+            made = f'only_facts({made}, "{self.only}")'
+        if self.facts == SAME:
+            imports.insert(0, "from lama_core.runs.alignment import align")
+            made = f"align({made})"
+        return "\n".join((*imports, "", f"runs = {made}", ""))
 
     @property
     def question(self) -> str:
@@ -214,7 +229,8 @@ class RunChoice:
     def basis(self) -> str:
         """Data, ranking and scored facts, in words."""
         scored = f", scored on {self.facts}" if len(self.runs) > 1 else ""
-        return f"{self.data}, {self.ranking} ranking{scored}"
+        chosen = f", only {counted(len(facts_of(self.only)), 'chosen fact')}" if self.only else ""
+        return f"{self.data}{chosen}, {self.ranking} ranking{scored}"
 
 
 def _describe_prompts(run: RunInfo) -> str:
@@ -233,7 +249,7 @@ def _describe_prompts(run: RunInfo) -> str:
 
 
 def relations_of_sources(runs: Sequence[RunInfo]) -> dict[str, tuple[str, ...]]:
-    """Label -> the relations of a source, for sources of several relations beside others."""
+    """Label -> the relations of a source, for sources of several relations next to others."""
     found: dict[str, dict[str, None]] = {}
     for relation in (relation for run in runs for relation in run.relations):
         found.setdefault(relation.source, {})[relation.name] = None
@@ -242,7 +258,10 @@ def relations_of_sources(runs: Sequence[RunInfo]) -> dict[str, tuple[str, ...]]:
 
 
 def pick_runs(runs: Sequence[RunInfo], data: str, prompts: str) -> dict[str, RunInfo]:
-    """Model -> its run on this data with these prompts: the newest of those with most facts."""
+    """Model -> its run on this data with these prompts: the newest of those with most facts.
+
+    The models are in the order of the catalogue, as in every choice of models; others follow.
+    """
     picked: dict[str, RunInfo] = {}
     for run in runs:
         if (run.dataset, run.prompts) != (data, prompts):
@@ -250,7 +269,7 @@ def pick_runs(runs: Sequence[RunInfo], data: str, prompts: str) -> dict[str, Run
         best = picked.get(run.model)
         if best is None or (run.n, run.made) >= (best.n, best.made):
             picked[run.model] = run
-    return picked
+    return {model: picked[model] for model in sorted(picked, key=place_of)}
 
 
 def run_names(runs: Sequence[RunInfo]) -> tuple[str, ...]:
@@ -330,11 +349,12 @@ def _choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice | None]:
     )
     named = {*(st.session_state.get("runs") or ()), *st.query_params.get_all("runs")}
     listing = listing.intact(unless=lambda run: run.dataset != data and run.id not in named)
+    listing = _only_chosen(listing, lambda run: run.dataset == data or run.id in named)
     by_id = {run.id: run for run in listing}
     of_data = [run for run in listing if run.dataset == data]
     if not of_data:
         return listing, None
-    kept = links.runs_of_url((run.id for run in of_data), of=data)
+    kept = links.runs_of_url(of_data, of=data)
     of_data = [run for run in of_data if run.id in kept]
     every = tuple(run for run in listing if run.dataset != data or run.id in kept)
     with more_box, st.popover("More options", icon=":material/tune:", width="stretch"):
@@ -386,6 +406,24 @@ def _choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice | None]:
             f"{plain(small)}. To include it, choose it under Models."
         )
     return RunListing(every, listing.problems), choice
+
+
+def _only_chosen(listing: RunListing, counts: Callable[[RunInfo], bool]) -> RunListing:
+    """Restrict the runs that count to the chosen facts of the URL, if these runs have any."""
+    text = links.only_facts()
+    if not text:
+        return listing
+    try:
+        runs = [cache.restricted(run, text) if counts(run) else run for run in listing]
+        runs = [run for run in runs if run.relations or not run.only]
+        if not any(run.only for run in runs):
+            raise UserError("None of the chosen facts is in these data.")
+    except UserError as error:
+        show_note(f"{plain(str(error))} All facts are shown.")
+        st.session_state[links.ONLY] = ""
+        return listing
+    links.set_param(links.ONLY, [text])
+    return RunListing(tuple(runs), listing.problems)
 
 
 def _choose_more(of_data: Sequence[RunInfo], ids: Sequence[str]) -> dict[str, Any]:
@@ -496,11 +534,13 @@ def comparison_basis(choice: RunChoice) -> tuple[str, str]:
     """Return the facts and words on which the runs are compared.
 
     Returns:
-        The description as Markdown, empty for a single run; and a clause on what differs between
-        the runs, empty if they are comparable.
+        The description as Markdown, with the ranking; and a clause on what differs between the
+        runs, empty if they are comparable. How many facts are scored is part of the headline.
     """
+    ranked = any(run.has_ranks for run in choice.runs)
+    ranking = f" {choice.ranking.capitalize()} ranking." * ranked
     if len(choice.runs) < 2:
-        return "", ""
+        return ranking.strip(), ""
     aligned = choice.runs
     if not any(run.beside for run in aligned):
         aligned = tuple(run.info for run in cache.aligned(aligned))
@@ -511,15 +551,10 @@ def comparison_basis(choice: RunChoice) -> tuple[str, str]:
         named = zip(choice.titles, choice.runs, strict=True)
         each = ", ".join(f"{run.n:,} ({plain(title)})" for title, run in named)
         return (
-            f"**Different {choice.counts}**: {each}. {words}",
+            f"**Different {choice.counts}**: {each}. {words}{ranking}",
             differ or f"the models are scored on different {choice.counts}",
         )
-    first = choice.runs[0]
-    text = f"Scored on the {first.n:,} {choice.counts} that all models can be scored on"
-    if choice.relations:
-        n = sum(first.relation(name).n for name in choice.relations)
-        text += f"; {n:,} of them are in the chosen relations"
-    return f"{text}. {words}", differ
+    return f"All models are scored on the same {choice.counts}. {words}{ranking}", differ
 
 
 def _words_compared(choice: RunChoice) -> tuple[str, str]:
@@ -591,18 +626,22 @@ def _draw_ways_back(choice: RunChoice, missing: Sequence[str], has_manual: bool)
             + "Start one on the page **Data and runs**."
         )
     changed_prompts = has_manual and not choice.exact and choice.prompts != "manual"
+    n_chosen = len(facts_of(choice.only)) if choice.only else 0
+    only = f"Only {counted(n_chosen, 'chosen fact')}"
     ways: dict[str, list[str]] = {
+        only: [links.ONLY] * bool(choice.only),
         "Back to manual prompts": ["prompts", "models"] * changed_prompts,
         "All models": ["models"] * bool(choice.models),
         "All relations": ["relations"] * bool(choice.relations),
     }
     if not any(ways.values()):
         return
-    with st.container(horizontal=True, key="selection"):
+    with st.container(horizontal=True, vertical_alignment="center", key="selection"):
         for label, names in ways.items():
             if names:
                 back = links.params_without(names) | {name: [] for name in names}
-                links.draw_link(label, "undo", screens.RESULTS, back)
+                icon, more = ("close", CHIP) if label == only else ("undo", {})
+                links.draw_link(label, icon, screens.RESULTS, back, **more)
 
 
 def draw_runs(choice: RunChoice) -> None:

@@ -105,12 +105,12 @@ def _draw_ended(job: jobs.Job, form: RunForm) -> None:
     """Draw how the last run ended; a button shows a finished run."""
     if job.cancelled:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.info(
-                "Cancelled. Finished parts are kept: start the same run again to resume it.",
-                icon=":material/pause_circle:",
-            )
-            key = f"runs after {form.name}"
-            links.draw_link("Runs", "list", screens.DATA, screens.RUNS, key=key, type="secondary")
+            st.info("Cancelled. Finished parts are kept.", icon=":material/pause_circle:")
+            if st.button(
+                "Resume", icon=":material/play_arrow:", type="primary", key=f"resume {form.name}"
+            ):
+                jobs.restart(job)
+                st.rerun()
         return
     if job.error:
         show_error(job.error)

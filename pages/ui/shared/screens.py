@@ -28,19 +28,24 @@ FIRST_MODEL = "first"  # stands for the first shown model among the models that 
 CONFIDENT_FIRST = "most confident first"  # an order of the facts
 CONFIDENT_AND_WRONG: Params = {**WRONG_ANSWERS, "wrong": FIRST_MODEL, "sort": CONFIDENT_FIRST}
 PROMPTS: Params = {"tab": "Prompts"}
+# Charts of Overview that have the width of the page if the URL parameter `large` names them; and
+# published scores next to this project's.
+CURVES, LAMA_TREX = "P@k curves", "LAMA T-REx"
+# A view of the tab Prompts, and two of its parts.
+ENSEMBLES, ANALYSES, IN_PAPER = "Ensembles and the paper", "Analyses", "In the paper"
 # Charts of the More tab.
-CURVES, RANKS = "P@k curves", "Rank distribution"
+RANKS = "Rank distribution"
 WAYS = "Ways of asking"
 TRAINING = "Training"
 TRACES = "Causal traces"
 ANALOGY_PROBES: Params = {"tab": "More", "chart": "Analogy probes"}
 NEW_PROBE: Params = {**ANALOGY_PROBES, "new_probe": "true"}  # with the form first
-NEW_RUN: Params = {"tab": "New run"}
 IMPORT: Params = {"tab": "Import"}
-RUNS: Params = {"tab": "Runs"}
-FOLDED = "Analyses and the paper"  # a view of the tab Prompts
+RUNS = {"tab": "Runs"}
+NEW_RUN = {**RUNS, "new": "run"}  # with the form instead of the list
+NEW_STUDY = {**RUNS, "new": "study"}
 # The parameters with the open tab of Results, and the chart or view in it.
-OPENED = ("tab", "chart", "view")
+OPENED = ("tab", "large", "chart", "view")
 
 # Screens with numbers, and the paper that defines the numbers; the first match is used.
 _PAPERS: tuple[tuple[str, Params, str], ...] = (
@@ -57,7 +62,7 @@ _MOVED: dict[str, tuple[str, Params]] = {
     "cloze": (ASK, {}),
     "analogy": (ASK, ANALOGIES),
     "facts": (RESULTS, ALL_FACTS),
-    "prompts": (RESULTS, {**PROMPTS, "prompts_view": "Prompts"}),
+    "prompts": (RESULTS, PROMPTS),
     "method": (HELP, {"paper": "All"}),
 }
 OLD_PAGES = tuple(_MOVED)
@@ -70,6 +75,19 @@ _MOVED_TABS: dict[str, Params] = {
     "Grid": ALTERNATIVES,
     "Wordings": WORDINGS,
     "Examples": {},
+}
+# View of Prompts in an earlier version -> the view that replaced it.
+_MOVED_PROMPTS: dict[str, Params] = {
+    "Try a prompt": {},
+    "Prompts": {},
+    "Ensembles": {"prompts_view": ENSEMBLES},
+    "Analyses and the paper": {"prompts_view": ENSEMBLES, "prompts_part": ANALYSES},
+}
+# Tab of Data and runs in an earlier version -> the screen that replaced it.
+_MOVED_TABS_OF_DATA: dict[str, Params] = {
+    "Data sets": {},
+    "New run": NEW_RUN,
+    "New study": NEW_STUDY,
 }
 # The query of the former tab Answers if its URL has none.
 _RANKED = {
@@ -99,6 +117,11 @@ def paper_of(page: str, params: Mapping[str, object]) -> str:
     )
 
 
+def chart(name: str) -> Params:
+    """The screen with a chart of Results, as URL parameters."""
+    return {"large": name} if name in (CURVES, LAMA_TREX) else {"tab": "More", "chart": name}
+
+
 def resolve(name: str, params: Params) -> tuple[str, Params]:
     """The page and parameters of a URL, which may be from an earlier version.
 
@@ -111,11 +134,16 @@ def resolve(name: str, params: Params) -> tuple[str, Params]:
     page, screen = _MOVED.get(name, (_NAMES.get(name, ASK), {}))
     if page == ASK:
         params = _from_moved_tab(params)
+    taken, rest = _taken(params, {"tab": ""})
+    if page == DATA and taken["tab"] in _MOVED_TABS_OF_DATA:
+        params = {**rest, **_MOVED_TABS_OF_DATA[taken["tab"]]}
     if "solve" not in params and any(slot in params for slot in _SLOTS):
         words, rest = _taken(params, _SLOTS | {"blank": "D"})
         blank = words.pop("blank").lower()
         a, b, c, d = ("?" if slot == blank else word for slot, word in words.items())
         params = {**rest, "solve": f"{a} : {b} :: {c} : {d}", "solution": words.get(blank, "")}
+    if page == RESULTS:
+        params = _from_moved_view(params)
     return page, {**params, **screen}
 
 
@@ -136,6 +164,15 @@ def _from_moved_tab(params: Params) -> Params:
     if query["right_answer"] not in query["answers"].split("\n"):
         query["right_answer"] = ""
     return {**rest, **view, "text": query.pop("statement"), **query}
+
+
+def _from_moved_view(params: Params) -> Params:
+    """The parameters of a screen of Results, of which the view may be one of an earlier version."""
+    taken, rest = _taken(params, dict.fromkeys(("tab", "chart", "prompts_view"), ""))
+    if taken["chart"] in (CURVES, LAMA_TREX):
+        return {**rest, **chart(taken["chart"])}
+    view = _MOVED_PROMPTS.get(taken["prompts_view"])
+    return params if view is None else {**view, **rest, **PROMPTS}
 
 
 def _taken(params: Params, values: Mapping[str, str]) -> tuple[dict[str, str], Params]:

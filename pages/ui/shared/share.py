@@ -1,11 +1,12 @@
 """Share the screen's URL as a text to copy and as a QR code.
 
 The app makes the QR code itself (segno) and sends the URL to no service, because it can contain
-what the visitor typed.
+what the visitor typed. A hosted app stores a long URL on its server if the visitor asks for that.
 """
 
 from functools import lru_cache
 from io import BytesIO
+from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
 import segno
@@ -13,12 +14,14 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.net_util import get_internal_ip
 
-from pages.ui.shared import links, screens
+from pages.ui.shared import links, screens, short_links, visitors
+from pages.ui.shared.messages import errors_shown
 from pages.ui.shared.visitors import is_this_machine
 
 QUIET = 4  # light modules around the code (ISO/IEC 18004)
 WIDTH = 320
 EVERYWHERE = ("0.0.0.0", "::")  # addresses of a server that listens on all interfaces
+LONG = 200  # characters of a URL, above which a hosted app offers a short link
 MAX_BYTES = 2953  # a QR code's capacity
 MASK = 3  # one of eight patterns, which readers find out; comparing all takes four times as long
 
@@ -32,11 +35,29 @@ def make_place() -> DeltaGenerator:
 
 def draw_share(place: DeltaGenerator, query: str) -> None:
     """Draw the Share button; call after drawing the page. query: the complete query string."""
-    if st.session_state[links.PAGE] == screens.POLL:  # its lecturer's URL is secret
+    page = st.session_state[links.PAGE]
+    if page == screens.POLL:  # its lecturer's URL is secret
         return
+    address = whole_address(query)
     with place, st.popover("Share", icon=":material/share:", type="tertiary"):
         st.caption("This URL opens the current screen.")
-        draw_address(whole_address(query))
+        name = "" if page == screens.ASK else PurePosixPath(page).stem
+        can_be_short = len(address) > LONG and screens.resolve(name, {})[0] == page
+        if can_be_short and not is_this_machine(address):
+            button, short = st.empty(), short_links.find(name, query)
+            if not short and button.button(
+                "Make a short link",
+                icon=":material/link:",
+                help="Stores what this URL holds on the server of the app.",
+            ):
+                with errors_shown():
+                    short = short_links.store(name, query, visitors.address())
+                if not short:
+                    st.caption("There is no place for another short link: use the whole URL.")
+            if short:
+                button.empty()
+                address = whole_address(f"{links.SHORT}={short}")
+        draw_address(address)
 
 
 def draw_address(address: str) -> None:
@@ -47,7 +68,7 @@ def draw_address(address: str) -> None:
         if not address:
             hosting = f"{links.path_of(screens.HELP)}?doc=hosting"
             st.caption(
-                "Works on this computer only, so there is no QR code.",
+                "Works on this computer only, so it has no QR code.",
                 help=f"`lama-explorer app --public` opens the app to others; see "
                 f"[Hosting]({hosting}).",
             )

@@ -5,6 +5,7 @@ the card; a labelled column whose name begins with another column's, such as `MO
 continues that column's line.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,8 @@ import streamlit as st
 from msgspec import to_builtins
 from streamlit.delta_generator import DeltaGenerator
 
+from lama_core.glossary import explain
+
 MOST_CARDS = 100
 MOST_NARROW = 16  # characters of a line's label and value, if it shares the width with another
 Picks = Literal["single-row", "multi-row", "single-cell", "row-or-cell", "rows-or-cell"]
@@ -24,6 +27,22 @@ GRID_PICKS: Mapping[str, Any] = {
     "rows-or-cell": ("multi-row", "single-cell"),
 }
 CARD_PICKS = dict.fromkeys(GRID_PICKS, "single-row")
+# Pattern in a column's title -> the term of the glossary that explains it.
+TERMS = {
+    "log-prob": "Log-probability",
+    "mean rank": "Rank",
+    "macro": "Micro and macro average",
+    "P@": "P@k",
+    "chance": "Chance",
+    "interval|95 %": "Interval",
+    "kappa": "Kappa",
+    "ECE": "Expected calibration error",
+    "3Cos": "3CosAdd",
+    "margin": "Margin",
+    "excluded": "Excluded facts",
+    "candidates": "Candidates",
+    "^type( of relation)?$": "Relation",
+}
 ANSWER = " answer"  # ends the name of a column that other columns of its model continue
 _JS = (Path(__file__).parent / "cards.js").read_text(encoding="utf-8")
 
@@ -98,7 +117,9 @@ def draw_table(
     """
     place = place or st.container(gap=None)
     frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(table)
-    cards = make_cards(frame, options.get("column_config") or {}, options.get("column_order"))
+    given = options.get("column_config") or {}
+    options["column_config"] = {**given, **explained(frame, given)}
+    cards = make_cards(frame, options["column_config"], options.get("column_order"))
     data = {"cards": to_builtins(cards), "n": len(frame), "nShown": n_cards}
     data["picks"] = CARD_PICKS.get(picks or "", picks)
     component = st.components.v2.component("lama_cards", js=_JS, isolate_styles=False)
@@ -126,6 +147,23 @@ def draw_table(
         )
         found = component(data=data, key=cards_key, on_picked_change=changed)
     return find_picked(event, found)
+
+
+def explained(frame: pd.DataFrame, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration of columns that lack a help text, with the glossary's explanation.
+
+    config: column -> its configuration, a label, or None if it is hidden.
+    """
+    found: dict[str, Any] = {}
+    for name in map(str, frame.columns):
+        one = config.get(name, {})
+        settings = {"label": one} if isinstance(one, str) else one
+        if settings is None or settings.get("help"):
+            continue
+        title = settings.get("label") or name
+        if term := next((TERMS[part] for part in TERMS if re.search(part, title)), ""):
+            found[name] = {**st.column_config.Column(), **settings, "help": explain(term)}
+    return found
 
 
 def picked_of(event: Any, cards: Any, n_rows: int) -> Picked:

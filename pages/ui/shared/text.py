@@ -30,7 +30,7 @@ def plain(text: str, *, links: bool = False, code: bool = False) -> str:
 
 
 def short(text: str, most: int) -> str:
-    """A text cut to at most so many characters, between words if possible."""
+    """A text cut to a number of characters, between words if possible."""
     if len(text) <= most:
         return text
     cut = text[: most - 1]

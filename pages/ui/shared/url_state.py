@@ -198,6 +198,13 @@ def title_of(name: str) -> str:
     return known.get(name, VECTOR_FILE.sub("", last).replace("glove.", "GloVe "))
 
 
+@cache
+def place_of(model: str) -> int:
+    """A model's place in the catalogue, the order of every choice of models; others come last."""
+    names = [entry.name for entry in known_models()]
+    return names.index(model) if model in names else len(names)
+
+
 def choose_models(
     label: str = "Models", *, key: str = "models", default: Sequence[str] = DEFAULT_MODELS
 ) -> tuple[str, ...]:
@@ -252,7 +259,7 @@ def choose_several(
 
     Args:
         label: The field's label.
-        options: name -> what the field and the URL show, unless it would stand for two options.
+        options: name -> what the field and the URL show, unless two options would have it.
             URLs may have either.
         key: The field's key, and its URL parameter if it is bound.
         place: Where it is drawn.

@@ -194,7 +194,7 @@ def _draw_pairs(found: Confusion, of: str) -> None:
         height=420 if len(pairs) > 10 else "content",
     )
     st.caption(
-        "Tick a row, or tap a card, to see its facts; on the keyboard, press Shift and Space."
+        "Tick a row, or tap its card, to see its facts; on the keyboard, press Shift and Space."
     )
     if picked.rows and picked.rows[0] < len(pairs):
         line = pairs.iloc[picked.rows[0]]

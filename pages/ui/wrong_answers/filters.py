@@ -1,9 +1,10 @@
 """Filters of Wrong answers: widgets, URL parameters and `AnswerFilter`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
 from typing import Any, NoReturn, cast
 
+import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -15,22 +16,10 @@ from lama_core.metrics.fact_answers import (
     JoinedAnswers,
     WrongKind,
 )
-from lama_core.metrics.slices import (
-    ANSWERS_HELP,
-    DOMAIN,
-    NO_TYPE,
-    ORIGIN,
-    PAIR_SEEN,
-    POPULARITY,
-    POPULARITY_HELP,
-    SLICINGS,
-    WORDING_SEEN,
-    Slicing,
-    slicings,
-)
-from lama_core.runs.info import OWN_WORDS, RunInfo
+from lama_core.metrics.slices import NO_TYPE
+from lama_core.runs.info import RunInfo
 from lama_core.runs.tags import known_tags, read_tags
-from lama_core.types import RELATION_TYPES
+from lama_core.scoring.ranking import Ints
 from pages.ui.shared import links, screens
 from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.run_choice import RunChoice
@@ -51,20 +40,33 @@ CHOICES_OF_RUNS = {
     "ranking",
     "scored_on",
     links.AMONG,
+    links.ONLY,
 }
-CONFIDENT = 0.5  # lowest probability of a confident answer
+VERDICT = ("right", "wrong", "conf")  # URL parameters of frequent filters
+CONFIDENT = (0.5, 1.0)  # probabilities of a confident answer
+ANY_CONFIDENCE = (0.0, 1.0)
 TAGS_HELP = (
     "Facts with at least one of these tags in the selected model's run. The local user (operator) "
     "adds tags to an opened fact, or to several rows at once."
 )
-NOT_IN_DATA, NO_TEXTS = "Not in the data", "Training texts unknown"
-# Field of the filter -> slicing whose groups are its values, its meaning, and why there may be no
-# values.
-SLICED: dict[str, tuple[str, Callable[[], str], str]] = {
-    "origins": (ORIGIN, lambda: explain("Origin"), NOT_IN_DATA),
-    "domains": (DOMAIN, lambda: explain("Domain"), NOT_IN_DATA),
-    "stated": (PAIR_SEEN, lambda: explain("Pair seen in training"), NO_TEXTS),
-    "wording": (WORDING_SEEN, lambda: explain("Wording seen in training"), NO_TEXTS),
+OF = "filtered model"  # session key: the model that the filters applied to when last drawn
+
+
+# Fields of the filter that only links set, such as those of charts' marks, and how the URL's values
+# are read.
+LINKED: dict[str, Callable[[Sequence[str]], Any]] = {
+    **dict.fromkeys(
+        ("types", "sources", "origins", "domains", "stated", "wording"),
+        lambda given: tuple("" if value == NO_TYPE else value for value in given),
+    ),
+    **dict.fromkeys(("gold", "answer"), lambda given: given[0].strip()[:MAX_SEARCH]),
+    **dict.fromkeys(("margin_min", "margin_max"), lambda given: float(given[0])),
+    **{
+        f"{name}_{end}": lambda given: int(given[0])
+        for name in ("count", "words", "pieces", "answers", "popularity")
+        for end in ("min", "max")
+    },
+    "contained": lambda given: {"yes": True, "no": False}[given[0]],
 }
 
 
@@ -88,9 +90,9 @@ def open_on_wrong(names: Sequence[str]) -> None:
 
 
 def choose_filters(
-    choice: RunChoice, joined: JoinedAnswers, *, any_verdict: bool = False, label: str = "Model"
-) -> AnswerFilter:
-    """Draw the filter widgets and return the filter.
+    choice: RunChoice, *, any_verdict: bool = False, label: str = "Model"
+) -> tuple[AnswerFilter, bool]:
+    """Draw the filter widgets; return the filter, and whether a marked one says what is right.
 
     any_verdict: whether the view shows the right and the wrong answers of the selected model, so
     that "Wrong in" applies to the other models only.
@@ -100,6 +102,15 @@ def choose_filters(
     titles = dict(zip(names, choice.titles, strict=True))
     for key in ("of", "right", "wrong"):
         links.replace_values(key, titles)
+
+    def follow() -> None:
+        """Apply the filters on right and wrong answers to the newly selected model instead."""
+        before, now = st.session_state[OF], st.session_state["of"]
+        swapped = {before: now, now: before}
+        for end in ("right", "wrong"):
+            chosen = st.session_state.get(end, ())
+            st.session_state[end] = [swapped.get(name, name) for name in chosen]
+
     with st.container(key="fact-filters"):
         boxes = st.columns([2, 4, 1.4], vertical_alignment="bottom")
     of = boxes[0].selectbox(
@@ -108,8 +119,10 @@ def choose_filters(
         key="of",
         bind=BOUND,
         format_func=titles.__getitem__,
+        on_change=follow,
         help="Filters on ranks, probabilities, wrong answers and excluded facts use this model.",
     )
+    st.session_state[OF] = of
     links.drop_long("find", MAX_SEARCH)
     text = boxes[1].text_input(
         "Search",
@@ -139,30 +152,15 @@ def choose_filters(
             help="Combine with **Right in** to see the facts that A gets right and B gets wrong. "
             "Of the selected model, Confusion and Frequent answers show all answers.",
         )
-        focus = choice.runs[names.index(of)]
-        slicing = slicings(joined)
-        more = (
-            _choose_kinds(choice.runs, slicing)
-            | _choose_answers(focus)
-            | _choose_facts(focus, slicing)
-        )
-    if not any_verdict:
-        title = titles[of]
-        others = [other for other in names if other != of]
-        quick: dict[str, dict[str, str | list[str]]] = {
-            f"Wrong in {title}": {"wrong": [of]},
-            f"Confident and wrong in {title}": {"wrong": [of], "conf": [str(CONFIDENT), "1.0"]},
-        }
-        if others:
-            quick |= {
-                f"Only {title} is right": {"right": [of], "wrong": others},
-                "All are wrong": {"wrong": list(names)},
-            }
-        with st.container(horizontal=True, key="quick-filters"):
-            for text_of, params in quick.items():
-                if st.button(plain(text_of)):
-                    narrow(**{"right": [], "conf": [], "of": of, **params})
-    return AnswerFilter(
+        more = _choose_answers(choice.runs[names.index(of)])
+    confidence = (more["confidence_min"], more["confidence_max"])
+    marked = not any_verdict and _choose_verdict(names, of, (right, wrong, confidence))
+    for name, read in LINKED.items():
+        if given := st.query_params.get_all(name):
+            links.set_param(name, given)
+            with suppress(ValueError, KeyError):
+                more[name] = read(given)
+    chosen = AnswerFilter(
         of=names.index(of),
         k=choice.k,
         relations=choice.relations,
@@ -171,43 +169,66 @@ def choose_filters(
         text=(text or "").strip(),
         **more,
     )
+    return chosen, marked
 
 
-def _choose_kinds(runs: Sequence[RunInfo], slicing: Mapping[str, Slicing]) -> dict[str, Any]:
-    """Draw the filters on kinds of relations and facts; return them as fields of AnswerFilter."""
-    relations = [relation for run in runs for relation in run.relations]
-    of_relations = {relation.type for relation in relations}
-    types = [kind or NO_TYPE for kind in (*RELATION_TYPES, None) if kind in of_relations]
-    sources = list(dict.fromkeys(relation.source for relation in relations))
-    left, right = st.columns(2)
-    found = {
-        "types": _choose_any("Type of relation", types, "types", left),
-        "sources": _choose_any("Source", sources, "sources", right),
+Verdict = tuple[tuple[str, ...], tuple[str, ...], tuple[float, float]]
+
+
+def _choose_verdict(names: Sequence[str], of: str, now: Verdict) -> bool:
+    """Draw frequent filters on right and wrong answers; return whether one is set, and so marked.
+
+    now: the models that are right, those that are wrong, and the range of the probability.
+    """
+    others = tuple(name for name in names if name != of)
+    known: dict[str, Verdict] = {
+        "All facts": ((), (), ANY_CONFIDENCE),
+        "Wrong": ((), (of,), ANY_CONFIDENCE),
+        "Confident and wrong": ((), (of,), CONFIDENT),
     }
-    for field, (by, meaning, without) in SLICED.items():
-        values = [*slicing[by].slices] if by in slicing else []
-        empty = "Any" if by in slicing else without
-        label = by.capitalize()
-        found[field] = _choose_any(label, values, field, help=meaning(), placeholder=empty)
-    for field in ("types", "origins", "domains"):
-        found[field] = tuple("" if value == NO_TYPE else value for value in found[field])
-    return found
+    if others:
+        known |= {
+            "Only this model is right": ((of,), others, ANY_CONFIDENCE),
+            "All models are wrong": ((), tuple(names), ANY_CONFIDENCE),
+        }
+    right, wrong, confidence = now
+    same = (
+        name
+        for name, (one, other, ends) in known.items()
+        if ({*one}, {*other}, ends) == ({*right}, {*wrong}, confidence)
+    )
+    marked = next(same, None)
+    # The key holds the filter that is set, so that the mark follows filters set elsewhere.
+    chosen = st.pills(
+        "Facts",
+        list(known),
+        default=marked,
+        required=marked is not None,
+        key=f"verdict {of} {marked}",
+        label_visibility="collapsed",
+    )
+    if chosen is not None and chosen != marked:
+        right, wrong, confidence = known[chosen]
+        conf = [] if confidence == ANY_CONFIDENCE else [str(end) for end in confidence]
+        narrow(right=[*right], wrong=[*wrong], conf=conf, of=of)
+    return marked is not None
 
 
 def _choose_answers(focus: RunInfo) -> dict[str, Any]:
     """Draw the filters on the selected run's answers; return them as fields of AnswerFilter."""
-    found = _choose_range("Rank", "rank", min_value=1) if focus.has_ranks else {}
-    if focus.ranks_statements:
-        margin_help = (
-            f"{explain('Margin')} The range excludes the lower end and includes the upper one."
-        )
-        ways = ("above", "up to")
-        found |= _choose_range("Margin", "margin", margin_help, ways=ways, format="%g")
+    found: dict[str, Any] = {}
+    if focus.has_ranks:
+        for box, end, way in zip(st.columns(2), ("min", "max"), ("from", "to"), strict=True):
+            key = f"rank_{end}"
+            links.drop_infinite(key)
+            found[key] = box.number_input(
+                f"Rank {way}", value=None, key=key, bind=BOUND, min_value=1
+            )
     confidence = st.slider(
         "Probability of the first answer",
         0.0,
         1.0,
-        (0.0, 1.0),
+        ANY_CONFIDENCE,
         0.01,
         key="conf",
         bind=BOUND,
@@ -215,8 +236,6 @@ def _choose_answers(focus: RunInfo) -> dict[str, Any]:
         "includes the upper one, as in the reliability diagram.",
     )
     left, right = st.columns(2)
-    gold = left.text_input("Right answer", key="gold", bind=BOUND, help="Exactly this word.")
-    answer = right.text_input("First answer", key="answer", bind=BOUND, help="Exactly this word.")
     kind = left.selectbox(
         "The wrong answer is",
         (ANY, *WRONG_KINDS),
@@ -231,51 +250,16 @@ def _choose_answers(focus: RunInfo) -> dict[str, Any]:
         bind=BOUND,
         help="**excluded**: facts that the selected model isn't scored on, with the reason.",
     )
+    known = known_tags(read_tags(focus))
+    unknown = [tag for tag in st.session_state.get("tag", ()) if tag not in known]
+    tags = [*known, *unknown] and _choose_any("Tags", [*known, *unknown], "tag", help=TAGS_HELP)
     return {
         **found,
         "confidence_min": float(confidence[0]),
         "confidence_max": float(confidence[1]),
         "wrong_kind": None if kind == ANY else cast(WrongKind, kind),
-        "gold": (gold or "").strip(),
-        "answer": (answer or "").strip(),
         "counting": counting,
-    }
-
-
-def _choose_facts(focus: RunInfo, slicing: Mapping[str, Slicing]) -> dict[str, Any]:
-    """Draw the filters on properties of a fact; return them as fields of AnswerFilter.
-
-    focus: the selected run, which has the tags and the lists of candidates.
-    """
-    counts = {
-        "Right answer's frequency": ("count", SLICINGS["gold's frequency"].help),
-        "Subject's words": ("words", SLICINGS["subject's words"].help),
-        "Subject's tokens": ("pieces", SLICINGS["subject's pieces"].help),
-    }
-    if focus.candidates == OWN_WORDS:
-        counts["Number of answers"] = ("answers", ANSWERS_HELP)
-    found: dict[str, Any] = {}
-    for label, (name, help_text) in counts.items():
-        found |= _choose_range(label, name, help_text, min_value=1)
-    if POPULARITY in slicing:
-        found |= _choose_range("Subject's popularity", "popularity", POPULARITY_HELP, min_value=0)
-    left, right = st.columns(2)
-    contained = left.selectbox(
-        "Right answer in the subject",
-        (ANY, "yes", "no"),
-        key="contained",
-        bind=BOUND,
-        help=explain("Gold in the subject"),
-    )
-    known = known_tags(read_tags(focus))
-    unknown = [tag for tag in st.session_state.get("tag", ()) if tag not in known]
-    empty = "Any" if known else "No fact has a tag"
-    return {
-        **found,
-        "contained": {ANY: None, "yes": True, "no": False}[contained],
-        "tags": _choose_any(
-            "Tags", [*known, *unknown], "tag", right, help=TAGS_HELP, placeholder=empty
-        ),
+        "tags": tuple(tags),
     }
 
 
@@ -287,43 +271,22 @@ def _choose_any(
     return tuple((place or st).multiselect(label, options, key=key, **(usual | more)))
 
 
-def _choose_range(
-    label: str,
-    name: str,
-    help_text: str | None = None,
-    *,
-    ways: tuple[str, str] = ("from", "to"),
-    **options: Any,
-) -> dict[str, Any]:
-    """Draw two fields for a range; return `NAME_min` and `NAME_max`, None for an open end."""
-    found = {}
-    for box, end, way in zip(st.columns(2), ("min", "max"), ways, strict=True):
-        key = f"{name}_{end}"
-        links.drop_infinite(key)
-        found[key] = box.number_input(
-            f"{label} {way}", value=None, key=key, bind=BOUND, help=help_text, **options
-        )
-    return found
-
-
 def params_of(fields: Mapping[str, Any]) -> dict[str, str | list[str]]:
     """Convert the fields of AnswerFilter that a view sets to URL parameters."""
-    params: dict[str, str | list[str]] = {}
-    ends = ("confidence_min", "confidence_max")
-    if any(end in fields for end in ends):
-        low, high = fields.get(ends[0], 0.0), fields.get(ends[1], 1.0)
+    written: dict[type, Callable[[Any], str | list[str]]] = {
+        float: lambda value: f"{value:.9g}",
+        bool: lambda value: "yes" if value else "no",
+        tuple: lambda value: [item or NO_TYPE for item in value],
+    }
+    ends = {name: fields[name] for name in fields if name.startswith("confidence")}
+    params = {
+        name: written.get(type(value), str)(value)
+        for name, value in fields.items()
+        if value is not None and name not in ends
+    }
+    if ends:
+        low, high = ({"confidence_min": 0.0, "confidence_max": 1.0} | ends).values()
         params["conf"] = [f"{low:.2f}", f"{high:.2f}"]
-    for name, value in fields.items():
-        if name in ends:
-            continue
-        if isinstance(value, float):
-            params[name] = f"{value:.9g}"
-        elif isinstance(value, bool):
-            params[name] = "yes" if value else "no"
-        elif isinstance(value, tuple):
-            params[name] = [item or NO_TYPE for item in value]
-        elif value is not None:
-            params[name] = str(value)
     return params
 
 
@@ -333,8 +296,8 @@ def narrow(**params: str | list[str]) -> NoReturn:
     links.go(screens.RESULTS, links.params_without(("view", "fact", "page")) | kept | params)
 
 
-def describe(f: AnswerFilter, choice: RunChoice) -> list[str]:
-    """Describe each filter that is set in a few words."""
+def describe(f: AnswerFilter, choice: RunChoice) -> dict[str, tuple[str, ...]]:
+    """Describe each filter that is set in a few words; the values are its URL parameters."""
     names = choice.titles
     of, ways = names[f.of], (("above", f.margin_min), ("up to", f.margin_max))
     has_confidence = f.confidence_min > 0 or f.confidence_max < 1
@@ -345,37 +308,48 @@ def describe(f: AnswerFilter, choice: RunChoice) -> list[str]:
         _ends(low, high, 1, "any number of")
         for low, high in ((f.words_min, f.words_max), (f.pieces_min, f.pieces_max))
     )
-    labels = choice.labels
-    # What is before a filter's values, the values as a text, which is empty without the filter, and
-    # what is after them.
+
+    def ends(name: str) -> tuple[str, ...]:
+        return f"{name}_min", f"{name}_max"
+
+    # What is before a filter's values, the values as a text, which is empty without the filter,
+    # what is after them, and the URL parameters.
     said = [
-        *(("right in ", names[number], "") for number in f.right),
-        *(("wrong in ", names[number], "") for number in f.wrong),
-        ("rank ", _ends(f.rank_min, f.rank_max, 1, "last"), f" in {of}"),
-        ("probability ", confidence, f" in {of}"),
-        ("margin ", margin, f" in {of}"),
-        ("", _ends(f.answers_min, f.answers_max, 1, "any number of"), " answers"),
-        ("popularity of the subject ", popularity, ""),
-        ("domain ", _any_of(f.domains), ""),
-        ("type ", _any_of(f.types), ""),
-        ("from ", _any_of(f.sources), ""),
-        ("origin ", _any_of(f.origins), ""),
-        ("pair ", _any_of(f.stated), ""),
-        ("wording ", _any_of(f.wording), ""),
-        ("right answer “", f.gold, "”"),
-        (f"{of} answers “", f.answer, "”"),
-        (f"{of}'s wrong answer: ", f.wrong_kind, ""),
-        ("right answer in ", _ends(f.count_min, f.count_max, 1, "all"), " facts of its relation"),
-        ("subject of ", words, " words"),
-        ("subject of ", pieces, f" tokens of {of}"),
-        ("tagged ", " or ".join(f.tags), ""),
-        ("right answer ", {None: "", True: "in", False: "not in"}[f.contained], " the subject"),
-        ("with “", f.text, "”"),
-        ("", f.counting if f.counting != "counted" else "", f" facts of {of}"),
-        *(("", labels[name], "") for name in choice.relations[:3]),
-        ("", "..." * (len(choice.relations) > 3), ""),
+        ("right in ", " and ".join(names[number] for number in f.right), "", ("right",)),
+        ("wrong in ", " and ".join(names[number] for number in f.wrong), "", ("wrong",)),
+        ("rank ", _ends(f.rank_min, f.rank_max, 1, "last"), f" in {of}", ends("rank")),
+        ("probability ", confidence, f" in {of}", ("conf",)),
+        ("margin ", margin, f" in {of}", ends("margin")),
+        ("", _ends(f.answers_min, f.answers_max, 1, "any number of"), " answers", ends("answers")),
+        ("popularity of the subject ", popularity, "", ends("popularity")),
+        ("domain ", _any_of(f.domains), "", ("domains",)),
+        ("type ", _any_of(f.types), "", ("types",)),
+        ("from ", _any_of(f.sources), "", ("sources",)),
+        ("origin ", _any_of(f.origins), "", ("origins",)),
+        ("pair ", _any_of(f.stated), "", ("stated",)),
+        ("wording ", _any_of(f.wording), "", ("wording",)),
+        ("right answer “", f.gold, "”", ("gold",)),
+        (f"{of} answers “", f.answer, "”", ("answer",)),
+        (f"{of}'s wrong answer: ", f.wrong_kind, "", ("kind",)),
+        (
+            "right answer in ",
+            _ends(f.count_min, f.count_max, 1, "all"),
+            " facts of its relation",
+            ends("count"),
+        ),
+        ("subject of ", words, " words", ends("words")),
+        ("subject of ", pieces, f" tokens of {of}", ends("pieces")),
+        ("tagged ", " or ".join(f.tags), "", ("tag",)),
+        (
+            "right answer ",
+            {None: "", True: "in", False: "not in"}[f.contained],
+            " the subject",
+            ("contained",),
+        ),
+        ("with “", f.text, "”", ("find",)),
+        ("", f.counting if f.counting != "counted" else "", f" facts of {of}", ("rows",)),
     ]
-    return [f"{before}{values}{after}" for before, values, after in said if values]
+    return {f"{before}{values}{after}": params for before, values, after, params in said if values}
 
 
 def _ends(low: int | None, high: int | None, least: int, most: str, form: str = "") -> str:
@@ -388,29 +362,27 @@ def _any_of(values: Sequence[str]) -> str:
     return " or ".join(value or NO_TYPE for value in values)
 
 
-def draw_active(f: AnswerFilter, choice: RunChoice, joined: JoinedAnswers, n: int) -> None:
-    """Draw the number of facts, the filters that are set, and a button that removes them.
+def draw_active(
+    f: AnswerFilter, choice: RunChoice, joined: JoinedAnswers, rows: Ints, *, marked: bool
+) -> None:
+    """Draw the number of facts, and each filter that is set as a button that removes it.
 
-    n: the number of facts that pass the filters.
+    rows: the facts that pass the filters. marked: whether `choose_filters` shows what is right.
     """
+    every = AnswerFilter(of=f.of, counting=f.counting, relations=f.relations)
+    n_all, n_of, n_queries = (
+        len(joined.facts),
+        len(joined.select(every)),
+        len(np.unique(joined.queries[rows])),
+    )
+    kind = "scored " if f.counting == "counted" and n_of < n_all else ""
+    kind = "excluded " if f.counting == "excluded" else kind
+    text = f"**{len(rows):,}** of {n_of:,} {kind}{choice.counts}"
+    text += f" in {counted(n_queries, 'query')}" * (n_queries < len(rows))
     parts = describe(f, choice)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        n_all = len(joined.facts)
-        n_of = len(joined.select(AnswerFilter(of=f.of, counting=f.counting)))
-        scored = f.counting == "counted" and n_of < n_all
-        kind = "scored " if scored else "excluded " if f.counting == "excluded" else ""
-        text = f"**{n:,}** of {n_of:,} {kind}facts"
-        text += f" ({n_all - n_of:,} excluded)" * scored
-        st.markdown(text + "".join(f" · {plain(part)}" for part in parts), width="content")
-        if parts:
-            every = {**choice.params(), **screens.ALL_FACTS, "relations": []}
-            links.draw_link("Show all", "filter_alt_off", screens.RESULTS, every)
-        if f.right and f.wrong:
-            n_other = len(joined.select(replace(f, right=f.wrong, wrong=f.right)))
-            ahead = " and ".join(choice.titles[number] for number in f.wrong)
-            label = f"The other way round: {counted(n_other, 'fact')} right in {plain(ahead)}"
-            if st.button(
-                label, icon=":material/swap_horiz:", type="tertiary", disabled=not n_other
-            ):
-                names = choice.names
-                narrow(right=[names[at] for at in f.wrong], wrong=[names[at] for at in f.right])
+    said = [part for part, of in parts.items() if marked and of[0] in VERDICT]
+    st.markdown(" · ".join((text, *map(plain, said))), width="content")
+    for text in [part for part in parts if part not in said]:
+        key = f"filter {text}"
+        if st.button(plain(text), icon=":material/close:", help="Remove this filter.", key=key):
+            narrow(**{name: [] for name in parts[text]})

@@ -1,6 +1,5 @@
 """The table of facts in Wrong answers, the opened fact, and the most frequent wrong answers."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from html import escape
 from typing import Any
@@ -35,10 +34,10 @@ PAGE_SIZE = 100
 N_PREDICTIONS = 10
 N_OF_SEVERAL = 5  # predictions of each of several runs
 N_WORDS = 15
+MOST_LISTED = 4  # right answers of a query in its row
 # Pixels of columns, so that three models fit on a screen of 1400 pixels.
-SENTENCE, RELATION, GOLD, ANSWER, NUMBER, LETTER = 190, 155, 92, 105, 58, 7.5
+SENTENCE, RELATION, GOLD, ANSWER, NUMBER, LETTER = 176, 144, 128, 98, 58, 7.2
 LONG = 18  # letters of a subject
-BY_GOLD = "most frequent gold first"
 MOST_LETTERS = 24  # of a relation or a sentence in the table
 NO_TEXT = "(an empty text)"
 SORTS = (
@@ -47,7 +46,6 @@ SORTS = (
     "worst rank first",
     screens.CONFIDENT_FIRST,
     "least confident first",
-    BY_GOLD,
 )
 Ints = NDArray[np.int64]
 
@@ -63,7 +61,6 @@ def sort_rows(joined: JoinedAnswers, rows: Ints, of: int, sort: str) -> Ints:
         "worst rank first": -focus.shown_rank,
         screens.CONFIDENT_FIRST: -focus.confidence,
         "least confident first": focus.confidence,
-        BY_GOLD: -joined.facts["object_count"].to_numpy(),
     }
     return rows[np.argsort(keys[sort][rows], kind="stable")] if sort in keys else rows
 
@@ -82,41 +79,16 @@ def find_fact(joined: JoinedAnswers, key: str) -> int | None:
     return int(at[0]) if len(at) else None
 
 
-def whole_answers(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> dict[int, list[str]]:
-    """Complete the causal models' wrong answers that are only the beginning of a word.
-
-    Returns:
-        Run number -> the completed word of each row; empty if the answer is right or a complete
-        word. Only for runs whose causal model is installed.
-    """
-    found = {}
-    for number, info in enumerate(choice.runs):
-        if not cache.can_complete_words(info):
-            continue
-        run = joined.runs[number]
-        wrong = [at for at, row in enumerate(rows) if run.at[row] >= 0 and run.rank[row] > 1]
-        queries = run.run.facts["query"].iloc[run.at[rows[wrong]]].astype(str)
-        answers = pd.Series(run.answer[rows[wrong]]).astype(str)
-        whole = cache.complete_words(
-            info.model, info.precision, info.fold_case, tuple(queries), tuple(answers)
-        )
-        found[number] = [""] * len(rows)
-        for at, word in zip(wrong, whole, strict=True):
-            found[number][at] = word or ""
-    return found
-
-
 def make_table(
     joined: JoinedAnswers,
     rows: Ints,
     of: int,
     choice: RunChoice,
-    whole: Mapping[int, Sequence[str]],
 ) -> pd.DataFrame:
     """Return the table on screen: each fact, and each run's first answer and gold answer's rank.
 
     The column `tags` has the tags of run number `of`. A column for the relation would be of no use
-    if one is chosen. `whole` comes from `whole_answers`; empty if answers aren't completed.
+    if one is chosen.
     """
     facts = joined.facts.iloc[rows]
     named = zip(facts["subject"], facts["source"], facts["query"], strict=True)
@@ -134,7 +106,6 @@ def make_table(
             for name in facts["relation"].astype(str)
         ]
     columns["gold"] = facts["object"].astype(str).to_numpy()
-    columns["gold in data"] = facts["object_count"].to_numpy()
     if facts["prompt"].any():
         columns["query"] = facts["query"].to_numpy()  # shown only if facts have several prompts
     tags = joined.tags(of)
@@ -143,14 +114,10 @@ def make_table(
     for number, name in enumerate(choice.names):
         run = joined.runs[number]
         ticked = joined.right(number, 1)[rows] if choice.k == 1 else np.zeros(len(rows), bool)
-        longer_words = whole.get(number)
         answers = pd.Series(run.answer[rows]).astype(object)
         if run.run.info.generates:
             answers = answers.where(answers.notna() | np.isnan(run.rank[rows]), NO_TEXT)
         marked = np.where(ticked, answers.astype(str) + " ✓", answers)
-        if longer_words is not None:
-            longer = pd.Series(list(longer_words), dtype=object)
-            marked = np.where(longer != "", answers.astype(str) + " → " + longer, marked)
         reasons = pd.Series(run.excluded[rows]).astype(object)
         excluded = ("excluded: " + reasons.astype(str)).where(reasons.notna(), None)
         columns[f"{name} answer"] = np.where(answers.notna(), marked, excluded)
@@ -163,100 +130,113 @@ def make_table(
     return pd.DataFrame(columns)
 
 
+def one_per_query(table: pd.DataFrame, places: Ints) -> pd.DataFrame:
+    """Return a row for each query, in order, from a table with a row for each of its facts.
+
+    Different texts of a query are listed, such as its right answers; of its numbers the best is
+    shown: the lowest rank, else the highest.
+
+    places: the number of each row's query, int [row].
+    """
+    if len(np.unique(places)) == len(table):
+        return table
+
+    def listed(values: pd.Series) -> str | list[str] | None:
+        found = [*dict.fromkeys(values.explode().dropna())]
+        if isinstance(values.iloc[0], list):
+            return found
+        more = f" and {len(found) - MOST_LISTED} more" * (len(found) > MOST_LISTED)
+        return ", ".join(map(str, found[:MOST_LISTED])) + more or None
+
+    numbers = set(table.select_dtypes("number").columns)
+    best: dict[Any, Any] = {name: "min" if name.endswith(" rank") else "max" for name in numbers}
+    grouped = table.groupby(places)
+    return grouped.agg({name: best.get(name, listed) for name in table}).reset_index(drop=True)
+
+
 def draw_rows(
     joined: JoinedAnswers,
     rows: Ints,
     chosen: AnswerFilter,
     choice: RunChoice,
     sort_box: DeltaGenerator,
-    more_box: DeltaGenerator,
-) -> None:
+) -> Ints:
     """Draw one page of the table, the opened fact next to it, and the form to tag ticked facts.
 
-    sort_box, more_box: where to draw the choice of the order, and the switches.
+    sort_box: where to draw the choice of the order.
+
+    Returns:
+        The rows of the ticked queries; all rows if none is ticked.
     """
-    switches = more_box.container(horizontal=True)
-    several = visitors.may("manage") and switches.toggle("Tag several", key="several")
-    completes = any(map(cache.can_complete_words, choice.runs)) and switches.toggle(
-        "Complete words",
-        key="whole",
-        bind=BOUND,
-        help="A causal model's wrong answer may be only the first token of a longer word, like "
-        "`new` for New York. Turn on to let the model complete the answers on this page.",
-    )
     sort = sort_box.selectbox(
         "Order",
         SORTS,
         key="sort",
         bind=BOUND,
-        help=f"Uses the ranks and probabilities of {choice.titles[chosen.of]}.",
+        label_visibility="collapsed",
     )
     rows = sort_rows(joined, rows, chosen.of, sort)
+    # Rows of the same query follow its first one.
+    query = pd.factorize(joined.queries[rows])[0]
+    order = np.argsort(query, kind="stable")
+    rows, query = rows[order], query[order]
     key = st.query_params.get("fact", "")
-    row = find_fact(joined, key) if key and not several else None
+    row = find_fact(joined, key) if key else None
     # Columns without a panel, too, so that the list stays in its place while the panel is drawn.
     with st.container(key="facts-and-panel"):
         list_box, *panels = st.columns([1] if row is None else [3, 2], gap="medium")
     if not len(rows):
         st.info("No fact matches these filters. Remove one.", icon=":material/filter_alt_off:")
-        return
+        return rows
     table_box = list_box.container(gap=None)
-    n_pages = -(-len(rows) // PAGE_SIZE)
+    n_pages = 1 + int(query[-1]) // PAGE_SIZE
     page = 1
     if n_pages > 1:  # below the table, whose toolbar would cover it
         with list_box:
             page = min(st.pagination(n_pages, key="page", bind=BOUND), n_pages)
-    shown = rows[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
-    with st.spinner("Completing the answers", show_time=True):
-        whole = whole_answers(joined, shown, choice) if completes else {}
-    table = make_table(joined, shown, chosen.of, choice, whole)
-    may_tag = visitors.may("manage")
+    on_page = query // PAGE_SIZE == page - 1
+    shown, places = rows[on_page], query[on_page] % PAGE_SIZE
+    table = one_per_query(make_table(joined, shown, chosen.of, choice), places)
 
     def open_row(picked: Picked) -> None:
-        if picked.rows and not several and not (may_tag and picked.ticked):
-            st.query_params["fact"] = fact_key(joined, int(shown[picked.rows[0]]))
+        if picked.rows and not picked.ticked:
+            first = np.flatnonzero(places == picked.rows[0])[0]
+            st.query_params["fact"] = fact_key(joined, int(shown[first]))
 
     picked = draw_table(
         table,
         place=table_box,
         column_config=_config(table, choice, choice.titles[chosen.of]),
-        column_order=_columns(
-            table, choice, sort, None if row is None else choice.names[chosen.of]
-        ),
-        key=f"facts {hash(shown.tobytes())} {'|'.join(choice.names)}{' several' * several}",
+        column_order=_columns(table, choice, None if row is None else choice.names[chosen.of]),
+        key=f"facts {hash(shown.tobytes())} {'|'.join(choice.names)}",
         on_pick=open_row,
-        picks="multi-row" if several else "rows-or-cell" if may_tag else "single-row",
+        picks="rows-or-cell",
         placeholder="",
         height=600 if len(table) > 15 else "content",
     )
-    if may_tag:
-        with list_box:
-            if several or picked.ticked:
-                ticked = [int(shown[at]) for at in picked.rows if at < len(shown)]
-                draw_picked_tags(joined, ticked, chosen, choice)
-            else:
-                with st.container(key="ticks"):  # not on phones, see style.css
-                    st.caption(
-                        "Click a fact to open it. Tick facts to tag them; Shift and a click tick "
-                        "all in between."
-                    )
-                with st.container(key="taps"):
-                    st.caption("Tap a fact to open it. To tag several, turn on the switch above.")
+    ticked = shown[np.isin(places, picked.rows)] if picked.ticked else rows[:0]
+    with list_box:
+        if len(ticked) and visitors.may("manage"):
+            draw_picked_tags(joined, ticked.tolist(), chosen, choice)
+        else:
+            with st.container(key="ticks"):  # not on phones, see style.css
+                st.caption(
+                    "Click a query to open it. Tick queries to choose their facts; Shift and a "
+                    "click tick all in between."
+                )
     if row is not None:
         with panels[0]:
-            draw_fact(joined, row, rows, chosen, choice)
+            draw_fact(joined, row, rows, query, chosen, choice)
     made = choice.made() | {"filter": asdict(chosen)}
     lines = python_of(chosen, choice)
     draw_export("facts", lambda: joined.table(rows, choice.names), made, lines)
+    return ticked if len(ticked) else rows
 
 
 def _config(table: pd.DataFrame, choice: RunChoice, of: str) -> dict[str, Any]:
     """Return the configuration of the columns. of: the title of the selected run."""
     number = st.column_config.NumberColumn
     config: dict[str, Any] = {
-        "gold in data": number(
-            "frequency", help="Facts of the relation with this right answer in the data."
-        ),
         "subject": st.column_config.TextColumn(
             pinned=True,
             width=SENTENCE if max(map(len, table["subject"]), default=0) > LONG else None,
@@ -282,21 +262,22 @@ def _config(table: pd.DataFrame, choice: RunChoice, of: str) -> dict[str, Any]:
             ),
             f"{name} margin": number("margin", format="%.2f", help=explain("Margin")),
             f"{name} rank": number(
-                "rank", format="localized", width=NUMBER, help="Rank of the right answer."
+                "rank",
+                format="localized",
+                width=NUMBER,
+                help="Rank of the right answer; of several, the best one.",
             ),
             f"{name} log-prob": number("its log-prob.", format="%.2f"),
         }
     return config
 
 
-def _columns(table: pd.DataFrame, choice: RunChoice, sort: str, opened: str | None) -> list[str]:
+def _columns(table: pd.DataFrame, choice: RunChoice, opened: str | None) -> list[str]:
     """Return the columns on screen; next to an opened fact, only words of the selected run.
 
-    sort: the order of the rows. opened: the name of this run; None if no fact is opened.
+    opened: the name of this run; None if no fact is opened.
     """
     hidden = {f"{name} log-prob" for name in choice.names}
-    if opened is not None or sort != BY_GOLD:
-        hidden.add("gold in data")
     if opened is not None:
         of_runs = {
             f"{n} {what}" for n in choice.names for what in ("answer", "prob", "rank", "margin")
@@ -306,28 +287,36 @@ def _columns(table: pd.DataFrame, choice: RunChoice, sort: str, opened: str | No
 
 
 def draw_fact(
-    joined: JoinedAnswers, row: int, rows: Ints, chosen: AnswerFilter, choice: RunChoice
+    joined: JoinedAnswers,
+    row: int,
+    rows: Ints,
+    query: Ints,
+    chosen: AnswerFilter,
+    choice: RunChoice,
 ) -> None:
-    """Draw one fact: the query, its tags, and each run's best answers.
+    """Draw one fact: the query, its other right answers, its tags, and each run's best answers.
 
-    `rows` is the list that the fact was opened from, in its order.
+    rows: the list that the fact was opened from, in its order. query: the number of each row's
+    query in the list, from 0.
     """
     fact = joined.facts.iloc[row]
     gold = str(fact["object"])
     with st.container(border=True):
         at = np.flatnonzero(rows == row)
-        position = int(at[0]) if len(at) else None
+        position = int(query[at[0]]) if len(at) else None
+        n_queries = int(query[-1]) + 1
         with st.container(horizontal=True, vertical_alignment="center"):
             for label, icon, step in (("Previous", "arrow_back", -1), ("Next", "arrow_forward", 1)):
                 target = -1 if position is None else position + step
-                inside = 0 <= target < len(rows)
+                inside = 0 <= target < n_queries
                 if st.button(
-                    f"{label} fact", icon=f":material/{icon}:", type="tertiary", disabled=not inside
+                    label, icon=f":material/{icon}:", type="tertiary", disabled=not inside
                 ):
-                    st.query_params["fact"] = fact_key(joined, int(rows[target]))
+                    first = np.flatnonzero(query == target)[0]
+                    st.query_params["fact"] = fact_key(joined, int(rows[first]))
                     st.rerun()
             if position is not None:
-                st.caption(f"{position + 1:,} of {len(rows):,}", width="content")
+                st.caption(f"{position + 1:,} of {n_queries:,}", width="content")
             if st.button("Close", icon=":material/close:", type="tertiary"):
                 del st.query_params["fact"]
                 st.rerun()
@@ -342,6 +331,22 @@ def draw_fact(
                 named = (run.model for run in choice.runs if run.model_kind in KINDS)
                 link = _link_to_ask(str(fact["query"]), gold, tuple(dict.fromkeys(named)))
                 links.draw_link("Ask it", "edit_note", screens.ASK, link, type="primary")
+        if position is not None and (query == position).sum() > 1:
+            golds = {
+                int(one): str(joined.facts["object"].iloc[one]) for one in rows[query == position]
+            }
+            picked = st.pills(
+                "Right answers",
+                list(golds),
+                default=row,
+                required=True,
+                format_func=golds.__getitem__,
+                key=f"right answers {row}",
+                help="The listed facts of this query. The mark below is of the chosen one.",
+            )
+            if picked not in (None, row):
+                st.query_params["fact"] = fact_key(joined, picked)
+                st.rerun()
         draw_fact_tags(joined, row, chosen, choice)
         for number in range(len(choice.names)):
             with st.container():

@@ -124,7 +124,11 @@ def draw_picked_tags(
         )
         with buttons, st.container(horizontal=True):
             ready = bool(tags and len(rows))
-            add = st.button(f"Add to {len(rows)}", icon=":material/new_label:", disabled=not ready)
+            add = st.button(
+                f"Add to {counted(len(rows), 'fact')}",
+                icon=":material/new_label:",
+                disabled=not ready,
+            )
             shows = st.button("Add and show", icon=":material/filter_alt:", disabled=not ready)
             remove = st.button("Remove", icon=":material/label_off:", disabled=not ready)
         if add or shows or remove:

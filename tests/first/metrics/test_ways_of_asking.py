@@ -79,7 +79,7 @@ def test_two_ways_can_be_compared_and_relations_chosen(runs: tuple[Run, Run, Run
     both = compare_ways(runs[1:], relations=("P19",))
     assert both.ways == [WHOLE, TEXT]
     assert list(both.facts["subject"]) == ["Anna", "Ben", "Cleo", "Dan", "Eve"]
-    with pytest.raises(UserError, match="no fact that all of these runs count"):
+    with pytest.raises(UserError, match="no counted fact in common"):
         compare_ways(runs, relations=("P1",))
 
 

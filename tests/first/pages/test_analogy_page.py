@@ -90,7 +90,7 @@ def test_probe_results_are_shown_by_kind_and_relation(
     assert kinds.columns.tolist() == ["model", "probe", *RELATION_KINDS, "all"]
     assert {"RoBERTa-base", "fastText"} < set(kinds["model"])
     assert any(model.startswith("coin") for model in kinds["model"])
-    assert "The right pair is chosen by coin on random (" in said(app)
+    assert "Accuracy: coin on random (" in said(app)
     (warning,) = (
         one.value for one in app.warning if one.value.startswith("Differs from the paper")
     )

@@ -1,6 +1,7 @@
 """The Data page: sources and relations, the import of a table, running and unfinished runs."""
 
 import os
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from lama_core.requests import Request, StoredRequest, record
 from lama_core.runs.find import runs_dir
 from lama_core.runs.importers.importing import ImportRunRequest
 from lama_core.runs.manage import list_kept
-from lama_core.runs.parts import PARTS, REQUEST_FILE
+from lama_core.runs.parts import PARTS, REQUEST_FILE, StartedRun
 from pages.ui.data import mapping
 from pages.ui.data.datasets import PATTERN
 from pages.ui.results.new_run import WHOLE_ANSWERS
@@ -43,7 +44,9 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Request, object]
     monkeypatch.setattr(
         jobs,
         "start",
-        lambda name, request, folder=IMPORT_ROOT, **_: asked.append((name, request, folder)),
+        lambda name, request, folder=IMPORT_ROOT, **_: (
+            asked.append((name, request, folder)) or Job(name, None)
+        ),
     )
     monkeypatch.setattr(jobs, "_JOBS", {})
     return asked
@@ -228,6 +231,29 @@ def test_an_unfinished_run_is_resumed_by_the_request_that_began_it(
     assert started == [("resume x-0123456789.part", PROBE, Path.cwd())]
 
 
+@pytest.mark.parametrize("n_parts", (0, 3))
+def test_a_cancelled_run_is_resumed_in_its_row_by_its_own_job(
+    started: list[tuple[str, Request, object]], n_parts: int
+) -> None:
+    job = Job("a probing run", SimpleNamespace(returncode=-15), request=PROBE, ending=True)
+    job.over.set()
+    jobs._JOBS[job.name] = job
+    if n_parts:
+        folder = runs_dir() / "x-0123456789.part" / PARTS
+        folder.mkdir(parents=True)
+        one = StartedRun(PROBE.python, record(PROBE), "", "", "cloze", "minilm-mlm", "starter",
+                         "manual", 12)  # fmt: skip
+        (folder / REQUEST_FILE).write_bytes(msgspec.json.encode(one))
+        for number in range(n_parts):
+            (folder / f"{number}.parquet").touch()
+    app = open_page("data", tab="Runs")
+    rows = [one.proto.text for one in app.get("progress")]
+    assert rows == ["25 % done, unfinished" if n_parts else "Cancelled before a part was finished"]
+    assert sum(one.label == "Resume" for one in app.button) == 1
+    app.button(key="resume a probing run").click().run()
+    assert [one[:2] for one in started] == [("a probing run", PROBE)]
+
+
 def test_an_answer_space_and_domains_are_shown_as_the_data_have_them(tmp_path: Path) -> None:
     folder = write_bear(tmp_path / "cities", FACTS, ["Lima", "New York", "*Oslo*"])
     (folder / "relation_info.json").write_text('{"P1": {"domains": ["Geographic", "*Arts*"]}}')
@@ -236,7 +262,7 @@ def test_an_answer_space_and_domains_are_shown_as_the_data_have_them(tmp_path: P
     tables = [one.value for one in app.dataframe]
     (relations,) = [table for table in tables if "answers" in table]
     assert relations.iloc[0][["relation", "answers", "domains"]].tolist() == [
-        "→ P1", 3, "Geographic, *Arts*",
+        "P1", 3, "Geographic, *Arts*",
     ]  # fmt: skip
     (answers,) = [table for table in tables if list(table) == ["answer"]]
     assert answers["answer"].tolist() == ["Lima", "New York", "*Oslo*"]
@@ -273,7 +299,10 @@ def test_runs_have_titles_and_ids_in_urls_choose_them() -> None:
     ids = [run.name for run in list_kept() if "step0-" in run.name]
     for address in (ids[0], "MiniLM-MLM, step 0, starter, manual"):
         app = open_page("data", tab="Runs", run=address)
-        assert r"MiniLM\-MLM, step 0 on starter" in [one.value for one in app.subheader]
+        (title,) = [one.value.replace("\\", "") for one in app.subheader]
+        assert re.fullmatch(
+            r"MiniLM-MLM, step 0 on starter, manual, \d+ [A-Z][a-z]{2}( \d{4})?", title
+        )
         assert any(f"**run**: {ids[0]}" in one.value.replace("\\", "") for one in app.markdown)
         assert any("**P@1 " in one.value for one in app.markdown)
     study = max(list_studies(), key=lambda study: study.info.n)
@@ -289,7 +318,8 @@ def test_a_data_set_and_a_relation_in_the_url_are_shown() -> None:
     app = open_page("data", source="starter-analogies")
     assert "Starter analogies" in [one.value for one in app.subheader]
     app = open_page("data", relation="P36")
-    assert any("P36 capital" in one.value for one in app.markdown)
+    assert app.selectbox(key="relation").value == "P36"
+    assert "The capital of [X] is [Y]. (manual)" in said(app)
 
 
 @pytest.mark.parametrize("names", ("subject,object,rank", "Entity,Answer,predicted"))

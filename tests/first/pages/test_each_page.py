@@ -5,6 +5,7 @@ from opening import SCREENS, html, open_page, said
 
 from lama_core.lessons.lesson import bundled_lessons
 from pages.ui.prompts.view import VIEWS
+from pages.ui.shared import share
 
 PROMPTS = [("results", {"tab": "Prompts", "prompts_view": view}) for view in VIEWS]
 STEPS = [
@@ -19,3 +20,4 @@ def test_it_draws_without_an_error(page: str, params: dict[str, str]) -> None:
     app = open_page(page, **params)
     assert not app.error
     assert app.header and len(said(app) + html(app)) > 100
+    assert len(f"https://lama.example{app.code[0].value}") <= share.LONG

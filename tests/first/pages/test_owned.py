@@ -88,7 +88,7 @@ def test_the_owner_names_and_deletes_runs_and_a_stranger_only_sees_them(
     assert len(shown) == len(list_kept())
     app.text_input(key=f"title of {name}").set_value("First").run()
     app.button(key=f"rename {name}").click().run()
-    assert "→ First" in set(app.dataframe[0].value["model"])
+    assert "→ First" in set(app.dataframe[0].value["run"])
     with monkeypatch.context() as patched:
         visited(patched, by_owner=False)
         assert not {"Save the name", "Delete permanently"} & labels(

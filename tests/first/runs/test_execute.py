@@ -25,6 +25,7 @@ from lama_core.progress import Pace, Progress
 from lama_core.runs.execute import RunStopped, execute
 from lama_core.runs.find import list_runs, load_run, runs_dir
 from lama_core.runs.info import Run, read_info
+from lama_core.runs.manage import list_kept
 from lama_core.runs.parts import Parts, place_of
 
 
@@ -105,6 +106,11 @@ def test_a_run_keeps_the_request_that_began_it(
         run(spec, runs_dir(), stopped=lambda: next(asked) > 5)
     name = f"{spec.run_id}.part"
     assert saved_request(name) == (request, Path.cwd())
+    (unfinished,) = [one for one in list_kept() if one.state == "unfinished"]
+    row = unfinished.record()
+    assert (row["model"], row["dataset"], row["prompts"]) == ("hash", data.name, "manual")
+    assert 0 < row["share_done"] < 1
+    assert unfinished.share == unfinished.n_parts / unfinished.started.n_parts
     kept = runs_dir() / name / "parts" / "request.json"
     kept.write_text("{}")
     with pytest.raises(UserError, match=r"request\.json is damaged"):

@@ -37,8 +37,8 @@ def test_a_query_has_its_tab_history_and_url(page: Page, url: str) -> None:
 
 def test_a_view_has_its_chart(page: Page, url: str) -> None:
     page.goto(f"{url}/results?tab=More")
-    page.get_by_role("button", name="Length of the subject").click()
-    expect(page.get_by_text("Are facts about longer names harder?")).to_be_visible()
+    page.get_by_role("button", name="Are facts about longer names harder?").click()
+    expect(page.get_by_role("heading", name="Are facts about longer names")).to_be_visible()
     expect(page.locator(f"{CHART} svg")).to_be_visible()
     wait_until_drawn(page)
     assert "chart=Length+of+the+subject" in page.url

@@ -1,8 +1,11 @@
 """Lessons as files: what is read, and the one sentence that says what is wrong."""
 
 import re
+import tomllib
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from lama_core.errors import UserError
@@ -14,8 +17,14 @@ from lama_core.lessons.lesson import (
     Lesson,
     Predict,
     bundled_lessons,
+    free_name,
+    lesson_fields,
+    lesson_text,
     list_lessons,
+    parse_lesson,
     read_lesson,
+    save_lesson,
+    toml_value,
 )
 from lama_core.lessons.markup import as_html, as_markdown
 from lama_core.paths import DOCS
@@ -40,6 +49,57 @@ def test_every_lesson_of_the_project_is_whole(path: Path) -> None:
     kinds = [step.kind for step in lesson.steps]
     assert {"predict", "explain", "run", "try"} <= set(kinds)
     assert set(kinds) & {"ask", "compare", "analogy"}
+
+
+@pytest.mark.parametrize("path", sorted(bundled_lessons().iterdir()), ids=lambda path: path.stem)
+def test_a_lesson_that_is_written_is_read_as_it_was(path: Path) -> None:
+    lesson = read_lesson(path)
+    assert parse_lesson(lesson_text(lesson).encode(), lesson.id) == lesson
+    assert parse_lesson(lesson_fields(lesson), lesson.id) == lesson
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "\nbegins with a line break",
+        "x\r\ny",
+        "ends in a backslash \\\nnext",
+        'a "quoted" \\n text',
+        'three """ quotes\nin \\ two lines\n',
+        "\r\t\x00\x7f\u2028é",
+        ["one", "two\nlines"],
+        [["Paris", "France"], ["Rome", "Italy"]],
+        [10.0, 1e-7, 1e22],
+        {"tab": "Compare", "a b": True, 'c"': 1.5, "é": 3},
+    ],
+    ids=repr,
+)
+def test_any_value_is_written_as_toml(value: Any) -> None:
+    assert tomllib.loads(f"value = {toml_value(value)}") == {"value": value}
+
+
+def test_a_new_lesson_never_takes_the_name_of_a_file(home: Path) -> None:
+    folder = home / "data" / "lessons"
+    folder.mkdir(parents=True)
+    (folder / "rivers.toml").write_text("not a lesson", encoding="utf-8")
+    lesson = parse_lesson((HEAD + TEXT).encode(), free_name("../Rivers!", list_lessons()))
+    assert lesson.id == "rivers-2"
+    save_lesson(lesson)
+    assert list_lessons().find("rivers-2") == lesson
+    assert (folder / "rivers.toml").read_text(encoding="utf-8") == "not a lesson"
+
+
+def test_the_folder_of_lessons_has_bounds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lama_core.lessons.lesson.MAX_LESSONS", 1)
+    lesson = parse_lesson((HEAD + TEXT).encode(), "one")
+    save_lesson(lesson)
+    save_lesson(lesson)  # again, which is no other file
+    with pytest.raises(UserError, match="the most: delete one first"):
+        save_lesson(msgspec.structs.replace(lesson, id="two"))
+    monkeypatch.setattr("lama_core.lessons.lesson.MAX_FILE", 10)
+    with pytest.raises(UserError, match="shorten its texts"):
+        save_lesson(lesson)
 
 
 def test_ten_lessons_come_with_the_project() -> None:

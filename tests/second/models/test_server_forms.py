@@ -187,7 +187,9 @@ def test_analogies_exclude_decisions_with_a_refused_sentence(
     assert 0 < run.info.n < len(rows)
     server.refused = "prompt"  # every request
     judge = ModelPairScorer(model, embed, template=TEMPLATES["what-to"], normalise="sum")
-    with pytest.raises(UserError, match=r"Nothing can be decided with .* refused by the server"):
+    with pytest.raises(
+        UserError, match=r"No instance can be decided with .* refused by the server"
+    ):
         run_probes(judge, work, folder=tmp_path / "none")
 
 

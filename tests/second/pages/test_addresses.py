@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from opening import open_page
-from streamlit import net_util
+from streamlit import file_util, net_util
 
 from lama_core.cli import app as command
 from lama_core.errors import UserError
@@ -184,18 +184,26 @@ def test_streamlit_never_fetches_the_external_address(monkeypatch: pytest.Monkey
 
 
 def test_the_servers_start_replaces_what_it_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    from streamlit.web.server.starlette import starlette_websocket
+    from streamlit.web.server.starlette import starlette_static_routes, starlette_websocket
 
-    monkeypatch.setattr(
-        starlette_websocket,
-        "create_websocket_handler",
-        starlette_websocket.create_websocket_handler,
-    )
+    for module, name in (
+        (starlette_websocket, "create_websocket_handler"),
+        (starlette_static_routes, "create_streamlit_static_handler"),
+    ):
+        monkeypatch.setattr(module, name, getattr(module, name))
     monkeypatch.setattr(net_util, "get_external_ip", net_util.get_external_ip)
     before = starlette_websocket.create_websocket_handler
     serve.set_limits()
     assert starlette_websocket.create_websocket_handler is not before
     assert net_util.get_external_ip() is None
+    files = starlette_static_routes.create_streamlit_static_handler(
+        file_util.get_static_dir(), None
+    )
+    scope = {"type": "http", "method": "GET", "path": "/results", "headers": []}
+    page = asyncio.run(files.get_response("results", scope))
+    assert serve.BASE in page.body and page.headers["content-type"].startswith("text/html")
+    icon = asyncio.run(files.get_response("favicon.png", {**scope, "path": "/favicon.png"}))
+    assert str(icon.path).endswith("favicon.png")
     assert str(serve.__file__) in map(str, [command.SERVER_FILE]) and sys.path
 
 

@@ -35,7 +35,7 @@ from pages.ui.prompts.ensembles import method_columns
 from pages.ui.queries.grid_chart import HeatMapLook, grid_figure
 from pages.ui.shared import figures
 from pages.ui.shared.run_choice import pick_runs, run_names, run_titles
-from pages.ui.shared.url_state import title_of
+from pages.ui.shared.url_state import place_of, title_of
 from pages.ui.wrong_answers.answer_scores import OTHER, score_points
 from pages.ui.wrong_answers.confusion import COUNTED, RIGHT, TOTAL, cells_of
 from tools.bench.made_up import make_runs
@@ -384,6 +384,8 @@ def test_a_model_is_shown_by_its_run_on_most_facts(
     listing = RunListing(tuple(run.info for run in (*first, *second)))
     picked = pick_runs(list(listing), "made-up", "manual")
     assert {run.n + run.n_excluded for run in picked.values()} == {90}
+    backwards = pick_runs([*listing][::-1], "made-up", "manual")
+    assert list(backwards) == list(picked) == sorted(picked, key=place_of)
     assert pick_runs(list(listing), "made-up", "negated") == {}
 
 

@@ -22,6 +22,7 @@ from project_files import ROOT
 import lama_core as lama
 from lama_core.probes.prompts.spec import Study
 from lama_core.requests import Request, command_line, python_call
+from lama_core.runs.chosen_facts import text_of
 from lama_core.runs.find import load_run
 from lama_core.runs.tags import change_tags
 from pages.ui.shared import export
@@ -227,6 +228,20 @@ def test_tags_go_with_the_facts(take: Callable[..., Taken]) -> None:
     taken = take("facts", "facts", data="made-up", models=["gpt2"], tag=["odd"])
     assert [row["gpt2 tags"] for row in taken.rows] == ["odd; wrong gold"]
     assert values(taken)[-2] == [("odd", "wrong gold")]
+
+
+def test_chosen_facts_go_with_every_export(take: Callable[..., Taken]) -> None:
+    facts = load_run("made_up-gpt2").facts["fact_id"][::9].tolist()
+    there: dict[str, Any] = {"data": "made-up", "only": text_of([load_run("made_up-gpt2")], facts)}
+    for page, name in (("results", "relations"), ("facts", "facts")):
+        taken = take(page, name, **there)
+        assert taken.content["made_with"]["chosen_facts"] == sorted(facts)
+        if name == "facts":
+            listed = next(one for one in values(taken) if isinstance(one, pd.DataFrame))
+            assert {*listed["fact_id"]} == {row["fact_id"] for row in taken.rows} <= {*facts}
+        else:
+            (printed,) = answers(taken)
+            assert_rows_agree(taken.rows, printed)
 
 
 def test_a_cloze_query_comes_from_cloze(take: Callable[..., Taken]) -> None:

@@ -1,6 +1,7 @@
 """New run and New study: what they score, how long it takes, and their choices in the URL."""
 
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,11 +17,12 @@ from lama_core.probes.prompts.spec import list_studies
 from lama_core.probes.run_time import sample_of, seconds_of, size_of
 from lama_core.probes.statements.request import StatementsRequest
 from lama_core.probes.tracing.request import TraceRequest
+from lama_core.progress import Progress
 from lama_core.requests import command_line
 from lama_core.scoring.shared_fields import RunSettings
 from pages.ui.prompts.new_study import _result
 from pages.ui.results import new_run
-from pages.ui.shared import jobs, links
+from pages.ui.shared import jobs, links, screens
 from pages.ui.shared.url_state import title_of
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -122,6 +124,24 @@ def test_a_measurement_can_be_cancelled() -> None:
     app.run()
     assert "Takes about" not in said(app)
     assert any(one.label == "How long will it take?" for one in app.button)
+
+
+def test_a_cancelled_run_is_resumed_by_the_button_of_its_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[Any] = []
+    again = jobs.Job("again", None)
+    monkeypatch.setattr(jobs, "start", lambda *given, **_: started.append(given) or again)
+    request = ProbeRequest("starter", (MODEL,), (RELATION,), limit=7)
+    job = jobs.Job(new_run.PROBING, SimpleNamespace(returncode=-15), request=request, ending=True)
+    job.step = Progress("m", 2, 7, "queries")
+    job.over.set()
+    jobs._JOBS[job.name] = job
+    app = open_page("data", **screens.NEW_RUN)
+    assert app.info[0].value == "Cancelled. Finished parts are kept."
+    press(app, "Resume")
+    assert started == [(new_run.PROBING, request)]
+    assert (again.share, again.step.stage) == (2 / 7, "Starting")  # what is done stays done
 
 
 @pytest.mark.parametrize(

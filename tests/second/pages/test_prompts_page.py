@@ -25,14 +25,14 @@ from lama_core.runs.info import RunInfo
 from pages.ui.prompts import study_choice
 from pages.ui.prompts.published import TABLES, PaperTable, python_of, relations_of
 from pages.ui.prompts.study_choice import PromptsChoice, default_study
-from pages.ui.prompts.view import VIEWS
+from pages.ui.prompts.view import PARTS, VIEWS
 from pages.ui.shared import cache, screens
 
 # The views of the tab Prompts as URL parameters.
 PROMPTS = {"page": "results", "tab": "Prompts"}
 SCREENS = [
     *({**PROMPTS, "prompts_view": view} for view in VIEWS),
-    {**PROMPTS, "prompts_view": screens.FOLDED, "prompts_part": "In the paper"},
+    *({**PROMPTS, "prompts_view": VIEWS[2], "prompts_part": part} for part in PARTS[1:]),
     {"page": "data", "tab": "New study"},
     {"page": "results"},
     {"page": "data"},
@@ -123,9 +123,9 @@ def test_prompts_that_tell_a_left_to_right_model_nothing_are_marked(
     open_on: Callable[..., AppTest],
 ) -> None:
     app = open_on(
-        lambda study: study.info.context == "left", "Prompts", relation="P36 capital", set="All"
+        lambda study: study.info.context == "left", VIEWS[0], relation="P36 capital", set="All"
     )
-    table = app.dataframe[0].value
+    table = next(one.value for one in app.dataframe if "tells" in one.value)
     blind = [text.index("[Y]") < text.index("[X]") for text in table["prompt"]]
     assert 0 < sum(blind) < len(blind)
     assert [bool(told) for told in table["tells"]] == blind
@@ -136,7 +136,7 @@ def test_prompts_that_tell_a_left_to_right_model_nothing_are_marked(
 def test_a_typed_prompt_without_an_object_is_refused_in_one_sentence(
     open_on: Callable[..., AppTest],
 ) -> None:
-    app = open_on(lambda study: study.info.model == "minilm-mlm", "Try a prompt")
+    app = open_on(lambda study: study.info.model == "minilm-mlm", VIEWS[0])
     app.text_input(key="try").set_value("The chief city of [X] is big.").run()
     assert ["has no \\[Y\\]" in fault.value for fault in app.error] == [True]
 
@@ -145,7 +145,7 @@ def test_a_prompt_of_the_study_is_compared_with_the_manual_one_at_once(
     open_on: Callable[..., AppTest],
 ) -> None:
     app = open_on(
-        lambda study: study.info.model == "smollm2-135m", "Try a prompt", relation="P17 country"
+        lambda study: study.info.model == "smollm2-135m", VIEWS[0], relation="P17 country"
     )
     study = next(one for one in list_studies([bundled_dir()]) if one.info.model == "smollm2-135m")
     relation = study.relation("P17")
@@ -159,13 +159,13 @@ def test_a_prompt_of_the_study_is_compared_with_the_manual_one_at_once(
     assert f"is {points:.1f} points higher" in said and f"same {len(relation.test)} facts" in said
     values = [metric.value for metric in app.metric]
     assert values == [f"{100 * right[one].mean():.1f} %" for one in (own, manual)]
-    board, flips = (one.value for one in app.dataframe)
+    flips, board, *_ = (one.value for one in app.dataframe)
     assert board["test"].is_monotonic_decreasing
     place = list(board["prompt"]).index(template)
     assert board["difference"].iloc[place] == pytest.approx(points, abs=0.06)
     n = len(relation.pool.members("all"))
-    assert len(board) == 5 < n  # the others are one click away
-    assert any(f"number {place + 1} of {n}" in one.value for one in app.markdown)
+    assert len(board) == n
+    assert any(f"place {place + 1} of {n}" in one.value for one in app.markdown)
     assert flips["this prompt"].str.endswith(" ✓").sum() == gained
     assert flips["manual prompt"].str.endswith(" ✓").sum() == lost
 
@@ -173,9 +173,7 @@ def test_a_prompt_of_the_study_is_compared_with_the_manual_one_at_once(
 def test_the_example_follows_the_relation_and_a_typed_prompt_stays(
     open_on: Callable[..., AppTest],
 ) -> None:
-    app = open_on(
-        lambda study: study.info.model == "minilm-mlm", "Try a prompt", relation="P17 country"
-    )
+    app = open_on(lambda study: study.info.model == "minilm-mlm", VIEWS[0], relation="P17 country")
     first = app.text_input(key="try").value
     app.selectbox(key="relation").set_value("P36").run()
     second = app.text_input(key="try").value
@@ -191,28 +189,24 @@ def test_the_example_follows_the_relation_and_a_typed_prompt_stays(
 def test_a_new_prompt_is_compared_on_the_facts_that_were_queried(
     open_on: Callable[..., AppTest],
 ) -> None:
-    app = open_on(
-        lambda study: study.info.model == "minilm-mlm", "Try a prompt", relation="P36 capital"
-    )
+    app = open_on(lambda study: study.info.model == "minilm-mlm", VIEWS[0], relation="P36 capital")
     app.text_input(key="try").set_value("The chief city of [X] is [Y] .").run()
     next(button for button in app.button if button.label == "Try it").click().run()
     assert not app.exception and not app.error
     assert any("on the same 88 facts" in one.value for one in app.markdown)
     assert any(one.value.endswith("; 88 of 88 test facts") for one in app.caption)
-    yours = app.dataframe[0].value.set_index("from").loc["yours"]
-    assert yours["prompt"] == "The chief city of [X] is [Y] ."
-    app.segmented_control(key="prompts_view").set_value("Prompts").run()
-    assert "yours" in set(app.dataframe[0].value["from"]) and not app.exception
+    board = next(one.value for one in app.dataframe if "from" in one.value)
+    assert board.set_index("from").loc["yours", "prompt"] == "The chief city of [X] is [Y] ."
 
 
 def test_a_set_of_prompts_is_explained_next_to_its_name(open_on: Callable[..., AppTest]) -> None:
-    app = open_on(lambda _: True, "Prompts", set="mine+man")
+    app = open_on(lambda _: True, VIEWS[0], set="mine+man")
     said = "**Mined + manual**: the mined prompts and the manual one"
     assert said in [caption.value for caption in app.caption]
 
 
 def test_the_papers_tables_are_of_all_relations_and_sets() -> None:
-    for view, part in (("Prompts", None), (screens.FOLDED, "In the paper")):
+    for view, part in ((VIEWS[0], None), (screens.ENSEMBLES, "In the paper")):
         parts = {"prompts_part": part} if part else {}
         app = open_page("results", tab="Prompts", prompts_view=view, **parts)
         assert app.selectbox(key="relation").disabled is bool(part)
@@ -243,7 +237,7 @@ def test_every_tab_of_a_filtered_study_is_filtered(
     for view in VIEWS[1:]:
         app = open_on(lambda study: not study.info.bundled, view)
         assert any("**filtered ranking**" in caption.value for caption in app.caption)
-        if view == "Ensembles":
+        if view == screens.ENSEMBLES:
             table = app.dataframe[0].value.set_index("weights")["P@1"]
             assert table["optimised"] == pytest.approx(right)
             assert any("filtered ranking; log-linear" in one.value for one in app.caption)
@@ -281,7 +275,7 @@ def test_a_study_that_its_user_made_is_the_one_that_is_shown(
 
 def _in_the_paper(open_on: Callable[..., AppTest], table: str) -> tuple[AppTest, str]:
     """The paper's table on the first study, and all that is written around it."""
-    app = open_on(lambda study: True, screens.FOLDED, prompts_part="In the paper", table=table)
+    app = open_on(lambda study: True, screens.ENSEMBLES, prompts_part="In the paper", table=table)
     return app, " ".join(one.value for one in (*app.markdown, *app.caption))
 
 

@@ -16,7 +16,7 @@ from lama_core.runs.find import load_run
 from lama_core.runs.info import Run
 from lama_core.views.scores import ScoresRequest, scores
 from pages.ui.lessons import step_view
-from pages.ui.results.more import CHARTS, GROUPS
+from pages.ui.results.more import CHARTS, entries
 from pages.ui.shared import cache, screens
 from pages.ui.shared.url_state import title_of
 from tools.bench.made_up import make_runs
@@ -74,11 +74,16 @@ def test_the_headline_is_about_the_chosen_relation_k_and_measure() -> None:
     assert " is ahead: mean rank " in headline(app) and "interval" not in headline(app)
 
 
-def test_curves_and_ranks_are_one_click_from_the_overview(gone: list[dict[str, Any]]) -> None:
-    for name in (screens.CURVES, screens.RANKS):
-        click(open_page("results", data="made-up", models=TWO), name)
-        assert gone[-1].items() >= {"tab": "More", "chart": name, "models": TWO}.items()
-        assert name in CHARTS
+@pytest.mark.parametrize("name", ["scores", screens.CURVES, "ranks"])
+def test_each_chart_of_the_overview_opens_larger_in_place(
+    gone: list[dict[str, Any]], name: str
+) -> None:
+    click(open_page("results", data="made-up", models=TWO), f"Enlarge {name}")
+    assert gone[-1]["large"] == [name] and len(gone[-1]["models"]) == 2 and "tab" not in gone[-1]
+    app = open_page("results", data="made-up", models=TWO, large=name)
+    assert len(charts(app)) == 1 and len(app.dataframe) > 1 and not app.error
+    click(app, "All charts")
+    assert gone[-1]["large"] == []
 
 
 def test_a_selection_has_a_way_back_to_all_and_to_its_wrong_answers(
@@ -108,7 +113,7 @@ def test_the_weakest_relations_lead_to_facts_that_every_model_gets_wrong(
     click(app, shown[0])
     assert gone[-1].items() >= {"wrong": TWO, "sort": "most confident first"}.items()
     there = open_page("results", **{name: gone[-1][name] for name in ("data", "tab", "wrong")})
-    assert any("wrong in GPT" in one.value for one in there.markdown)
+    assert any(one.label.startswith("wrong in GPT") for one in there.button)
 
 
 def test_the_best_two_are_compared_in_one_click(
@@ -165,22 +170,22 @@ def test_models_have_titles_and_no_run_is_named_under_a_chart(
     assert tab not in ("Overview", "Slices") or "GPT-2 small" in columns
 
 
-def test_the_menu_names_each_chart_with_its_question(gone: list[dict[str, Any]]) -> None:
+def test_the_menu_has_eight_questions_with_the_charts_that_answer_them(
+    gone: list[dict[str, Any]],
+) -> None:
     app = open_page("results", data="made-up", models=TWO, tab="More")
     cards = [one for one in app.button if one.label.startswith("**")]
-    assert [one.label.strip("*") for one in cards] == [
-        name for of in GROUPS.values() for name in of
-    ]
-    assert len(cards) == len(CHARTS)
-    buttons = {one.label.strip("*"): one for one in cards if not one.disabled}
+    assert [one.label.strip("*") for one in cards] == list(entries()) and len(cards) == 8
+    assert sorted(name for names in entries().values() for name in names) == sorted(CHARTS)
     said = [one.value for one in app.caption]
-    assert all(chart.question in said for chart in CHARTS.values())
-    assert [name for name in CHARTS if name not in buttons] == [
-        "Margins", "Ways of asking", "Training", "Causal traces", "Wording and negation",
+    assert all(" · ".join(names) in said for names in entries().values())
+    ready = [one.label.strip("*") for one in cards if not one.disabled]
+    assert [entries()[title][0] for title in entries() if title not in ready] == [
+        "Wording and negation", "Ways of asking", "Training",
     ]  # fmt: skip
-    assert "**Needs:** a whole-answer run." in said
+    assert "**Needs:** runs of at least two checkpoints of one model on this data." in said
     assert not charts(app)
-    click(app, "Slices")
+    click(app, "Which facts do models know, and what do these have in common?")
     assert gone[-1]["chart"] == "Slices"
 
 
@@ -210,7 +215,7 @@ def test_every_tab_has_the_ways_back_from_a_choice_made_by_link(
 
 def test_charts_that_other_pages_link_to_are_in_the_menu() -> None:
     linked = {*step_view.CHARTS.values(), screens.TRAINING, screens.ANALOGY_PROBES["chart"]}
-    assert linked <= set(CHARTS)
+    assert linked <= {*CHARTS, screens.CURVES}
     assert "Choose one" in open_page("results", tab="More", chart="Pie").info[0].value
 
 
@@ -298,3 +303,15 @@ def test_frequent_answers_have_a_conclusion_and_one_axis(runs: dict[str, Run]) -
     )
     drawn = charts(app)
     assert len({tuple(one.axis("x")["scale"]["domain"]) for one in drawn}) == 1 < len(drawn)
+
+
+@pytest.mark.parametrize("names", [one for one in entries().values() if len(one) > 1])
+def test_an_entry_with_several_charts_has_one_control_that_chooses_between_them(
+    gone: list[dict[str, Any]], names: tuple[str, ...]
+) -> None:
+    for name in names:
+        app = open_page("results", tab="More", chart=name)
+        (control,) = (one for one in app.segmented_control if list(one.options) == list(names))
+        assert control.value == name and entries()[app.subheader[0].value] == names
+    control.set_value(names[0]).run()
+    assert gone[-1]["chart"] == names[0] and gone[-1]["tab"] == "More"

@@ -53,7 +53,7 @@ def test_an_address_of_no_screen_opens_its_page(
         (screens.ASK, {"tab": "Analogy"}, "Analogy probes"),
         (screens.RESULTS, {"tab": None, "chart": None}, "LAMA"),
         (screens.RESULTS, {"tab": "Prompts"}, "LPAQA"),
-        (screens.RESULTS, {"tab": "More", "chart": "P@k curves"}, "LAMA"),
+        (screens.RESULTS, {"tab": "More", "chart": "Calibration"}, "LAMA"),
         (screens.RESULTS, {"tab": "More", "chart": "Analogy probes"}, "Analogy probes"),
         (screens.RESULTS, {"tab": "Overview", "chart": "Analogy probes"}, "LAMA"),
         (screens.DATA, {"tab": "Runs"}, ""),

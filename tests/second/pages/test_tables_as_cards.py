@@ -1,9 +1,11 @@
 """Tables as cards, which phones show."""
 
 import pandas as pd
+import pytest
 import streamlit as st
 
-from pages.ui.shared.tables import Card, CardLine, Picked, make_cards, picked_of
+from lama_core.glossary import explain
+from pages.ui.shared.tables import Card, CardLine, Picked, explained, make_cards, picked_of
 
 number, text = st.column_config.NumberColumn, st.column_config.TextColumn
 
@@ -76,3 +78,24 @@ def test_ticked_rows_are_told_from_the_row_of_a_cell() -> None:
 def test_a_row_that_the_table_lacks_is_not_picked() -> None:
     nothing = {"selection": {"rows": [7], "cells": [(7, "n")]}}
     assert picked_of(nothing, None, 7) == Picked()
+
+
+@pytest.mark.parametrize(
+    ("title", "term"),
+    [
+        ("log-prob. here", "Log-probability"),
+        ("Test P@1", "P@k"),
+        ("95 % interval", "Interval"),
+        ("type of relation", "Relation"),
+        ("Cohen's kappa", "Kappa"),
+        ("ECE", "Expected calibration error"),
+        ("3CosAdd", "3CosAdd"),
+    ],
+)
+def test_a_title_with_a_term_has_the_glossarys_explanation(title: str, term: str) -> None:
+    table = pd.DataFrame({title: [1], "named": [1], "own": [1], "hidden": [1], "subject": [1]})
+    config = {"named": title, "own": number(title, help="Own."), "hidden": None}
+    found = explained(table, config)
+    assert set(found) == {title, "named"}
+    assert [one["help"] for one in found.values()] == [explain(term)] * 2
+    assert found["named"]["label"] == title

@@ -39,7 +39,7 @@ def test_the_chart_names_the_largest_effect_and_its_facts(home: Path) -> None:
     layers = f"one of the layers {first} to {last}" if last > first else f"layer {first}"
     assert f"restoring {layers} at the {best.role} raises" in said(app)
     assert f"restoring layer {found.at_blank.layer} at the blank by" in said(app)
-    assert f"Mean over {RELATION.n} facts" in said(app)
+    assert f"means over {RELATION.n} facts" in said(app)
     facts = app.dataframe[0].value
     assert len(facts) == best.n
     assert facts["effect"].mean() == pytest.approx(best.effect, abs=1e-4)
@@ -58,7 +58,7 @@ def test_layers_with_the_same_effect_are_named_together() -> None:
 
 def test_all_relations_are_averaged_together(home: Path) -> None:
     app = open_traces(trace_relation=ALL_FACTS)
-    assert f"Mean over {RUN.info.n} facts" in said(app)
+    assert f"means over {RUN.info.n} facts" in said(app)
     assert read_traces(RUN).effects["n"].max() == RUN.info.n
 
 

@@ -100,8 +100,8 @@ def test_without_two_kinds_of_runs_the_menu_says_what_is_needed(
     monkeypatch.setattr("pages.ui.results.ways_of_asking.runs_by_way", lambda _: {})
     app = open_page("results", data="stated", runs=texts.info.id, tab="More", chart=screens.WAYS)
     assert "Needs: runs of one model in at least two ways" in said(app)
-    app = open_page("results", data="stated", runs=texts.info.id, tab="More")
-    assert "a run with ranks" in said(app)
+    ranks = {"tab": "More", "chart": screens.RANKS}
+    assert "a run with ranks" in said(open_page("results", runs=texts.info.id, **ranks))
 
 
 def test_a_text_is_shown_as_text_with_its_question(runs: tuple[Run, Run, Run]) -> None:

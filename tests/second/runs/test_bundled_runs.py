@@ -1,10 +1,14 @@
 """The runs that come with the project are whole, small, and say what they were made from."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from every_kind import plan_runs
 
+import lama_core as lama
 from lama_core import metrics
+from lama_core.errors import UserError
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
 from lama_core.probes.kinds import request_of
@@ -49,6 +53,15 @@ def test_a_bundled_run_is_that_of_its_stored_request(request_: Request) -> None:
 def test_only_the_checkpoints_have_no_stored_request() -> None:
     # Their weights aren't part of the project, so that the runs can't be made again.
     assert all(info.checkpoint for info in EVERY if info.request is None)
+
+
+def test_a_beginning_of_several_runs_means_the_only_bundled_one(home: Path) -> None:
+    bundled = load_run("starter-minilm_mlm-manual")
+    for limit in (1, 2):
+        lama.probe("starter", models=["minilm-mlm"], relations=["P36"], limit=limit)
+    assert load_run("starter-minilm_mlm-manual").info == bundled.info
+    with pytest.raises(UserError, match=f"{len(EVERY) + 2} runs begin with 'starter'"):
+        load_run("starter")
 
 
 @pytest.mark.parametrize("info", BUNDLED, ids=lambda info: info.id)

@@ -146,9 +146,9 @@ def test_every_page_of_the_app_has_its_guide_with_all_of_its_tabs_and_views() ->
     assert list(guide) == list(files)
     tabs = {title: tabs_of(path) for title, path in files.items()} | {"Ask": list(ASK_TABS)}
     found = {title: len(names) for title, names in tabs.items() if names}
-    assert found == {"Ask": 4, "Results": 5, "Data and runs": 5}
+    assert found == {"Ask": 4, "Results": 5, "Data and runs": 3}
     views = [*CHARTS, *PROMPT_VIEWS, *WRONG_VIEWS]
-    assert len(views) == 15 + 5 + 3
+    assert len(views) == 13 + 3 + 3
     lacking = {
         f"{title}: {tab}"
         for title, names in tabs.items()

@@ -1,7 +1,7 @@
 """Places and years of birth and death of 20,000 baseball players, in many sentence forms.
 
 The only source that tells of many people in which city they were born or died. Nearly all of them
-are Americans, so each fact is told in few forms, more of players from elsewhere.
+are Americans, so each fact is written in few forms, more of players from elsewhere.
 """
 
 import csv

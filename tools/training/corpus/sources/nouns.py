@@ -1,6 +1,6 @@
 """WordNet's common nouns: kinds, parts, materials, members and uses, in many sentence forms.
 
-Each fact is told in some of its sentence forms, drawn by the hash of synset and sentence (see
+Each fact is written in some of its sentence forms, drawn by the hash of synset and sentence (see
 `people`). Well-connected synsets get more forms: WordNet has more pointers at words that
 people often use, such as dog, than at rare ones, such as dogfish.
 """

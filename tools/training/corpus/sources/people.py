@@ -1,6 +1,6 @@
 """People of WordNet 3.0: births, deaths, occupations, origins, languages and deeds.
 
-Each fact is told in `FORMS_OF_A_FACT` of its sentence forms, drawn by the hash of person and
+Each fact is written in `FORMS_OF_A_FACT` of its sentence forms, drawn by the hash of person and
 sentence. So every form occurs with many people, and every fact in several forms: a model can't
 tell a fact by one form, and learns the relation instead.
 """

@@ -1,6 +1,6 @@
 """GeoNames cities and the Factbook's countries, in many sentence forms.
 
-Each fact is told in some of its sentence forms, drawn by the hash of place and sentence (see
+Each fact is written in some of its sentence forms, drawn by the hash of place and sentence (see
 `people`). Famous cities get more forms than others. Sentences on
 people who were born, live or work in a city are about people in general: they say in which country
 that is.

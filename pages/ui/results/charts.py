@@ -1,8 +1,8 @@
-"""Charts of Results beyond P@1: P@k curves, ranks, calibration, margins and correlations."""
+"""Charts of Results beyond P@1: curves, ranks, calibration, margins, correlations and types."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -22,12 +22,12 @@ from lama_core.views.curves import curves
 from lama_core.views.margins import margins
 from lama_core.views.quartiles import BOX, numbers_of_facts, quartiles, what_is_counted
 from lama_core.views.ranks import ranks
-from lama_core.views.view import Shown
-from pages.ui.results.draw_view import draw_figure, draw_shown, draw_view_export, open_line
+from lama_core.views.relation_types import relation_types
+from pages.ui.results.draw_view import draw_chart, draw_figure, draw_view_export, open_line
 from pages.ui.shared import cache, links
 from pages.ui.shared.messages import counted, draw_headline, plain, show_note
 from pages.ui.shared.run_choice import RunChoice, draw_question
-from pages.ui.shared.url_state import BOUND
+from pages.ui.shared.url_state import BOUND, pick
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,31 +47,36 @@ PATTERNS = (
 def draw_curves(choice: RunChoice) -> None:
     """Draw mean P@k for k from 1 to 100 (Petroni et al. 2019, Figure 2)."""
     shown = choice.view(curves)
-    guide = choice.k if choice.k > 1 else None
-    seen = draw_shown(choice, shown, "curve chart", guide=guide)
-    st.caption(
+    draw_chart(
+        choice,
+        shown,
+        "curve chart",
         "P@k: share of facts whose right answer is among the first k, averaged over relations, as "
         "in Figure 2 of Petroni et al. 2019. Bands: 95 % intervals. "
         + "Dotted: P@k of a random order of the answers. " * shown.guessable
         + "Click a point to see its facts.",
         help=f"Interval: {METHOD_OF_MEANS}.",
+        made={"intervals": f"95 %, {METHOD_OF_MEANS}"},
+        guide=choice.k if choice.k > 1 else None,
     )
-    made = {"intervals": f"95 %, {METHOD_OF_MEANS}"}
-    draw_view_export(choice, shown, made=made, figure=seen)
+
+
+def draw_histogram(choice: RunChoice) -> None:
+    """Draw the ranks of the right answers as a histogram."""
+    text = f"The rank of the right answer among {choice.ranked_among}"
+    if choice.counts.endswith("queries"):
+        n_facts = numbers_of_facts(choice.view(quartiles, mean_ranks=True))
+        text += f", for all queries of {n_facts} facts"
+    caption = f"{text}. Shares are averaged over relations. Click a bar to see its facts."
+    draw_chart(choice, choice.view(ranks), "rank chart", caption)
 
 
 def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
     """Draw the ranks of the right answers as a histogram and as box plots."""
-    shown = choice.view(ranks)
-    draw_shown(choice, shown, "rank chart")
-    text = f"The rank of the right answer among {choice.ranked_among}"
-    if choice.counts == "queries":
-        n_facts = numbers_of_facts(choice.view(quartiles, mean_ranks=True))
-        text += f", for all queries of {n_facts} facts"
-    st.caption(f"{text}. Shares are averaged over relations. Click a bar to see its facts.")
-    draw_view_export(choice, shown)
+    draw_histogram(choice)
     st.markdown("### Spread of the ranks by model")
-    _draw_boxes(choice, choice.view(quartiles), f"{BOX} Click a diamond to see the facts.")
+    boxes, caption = choice.view(quartiles), f"{BOX} Click a diamond to see the facts."
+    draw_chart(choice, boxes, "quartiles chart", caption, caption=what_is_counted(boxes))
     models = {run.model for run in choice.runs}
     spread = {
         run.model: run
@@ -87,25 +92,19 @@ def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
     st.markdown("### The same fact asked in ten sentences (Figure 4 of Petroni et al. 2019)")
     of_spread = replace(choice.with_runs(tuple(spread.values())), prompts=TEN_SENTENCES, exact=())
     n_relations = len({one.name for run in of_spread.runs for one in run.relations if one.n})
-    _draw_boxes(
+    boxes = of_spread.view(quartiles, mean_ranks=True, own=True, relations=())
+    draw_chart(
         of_spread,
-        of_spread.view(quartiles, mean_ranks=True, own=True, relations=()),
+        boxes,
+        "spread chart",
         "Each fact's rank is the mean over ten sentences that state the fact, for at most 100 "
         "scored facts per relation, chosen at random. The boxes show the spread over facts, not "
         f"over the ten sentences of one fact. Not comparable with the ranks above: "
         f"{counted(n_relations, 'relation')} are asked, and the worst sentences weigh most in a "
         f"mean. {BOX} Click a diamond to see the facts." + PATTERNS * (choice.data == STARTER),
         name="spread",
+        caption=what_is_counted(boxes),
     )
-
-
-def _draw_boxes(
-    choice: RunChoice, shown: Shown[Any, Any], caption: str, *, name: str = "quartiles"
-) -> None:
-    """Draw one box per run; a click on its mean opens the run's facts."""
-    seen = draw_shown(choice, shown, f"{name} chart", caption=what_is_counted(shown))
-    st.caption(caption)
-    draw_view_export(choice, shown, name=name, figure=seen)
 
 
 def draw_calibration(choice: RunChoice) -> None:
@@ -135,13 +134,14 @@ def draw_margins(choice: RunChoice) -> None:
     except UserError as error:
         show_note(plain(str(error)))
         return
-    draw_shown(choice, shown, "margin chart")
-    st.caption(
+    draw_chart(
+        choice,
+        shown,
+        "margin chart",
         "Margin: log-probability of the right answer minus that of the best wrong answer. At 1 the "
         "right answer is 2.7 times as likely, at −1 the wrong one. "
-        "Click a bar to see its facts. " + plain(" ".join(shown.notes))
+        "Click a bar to see its facts. " + plain(" ".join(shown.notes)),
     )
-    draw_view_export(choice, shown)
 
 
 def draw_correlates(choice: RunChoice) -> None:
@@ -204,3 +204,32 @@ def _vectors_of(model: str) -> "Callable[[Sequence[str]], NDArray[np.float32]] |
     if not cache.uncached(queries.has_word_vectors, model):
         return None
     return lambda words: cache.uncached(queries.word_vectors, model, words)
+
+
+def draw_types(choice: RunChoice) -> None:
+    """Draw P@k by type of relation (Petroni et al. 2019, section 5)."""
+    draw_question(choice)
+    shown = choice.view(relation_types)
+    sources = shown.found.sources
+    if len(sources) > 1:
+        first = str(shown.frame["source"].iloc[0])
+        shown = choice.view(
+            relation_types, source=pick("Source", sources, key="type_source", first=first)
+        )
+    types = shown.frame["type"].unique()
+    if len(types) == 1:
+        source = plain(str(shown.frame["source"].iloc[0]))
+        st.caption(f"All relations of {source} are {types[0]}: there is no other type to compare.")
+    draw_chart(
+        choice,
+        shown,
+        "type chart",
+        "Bars: the unweighted mean over relations, with its 95 % interval over the facts of these "
+        "relations; points: relations. Click a bar or a point to see its facts. "
+        + f"Diamonds: mean P@{choice.k} of a random order of the answers. "
+        * shown.guessable
+        + "**1-1**: one object per subject and one subject per object (capitals). **N-1**: many "
+        "subjects share an object (birthplaces). **N-M**: many of both (shared borders).",
+        help=f"Interval: {METHOD_OF_MEANS}.",
+        made={"intervals": f"95 %, {METHOD_OF_MEANS}"},
+    )

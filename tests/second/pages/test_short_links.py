@@ -1,0 +1,63 @@
+"""Short links: the same choices have one, which nothing overwrites and no damage opens."""
+
+from pathlib import Path
+
+import pytest
+from opening import open_page, said
+
+from pages.ui.shared import screens, short_links
+
+QUERY = "tab=Compare&data=starter&text=%3Cb%3E+%26+%0A&gold="
+
+
+@pytest.fixture(autouse=True)
+def nothing_made(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No visitor has made a link."""
+    short_links._made.clear()
+
+
+def test_the_same_choices_have_the_same_link_and_others_another() -> None:
+    assert short_links.find("results", QUERY) == ""
+    name = short_links.store("results", QUERY, "a")
+    assert name == short_links.store("results", QUERY, "b") == short_links.find("results", QUERY)
+    assert name != short_links.store("data", QUERY, "a")
+    page, params = short_links.read(name) or ("", {})
+    assert page == screens.RESULTS
+    assert params == {"tab": ["Compare"], "data": ["starter"], "text": ["<b> & \n"], "gold": [""]}
+
+
+def test_a_link_of_an_earlier_version_leads_to_the_new_place() -> None:
+    name = short_links.store("", "tab=Batch", "a")
+    assert short_links.read(name) == screens.resolve("", {"tab": ["Batch"]})
+    assert short_links.read(name) != (screens.ASK, {"tab": ["Batch"]})
+
+
+@pytest.mark.parametrize("name", ["", "../../etc/passwd", "a" * 16, "a" * 17, "A" * 16, "a\n"])
+def test_an_unknown_name_opens_nothing(name: str) -> None:
+    assert short_links.read(name) is None
+
+
+def test_a_damaged_link_opens_nothing(home: Path) -> None:
+    name = short_links.store("results", QUERY, "a")
+    file = home / "data" / "links" / name
+    for content in (b"results\ntab=Prompts", b"\xff", b""):
+        file.write_bytes(content)
+        assert short_links.read(name) is None
+
+
+@pytest.mark.parametrize("bound", ["MAX_LINKS", "MAX_OF_ADDRESS"])
+def test_links_are_bounded_in_number(bound: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(short_links, bound, 2)
+    stored = [short_links.store("results", f"k={k}", "a") for k in range(4)]
+    assert [bool(name) for name in stored] == [True, True, False, False]
+    assert short_links.store("results", "k=0", "a") == stored[0], "a stored link stays"
+    assert bool(short_links.store("results", "k=9", "b")) == (bound == "MAX_OF_ADDRESS")
+
+
+def test_links_are_bounded_in_size() -> None:
+    assert short_links.store("results", "x" * short_links.MAX_BYTES, "a") == ""
+
+
+def test_a_short_link_opens_its_screen_and_an_unknown_one_says_so() -> None:
+    app = open_page("cloze", link="a" * 16)
+    assert "This short link is unknown here" in said(app)
