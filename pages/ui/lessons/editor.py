@@ -90,7 +90,7 @@ FIRST = ("title", "text", "choices", "answer", "gold", "golds", "takeaway", "que
 
 
 @dataclass
-class Draft:
+class EditedLesson:
     """What is typed in the editor.
 
     Attributes:
@@ -106,10 +106,10 @@ class Draft:
 
 def draw_editor(lesson: Lesson) -> None:
     """Draw the form of the step that the URL names, and save each valid change."""
-    draft: Draft | None = st.session_state.get(DRAFT)
+    draft: EditedLesson | None = st.session_state.get(DRAFT)
     if draft is None or draft.saved != lesson:
         version = draft.version + 1 if draft else 0
-        draft = st.session_state[DRAFT] = Draft(lesson, lesson_fields(lesson), version)
+        draft = st.session_state[DRAFT] = EditedLesson(lesson, lesson_fields(lesson), version)
     steps: list[dict[str, Any]] = draft.fields["steps"]
     typed = st.query_params.get(STEP, "")
     number = int(typed) if typed.isdecimal() and len(typed) <= 4 else 1
@@ -182,7 +182,7 @@ def _draw_ways(lesson: Lesson, number: int) -> None:
     links.draw_link("All lessons", "apps", screens.LESSONS, {})
 
 
-def _draw_order(draft: Draft, number: int) -> None:
+def _draw_order(draft: EditedLesson, number: int) -> None:
     """Draw the buttons that add, move and remove steps."""
     steps, n_steps = draft.fields["steps"], len(draft.fields["steps"])
     adds = st.button("Add a step", icon=":material/add:")

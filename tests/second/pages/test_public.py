@@ -303,12 +303,16 @@ def test_in_public_the_browser_makes_streamlit_write_nothing(
     assert (answer.request_id, answer.error_msg) == ("1", "Not in public.")
 
 
-@pytest.mark.parametrize(
-    ("page", "name"), [("results", "p_at"), ("facts", "rank_min"), ("facts", "count_max")]
-)
+@pytest.mark.parametrize(("page", "name"), [("results", "p_at"), ("facts", "rank_min")])
 def test_an_endless_number_in_an_address_is_left_out(page: str, name: str) -> None:
     app = open_page(page, **{name: "-1e309"})
     assert app.number_input(key=name).value == (1 if name == "p_at" else None)
+
+
+def test_an_endless_number_in_a_link_filters_nothing() -> None:
+    app = open_page("facts", count_max="-1e309")
+    assert not app.exception and "scored facts" in app.markdown[0].value
+    assert not any("facts of its relation" in button.label for button in app.button)
 
 
 @pytest.mark.usefixtures("public")
