@@ -1,6 +1,5 @@
 """Wrong answers: a row for each query, marked filters, and chosen facts on all tabs of Results."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
