@@ -95,7 +95,7 @@ _STARTERS = {
             "Starter facts",
             "facts",
             "CC0 1.0, CC BY 4.0 (GeoNames), WordNet licence; see assets/datasets/starter",
-            f"{_COMPILED_HERE}; each fact names its origin",
+            f"{_COMPILED_HERE} in the style of LAMA's sources; each fact names its origin",
             "",
         ),
         published.Source(

@@ -9,6 +9,8 @@ import streamlit as st
 
 from lama_core.datasets import AnalogyDataset, Dataset, Dropped, QuestionDataset
 from lama_core.datasets.library.installed import Listed
+from lama_core.scoring.blanks import filler
+from lama_core.types import Fact, Query
 from lama_core.views.analogies import in_words
 from lama_core.views.figure import relation_label
 from pages.ui.shared import cache
@@ -128,6 +130,8 @@ def _draw_relations(dataset: Dataset) -> None:
         st.markdown(f"### {len(relation.answers):,} answers to choose from")
         _draw_rows(relation.answers, lambda answer: {"answer": answer})
     facts = dataset.facts_of(relation.name)
+    fillers = [filler(one.template) for one in relation.prompts]
+    evidence = {fact.id: _evidence(fact, fillers) for fact in facts[:MOST_FACTS]}
     st.markdown(f"### {counted(len(facts), 'fact')}")
     _draw_rows(
         facts,
@@ -135,13 +139,20 @@ def _draw_relations(dataset: Dataset) -> None:
             "subject": fact.subject,
             "object": fact.object,
             "templates": " / ".join(fact.templates) or None,
-            "evidence sentence": fact.sentences[0].replace("[MASK]", "___")
-            if fact.sentences
-            else None,
-            "evidence sentences": len(fact.sentences) or None,
+            "evidence sentence": next(iter(evidence[fact.id]), "").replace("[MASK]", "___") or None,
+            "evidence sentences": len(evidence[fact.id]) or None,
             "origin": fact.origin or None,
         },
     )
+
+
+def _evidence(fact: Fact, fillers: Sequence[Callable[[str], Query]]) -> list[str]:
+    """Return a fact's sentences, without those that are a template with the subject filled in.
+
+    Spaces are ignored: LAMA's templates have one before the full stop.
+    """
+    filled = {"".join(fill(fact.subject).text().split()) for fill in fillers}
+    return [text for text in fact.sentences if "".join(text.split()) not in filled]
 
 
 def draw_dropped(dropped: Sequence[Dropped], *, what: str = "line", opened: bool = False) -> None:

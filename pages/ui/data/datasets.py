@@ -202,7 +202,8 @@ def _draw_import_of_data(file: ChosenFile, form: int, *, running: bool) -> None:
     form: the number of the form, which is part of its widgets' keys.
     running: whether an import is running.
     """
-    request, given, is_readable = None, "", False
+    request: ImportRequest | str = ""
+    given, is_readable = "", False
     with errors_shown():
         request = draw_mapping(file, ImportRequest(file.name))
         given = st.text_input(
@@ -212,9 +213,12 @@ def _draw_import_of_data(file: ChosenFile, form: int, *, running: bool) -> None:
             help="If a data set already has this name, the app asks before replacing it.",
         ).strip()
         is_readable = True
-    # Enabled while the template is missing: the click that ends its typing starts the import.
-    wanted = _draw_import_button(disabled=running or not is_readable)
-    if request is None or running:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        # Enabled while the template is missing: the click that ends its typing starts the import.
+        wanted = _draw_import_button(disabled=running or not is_readable)
+        if request and isinstance(request, str):
+            (show_error if wanted else show_note)(request)
+    if isinstance(request, str) or running:
         return
     name = import_name(Path(file.name), given or None)
     exists = name in installed.installed_names()

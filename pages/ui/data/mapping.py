@@ -21,7 +21,7 @@ from lama_core.queries.cloze import ClozeKind, ClozeRequest
 from lama_core.scoring.blanks import fill
 from pages.ui.data.contents import draw_dropped
 from pages.ui.shared import cache, visitors
-from pages.ui.shared.messages import errors_shown, plain, show_note
+from pages.ui.shared.messages import errors_shown, plain
 from pages.ui.shared.run_form import default_models
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import title_of
@@ -68,7 +68,7 @@ class ChosenFile:
                 shutil.rmtree(path.parent, ignore_errors=True)
 
 
-def draw_mapping(file: ChosenFile, request: ImportRequest) -> ImportRequest | None:
+def draw_mapping(file: ChosenFile, request: ImportRequest) -> ImportRequest | str:
     """Draw a table's first rows and the choice of its columns and templates.
 
     Args:
@@ -76,7 +76,7 @@ def draw_mapping(file: ChosenFile, request: ImportRequest) -> ImportRequest | No
         request: The import without columns and templates.
 
     Returns:
-        The complete import, or None while a choice is missing.
+        The complete import, or a sentence with the choice that is missing.
 
     Raises:
         UserError: If the table has no usable row, or a template is invalid.
@@ -91,11 +91,9 @@ def draw_mapping(file: ChosenFile, request: ImportRequest) -> ImportRequest | No
     request = _choose_columns(file, preview, request)
     chosen = {role: getattr(request, name) or preview.columns[role] for role, name in FIELDS}
     if not (chosen["subject"] and chosen["object"]):
-        show_note("Choose the columns of the subjects and the objects.")
-        return None
+        return "Choose the columns of the subjects and the objects."
     if chosen["subject"] == chosen["object"]:
-        show_note("Choose two different columns for the subjects and the objects.")
-        return None
+        return "Choose two different columns for the subjects and the objects."
     templates = st.container()
     separator = st.text_input(
         "Separator of several right answers (optional)",
@@ -128,8 +126,7 @@ def draw_mapping(file: ChosenFile, request: ImportRequest) -> ImportRequest | No
     if not usable:
         raise UserError(f"{Path(file.name).name} has no usable row. The table shows the reasons.")
     if not found.n_facts and not request.template:
-        show_note("Type a template: no row has a template or a sentence with `[MASK]`.")
-        return None
+        return "Type a template: no row has a template or a sentence with `[MASK]`."
     return request
 
 

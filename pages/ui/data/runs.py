@@ -16,7 +16,6 @@ from lama_core.models.devices import settings_text
 from lama_core.models.sources.checkpoints import checkpoint_of
 from lama_core.probes import kinds
 from lama_core.probes.prompts.spec import Study, StudySpec
-from lama_core.requests import record
 from lama_core.rounding import percent, percentage
 from lama_core.runs.info import ENSEMBLE, FACT_KINDS, Run, RunInfo, prompts_in_words
 from lama_core.runs.manage import KeptRun, ListRunsRequest, delete_run, list_kept, rename_run
@@ -28,7 +27,7 @@ from pages.ui.results import new_run
 from pages.ui.shared import cache, jobs, links, screens, visitors
 from pages.ui.shared.export import draw_command, draw_export, request_of
 from pages.ui.shared.messages import counted, errors_shown, name_value_lines, plain, show_error
-from pages.ui.shared.run_form import show_runs
+from pages.ui.shared.run_form import kept_in_words, runs_of, show_runs
 from pages.ui.shared.url_state import choose_row, title_of
 
 MOST_NAMED = 2  # relations of a run in the table
@@ -52,7 +51,7 @@ def draw_runs() -> None:
     if MESSAGE in st.session_state:
         st.toast(plain(st.session_state.pop(MESSAGE)), icon=":material/check:")
     for job in jobs.ended_runs():
-        if job.cancelled:
+        if job.cancelled or not (job.error or jobs.is_own(job)):
             continue
         jobs.forget(job.name)
         if job.error:
@@ -76,8 +75,8 @@ def draw_runs() -> None:
     for job in (*jobs.running(), *jobs.ended_runs()):
         if job.running:
             jobs.draw_progress(job.name)
-        elif job not in of_jobs.values():
-            with jobs.draw_row(job.about, job.share, "Cancelled before a part was finished"):
+        elif job.cancelled and job not in of_jobs.values():
+            with jobs.draw_row("", job.share, kept_in_words(job.about, runs_of(job, kept))):
                 _draw_resume(job.name, partial(jobs.restart, job))
     for run in kept:
         if run.name in of_jobs and not ((made_by := of_jobs[run.name]) and made_by.running):
@@ -140,7 +139,7 @@ def draw_runs() -> None:
 
 
 def _name(run: KeptRun) -> str:
-    """What a run is called: the user's title, else model, data, prompts and day."""
+    """What a run is called: the user's title, else model, data, prompts, limit and day."""
     about = run.info or run.started
     if about is None:
         return run.name
@@ -150,7 +149,9 @@ def _name(run: KeptRun) -> str:
     year = f" {day.year}" * (day.year != datetime.datetime.now(datetime.UTC).year)
     model = _model_title(about.kind, about.model, run.info)
     prompts = _prompts(about.kind, about.prompts)
-    return f"{model} on {about.dataset}, {prompts}, {day.day} {day:%b}{year}"
+    limit = run.info.limit if run.info else run.started and run.started.fields.get("limit")
+    few = f", {counted(limit, 'fact')} a relation" if limit else ""
+    return f"{model} on {about.dataset}, {prompts}{few}, {day.day} {day:%b}{year}"
 
 
 def _order(run: KeptRun) -> tuple[bool, list[int | str]]:
@@ -214,9 +215,8 @@ def _model_title(kind: str, model: str, info: RunInfo | None) -> str:
 
 def _job_of(run: KeptRun) -> jobs.Job | None:
     """The job that makes an unfinished run, or made it until it was cancelled."""
-    fields = run.started.fields if run.started else None
     every = (*jobs.running(), *jobs.ended_runs())
-    return next((job for job in every if job.request and record(job.request) == fields), None)
+    return next((job for job in every if runs_of(job, [run])), None)
 
 
 def _draw_resume(name: str, resume: Callable[[], object]) -> None:
@@ -231,12 +231,10 @@ def _draw_unfinished(run: KeptRun, job: jobs.Job | None) -> None:
 
     job: the cancelled job that made it, if this app started it.
     """
-    done = counted(run.n_parts, "finished part")
-    if run.share is not None:
-        done = f"{percent(run.share, 0)} % done"
     is_made = run.state == "being made"
-    text = f"{done}, {'another process is making it' if is_made else 'unfinished'}"
-    with jobs.draw_row(_name(run), run.share, text):
+    ended = "cancelled" if job and job.cancelled else "unfinished"
+    how = "made by another process" if is_made else ended
+    with jobs.draw_row("", run.share, kept_in_words(_name(run), [run], how)):
         if job and jobs.may_cancel(job):
             _draw_resume(job.name, partial(jobs.restart, job))
         if not visitors.may("manage"):
@@ -301,8 +299,8 @@ def _draw_run(run: KeptRun) -> None:
                         run.info.title,
                         key=f"title of {run.name}",
                         placeholder="None",
-                        help="Pages show this name. Leave empty to show model, data, prompts and "
-                        "day.",
+                        help="Pages show this name. Leave empty to show model, data, prompts, "
+                        "limit and day.",
                     )
                     if st.button("Save the name", key=f"rename {run.name}"):
                         info = rename_run(run.name, title)

@@ -281,9 +281,14 @@ def forget(name: str) -> None:
     _JOBS.pop(_key(name), None)
 
 
+def is_own(job: Job) -> bool:
+    """Whether this session started the job."""
+    return job.owner == _session()
+
+
 def may_cancel(job: Job) -> bool:
     """Whether this visitor started the job or is the local user, and so may cancel it."""
-    return job.owner == _session() or visitors.may("manage")
+    return is_own(job) or visitors.may("manage")
 
 
 @st.fragment(run_every=0.5)

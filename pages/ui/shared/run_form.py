@@ -15,9 +15,11 @@ from lama_core.errors import Unavailable
 from lama_core.grouping import grouped
 from lama_core.models.sources.catalog import find_model
 from lama_core.probes.run_time import Startable
-from lama_core.requests import Request
+from lama_core.requests import Request, record
+from lama_core.rounding import counted
 from lama_core.runs.find import load_run
 from lama_core.runs.info import FACT_KINDS, RunInfo
+from lama_core.runs.manage import KeptRun, list_kept
 from lama_core.scoring.shared_fields import DEFAULT_MODEL
 from pages.ui.shared import fetching, jobs, links, run_time, screens, visitors
 from pages.ui.shared.export import draw_command
@@ -92,8 +94,9 @@ def draw_run_form(form: RunForm) -> None:
                     draw_command(request, key=f"command line of {form.name}")
             if measured is not None:
                 run_time.draw_measuring(measured)
-    # A success is shown until the form has other choices.
-    if job is not None and (job.error or job.cancelled or about == job.about):
+    # A success is shown where it was started, until the form has other choices.
+    is_shown = job is not None and jobs.is_own(job) and about == job.about
+    if job is not None and (job.error or job.cancelled or is_shown):
         with ended, errors_shown():
             _draw_ended(job, form)
         if job.notes:
@@ -105,7 +108,8 @@ def _draw_ended(job: jobs.Job, form: RunForm) -> None:
     """Draw how the last run ended; a button shows a finished run."""
     if job.cancelled:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.info("Cancelled. Finished parts are kept.", icon=":material/pause_circle:")
+            kept = kept_in_words(job.about, runs_of(job, list_kept()))
+            st.info(plain(kept), icon=":material/pause_circle:")
             if st.button(
                 "Resume", icon=":material/play_arrow:", type="primary", key=f"resume {form.name}"
             ):
@@ -125,6 +129,30 @@ def _draw_ended(job: jobs.Job, form: RunForm) -> None:
         if names and st.button("Show it", type="primary", key=f"show {form.name}"):
             jobs.forget(form.name)
             form.show(names)
+
+
+def runs_of(job: jobs.Job, kept: Sequence[KeptRun]) -> list[KeptRun]:
+    """Return the runs that a job made or began, among those on disk."""
+    made_by = (job.request.python, record(job.request)) if job.request else None
+    requests = [(run, run.info.request if run.info else run.started) for run in kept]
+    return [run for run, by in requests if by and (by.function, by.fields) == made_by]
+
+
+def kept_in_words(about: str, runs: Sequence[KeptRun], how: str = "cancelled") -> str:
+    """Return how much of some runs is kept, in one sentence.
+
+    Args:
+        about: What the runs are called.
+        runs: The finished and unfinished runs; none if no part was finished.
+        how: Why they aren't finished.
+    """
+    started = [run for run in runs if not run.info]
+    n_whole, n_parts = len(runs) - len(started), sum(run.n_parts for run in started)
+    totals = [run.started.n_parts if run.started else 0 for run in started]
+    parts = f"{n_parts:,} of {counted(sum(totals), 'part')}"
+    kept = parts if totals and all(totals) else counted(n_parts, "finished part")
+    whole = f"{counted(n_whole, 'finished run')} and " * bool(n_whole)
+    return f"{about or 'Run'}: {how}, {whole}{kept} kept."
 
 
 def infos_of(names: Sequence[str]) -> list[RunInfo]:

@@ -25,8 +25,8 @@ from lama_core.runs.manage import list_kept
 from lama_core.runs.parts import PARTS, REQUEST_FILE, StartedRun
 from pages.ui.data import mapping
 from pages.ui.data.datasets import PATTERN
-from pages.ui.results.new_run import WHOLE_ANSWERS
-from pages.ui.shared import cache, jobs, screens, visitors
+from pages.ui.results.new_run import PROBING, WHOLE_ANSWERS
+from pages.ui.shared import cache, jobs, run_time, screens, visitors
 from pages.ui.shared.jobs import IMPORT_ROOT, Job
 from pages.ui.shared.messages import counted
 from tools.bench.made_up import make_runs
@@ -77,8 +77,9 @@ def test_a_table_is_previewed_mapped_and_given_its_template(
     assert field(app.selectbox, "Right answers").value == "Object"
     assert field(app.selectbox, "Subjects").value == "Country"  # guessed
     assert any("guessed" in one.value for one in app.caption)
+    assert "Type a template" in app.info[0].value and not app.error
     button(app, "Import").click().run()
-    assert "Type a template" in app.info[0].value
+    assert "Type a template" in app.error[0].value and not app.info
     assert app.dataframe[1].value["line"].tolist() == [3]
     field(app.text_input, "Template").set_value("The capital of [X]").run()
     assert button(app, "Import").disabled and "has no" in app.error[0].value
@@ -247,11 +248,62 @@ def test_a_cancelled_run_is_resumed_in_its_row_by_its_own_job(
         for number in range(n_parts):
             (folder / f"{number}.parquet").touch()
     app = open_page("data", tab="Runs")
-    rows = [one.proto.text for one in app.get("progress")]
-    assert rows == ["25 % done, unfinished" if n_parts else "Cancelled before a part was finished"]
+    (row,) = [one.proto.text.replace("\\", "") for one in app.get("progress")]
+    kept = "3 of 12 parts kept." if n_parts else "0 finished parts kept."
+    assert row.endswith(f": cancelled, {kept}") and ("5 facts a relation" in row) == bool(n_parts)
     assert sum(one.label == "Resume" for one in app.button) == 1
     app.button(key="resume a probing run").click().run()
     assert [one[:2] for one in started] == [("a probing run", PROBE)]
+    # The form of a new run says the same.
+    jobs._JOBS[PROBING] = replace(job, name=PROBING)
+    (said,) = [one.value.replace("\\", "") for one in open_page("data", **screens.NEW_RUN).info]
+    assert said == f"Run: cancelled, {kept}"
+
+
+@pytest.mark.parametrize("is_own", (True, False))
+@pytest.mark.parametrize("there", (screens.RUNS, screens.NEW_RUN))
+def test_a_finished_run_is_announced_only_in_the_session_that_started_it(
+    monkeypatch: pytest.MonkeyPatch, is_own: bool, there: screens.Params
+) -> None:
+    app = open_page("data", **there)
+    job = Job(PROBING, SimpleNamespace(returncode=0), request=PROBE, owner="another")
+    job.results.append(Result("run", next(run.name for run in list_kept() if run.bundled)))
+    job.over.set()
+    monkeypatch.setattr(jobs, "_JOBS", {PROBING: job})
+    if is_own:
+        monkeypatch.setattr(jobs, "_session", lambda: job.owner)
+        monkeypatch.setattr(run_time, "about", lambda _: "")
+    assert [one.value[:13] for one in app.run().success] == ["Run finished."] * is_own
+    assert not app.get("progress")
+
+
+def test_filled_templates_are_not_shown_as_evidence(tmp_path: Path) -> None:
+    path = tmp_path / "LAMA" / "data"
+    (path / "TREx").mkdir(parents=True)
+    template = '{"relation": "%s", "label": "capital", "template": "[Y] is the capital of [X] ."}\n'
+    (path / "relations.jsonl").write_text(template % "P36" + template % "P1376")
+    line = (
+        '{"uuid": "%s", "predicate_id": "%s", "sub_uri": "Q1", "sub_label": "Peru", '
+        '"obj_uri": "Q2", "obj_label": "Lima", "masked_sentences": ["%s"]}\n'
+    )
+    same, other = "[MASK] is the capital of Peru.", "[MASK] is old."
+    (path / "TREx" / "P36.jsonl").write_text(line % ("a", "P36", same))
+    both = line % ("b", "P1376", same) + line % ("c", "P1376", other)
+    (path / "TREx" / "P1376.jsonl").write_text(both)
+    name = download.import_dataset(path).folder.name
+    shown = {}
+    for relation in ("P36", "P1376"):
+        app = open_page("data", source=name, relation=relation)
+        (shown[relation],) = (one.value for one in app.dataframe if "subject" in one.value)
+    assert "evidence sentence" not in shown["P36"]
+    assert shown["P1376"]["evidence sentence"].dropna().tolist() == ["___ is old."]
+    assert shown["P1376"]["evidence sentences"].dropna().tolist() == [1]
+
+
+def test_the_starter_facts_are_not_called_lamas() -> None:
+    assert "compiled by this project in the style of LAMA's sources" in said(
+        open_page("data", source="starter")
+    ).replace("\\", "")
 
 
 def test_an_answer_space_and_domains_are_shown_as_the_data_have_them(tmp_path: Path) -> None:
@@ -300,9 +352,8 @@ def test_runs_have_titles_and_ids_in_urls_choose_them() -> None:
     for address in (ids[0], "MiniLM-MLM, step 0, starter, manual"):
         app = open_page("data", tab="Runs", run=address)
         (title,) = [one.value.replace("\\", "") for one in app.subheader]
-        assert re.fullmatch(
-            r"MiniLM-MLM, step 0 on starter, manual, \d+ [A-Z][a-z]{2}( \d{4})?", title
-        )
+        name = r"MiniLM-MLM, step 0 on starter, manual, 20 facts a relation, \d+ [A-Z][a-z]{2}"
+        assert re.fullmatch(rf"{name}( \d{{4}})?", title)
         assert any(f"**run**: {ids[0]}" in one.value.replace("\\", "") for one in app.markdown)
         assert any("**P@1 " in one.value for one in app.markdown)
     study = max(list_studies(), key=lambda study: study.info.n)

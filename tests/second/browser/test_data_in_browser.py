@@ -75,7 +75,8 @@ def test_a_cancelled_run_is_not_shown_and_goes_on_where_it_stopped(
         page.get_by_role("button", name="Start").click()
         expect(scored(page, QUERIES_A_PART)).to_be_visible()
         page.get_by_role("button", name="Cancel").click()
-        expect(page.get_by_test_id("stAlert")).to_contain_text("Cancelled. Finished parts are kept")
+        kept = re.compile(r"MiniLM-MLM on many.*: cancelled, 1 of \d+ parts kept\.")
+        expect(page.get_by_test_id("stAlert")).to_contain_text(kept)
     expect(limit).to_have_value(str(N_FACTS))
 
     results = page.context.new_page()
