@@ -272,6 +272,6 @@ def test_the_best_run_is_not_said_to_be_the_best_in_every_relation() -> None:
     assert beaten and origins is not None
     assert said_of_best(shown, A, measures(shown)["P@k"]) == (
         f"; it isn't the best in {beaten} of {table[A].notna().sum()} relations; "
-        f"{origins.inside.n:,} facts come from sources that it was "
-        "trained on"
+        f"{100 * origins.inside.p_at_k:.1f} % of the {origins.inside.n:,} facts from sources that "
+        f"it was trained on, {100 * origins.outside.p_at_k:.1f} % of the other {origins.outside.n:,}"
     )
