@@ -95,8 +95,9 @@ def draw_run_form(form: RunForm) -> None:
             if measured is not None:
                 run_time.draw_measuring(measured)
     # A success is shown where it was started, until the form has other choices.
-    is_shown = job is not None and jobs.is_own(job) and about == job.about
-    if job is not None and (job.error or job.cancelled or is_shown):
+    if job is not None and (
+        job.error or job.cancelled or (jobs.is_own(job) and about == job.about)
+    ):
         with ended, errors_shown():
             _draw_ended(job, form)
         if job.notes:
@@ -108,8 +109,8 @@ def _draw_ended(job: jobs.Job, form: RunForm) -> None:
     """Draw how the last run ended; a button shows a finished run."""
     if job.cancelled:
         with st.container(horizontal=True, vertical_alignment="center"):
-            kept = kept_in_words(job.about, runs_of(job, list_kept()))
-            st.info(plain(kept), icon=":material/pause_circle:")
+            kept = runs_of(job, list_kept())
+            st.info(plain(kept_in_words(job.about, kept)), icon=":material/pause_circle:")
             if st.button(
                 "Resume", icon=":material/play_arrow:", type="primary", key=f"resume {form.name}"
             ):
