@@ -101,14 +101,11 @@ def query_models(
         with box:
             head = st.empty()
             with head:
-                found, detail, hint = (stored or {}).get(name), "", ""
-                if found:
-                    detail = " · stored answers"
-                    hint = f"From its run {found.run} on {found.n_candidates:,} words"
-                elif name not in here:
-                    detail = " · not installed"
-                detail = predictions.title_of_kind(find_model(name).kind) + detail
-                detail = _with_corpus_size(name, detail)
+                found = (stored or {}).get(name)
+                hint = f"From its run {found.run} on {found.n_candidates:,} words" if found else ""
+                state = " · stored answers" if found else " · not installed" * (name not in here)
+                kind = predictions.title_of_kind(find_model(name).kind)
+                detail = _with_corpus_size(name, kind + state)
                 predictions.draw_head(name, url_state.title_of(name), colours[name], detail, hint)
             if name in here:
                 waiting[name] = (head, st.empty(), st.empty())

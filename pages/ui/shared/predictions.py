@@ -248,21 +248,20 @@ def describe_candidates(
     """
     alone = len(sizes) == 1
     if candidates.words is None:
-        named = candidates.name == OWN_WITH_FUNCTION_WORDS
-        whole, unit = "whole vocabulary", "tokens"
-        if candidates.keep:
-            whole, unit = "own words" + " with function words" * named, "words"
+        own = "own words" + " with function words" * (candidates.name == OWN_WITH_FUNCTION_WORDS)
+        whole, unit = (own, "words") if candidates.keep else ("whole vocabulary", "tokens")
         shown = ", ".join(f"{plain(title_of(name))} {size:,}" for name, size in sizes.items())
         if len(set(sizes.values())) == 1:
-            shown = f"{next(iter(sizes.values())):,}"
-            unit += " each" * (not alone)
+            shown, unit = f"{next(iter(sizes.values())):,}", unit + " each" * (not alone)
         whose = "the" if alone else "each"
         return f"Candidates: {whose} model's {whole} ({shown} {unit}){without}."
     which = ""
     if candidates.name == COMMON:
         which = f" that are one token in {'the' if alone else 'each'} model, without stop words"
-    text = f"Candidates: {len(candidates.words):,} words{which} (list: {plain(candidates.name)})"
-    text += f"{without}."
+    text = (
+        f"Candidates: {len(candidates.words):,} words{which} "
+        f"(list: {plain(candidates.name)}){without}."
+    )
     if candidates.fold_case and alone:
         text += " The model knows only lower-case words."
     elif candidates.fold_case and all(find_model(name).cased is False for name in sizes):
