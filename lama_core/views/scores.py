@@ -364,10 +364,9 @@ def origins_notes(shown: Shown[ScoresRequest, RunScores]) -> Iterator[str]:
 
 
 def said_of_best(shown: Shown[ScoresRequest, RunScores], run: str, measure: ScoreMeasure) -> str:
-    """Return in how many relations the best run isn't the best, and how many facts it knew before.
+    """Return in how many relations the best run isn't the best, and P@k by what it was trained on.
 
-    The facts are those from sources that its model was trained on. A clause for a headline; "" if
-    neither applies.
+    A clause for a headline; "" if neither applies.
     """
     table, said = shown.found.by("relation"), []
     table = table[(table["n"] > 0) & table[measure.column].notna()]
@@ -379,8 +378,11 @@ def said_of_best(shown: Shown[ScoresRequest, RunScores], run: str, measure: Scor
     number = [info.id for info in shown.infos].index(run)
     origins = shown.found.origins[number]
     if measure.is_p_at_k and origins is not None and origins.inside.n:
-        counts = shown.infos[number].counts
-        said.append(f"{origins.inside.n:,} {counts} come from sources that it was trained on")
+        inside, outside, counts = origins.inside, origins.outside, shown.infos[number].counts
+        text = f"{percent(inside.p_at_k)} % of the {inside.n:,} {counts} from sources that it was "
+        text += "trained on"
+        text += f", {percent(outside.p_at_k)} % of the other {outside.n:,}" * bool(outside.n)
+        said.append(text)
     return "".join(f"; {one}" for one in said)
 
 

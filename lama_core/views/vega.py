@@ -420,8 +420,8 @@ class _Drawing:
             return [["\N{NO-BREAK SPACE}"] * (most - len(one)) + one for one in lines]
 
         def fits(width: float) -> bool:
-            every = [line for label in broken(width) for line in label]
-            return max((_wide(line, size) for line in every), default=0) <= room(width)
+            words = [word for label in labels for word in label.split()]
+            return max((_wide(word, size) for word in words), default=0) <= room(width)
 
         def shown(width: float) -> list[list[str]]:
             if fits(width):

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -116,7 +117,7 @@ def _compared(pair: RunChoice, *, slices: bool = False) -> ShownPair:
 
 
 def _choose_pair(choice: RunChoice, listing: RunListing) -> RunChoice | None:
-    """Choose runs A and B, by default the first two, the better one as B.
+    """Choose runs A and B, by default the best two, the better one as B.
 
     Returns None without two different runs.
     """
@@ -135,6 +136,9 @@ def _choose_pair(choice: RunChoice, listing: RunListing) -> RunChoice | None:
 
     titles = dict(zip(by_id, run_titles(list(by_id.values())), strict=True))
     first, second, *_ = by_id
+    if len(choice.runs) > 2:
+        scores = [np.nan_to_num(cache.precision_of(run)[1], nan=-1.0) for run in choice.runs]
+        second, first = (choice.runs[at].id for at in np.argsort(scores)[:-3:-1])
     with suppress(UserError):  # without facts in common, the page says so
         if _compared(pair_of((first, second))).found.whole.over_relations.difference < 0:
             first, second = second, first

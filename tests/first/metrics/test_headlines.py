@@ -10,7 +10,14 @@ import pytest
 
 from lama_core.metrics import METRICS
 from lama_core.metrics.comparison import Agreement, Comparison, Difference, McNemar, MeanDifference
-from lama_core.metrics.headlines import Standing, headline, overall, paired_headline, standings
+from lama_core.metrics.headlines import (
+    CHOSEN,
+    Standing,
+    headline,
+    overall,
+    paired_headline,
+    standings,
+)
 from lama_core.metrics.intervals import Interval, mean_share_intervals, share_intervals
 from lama_core.runs.find import load_run
 
@@ -28,6 +35,14 @@ SMOL = standing("SmolLM2", 0.295, 0.251, 0.342)
 MINI = standing("MiniLM", 0.271, 0.230, 0.316)
 TWIN = standing("Twin", 0.1, 0.08, 0.13)
 WIDE = standing("B", 0.2, 0.1, 0.3)
+
+
+def test_facts_that_a_visitor_chose_rank_no_model() -> None:
+    found = headline([TWIN, SMOL], P1, k=1, counts="chosen facts")
+    assert "ahead" not in found.text and found.text.endswith(f"; {CHOSEN}")
+    pair = replace(paired(0.2, 0.1, 0.3), unit="chosen fact")
+    assert paired_headline(pair, ("A", "B")).endswith(f"; {CHOSEN}")
+    assert CHOSEN not in paired_headline(paired(0.2, 0.1, 0.3), ("A", "B"))
 
 
 def test_the_best_of_two_whose_intervals_overlap() -> None:

@@ -270,8 +270,9 @@ def test_the_best_run_is_not_said_to_be_the_best_in_every_relation() -> None:
     beaten = int((table[A] < table[B]).sum())
     origins = shown.found.origins[0]
     assert beaten and origins is not None
+    inside, outside = origins.inside, origins.outside
     assert said_of_best(shown, A, measures(shown)["P@k"]) == (
         f"; it isn't the best in {beaten} of {table[A].notna().sum()} relations; "
-        f"{origins.inside.n:,} facts come from sources that it was "
-        "trained on"
+        f"{100 * inside.p_at_k:.1f} % of the {inside.n:,} facts from sources that it was trained "
+        f"on, {100 * outside.p_at_k:.1f} % of the other {outside.n:,}"
     )
