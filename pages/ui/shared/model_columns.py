@@ -104,8 +104,9 @@ def query_models(
                 found = (stored or {}).get(name)
                 hint = f"From its run {found.run} on {found.n_candidates:,} words" if found else ""
                 state = " · stored answers" if found else " · not installed" * (name not in here)
-                kind = predictions.title_of_kind(find_model(name).kind)
-                detail = _with_corpus_size(name, kind + state)
+                detail = _with_corpus_size(
+                    name, predictions.title_of_kind(find_model(name).kind) + state
+                )
                 predictions.draw_head(name, url_state.title_of(name), colours[name], detail, hint)
             if name in here:
                 waiting[name] = (head, st.empty(), st.empty())

@@ -253,8 +253,9 @@ def describe_candidates(
         shown = ", ".join(f"{plain(title_of(name))} {size:,}" for name, size in sizes.items())
         if len(set(sizes.values())) == 1:
             shown, unit = f"{next(iter(sizes.values())):,}", unit + " each" * (not alone)
-        whose = "the" if alone else "each"
-        return f"Candidates: {whose} model's {whole} ({shown} {unit}){without}."
+        return (
+            f"Candidates: {'the' if alone else 'each'} model's {whole} ({shown} {unit}){without}."
+        )
     which = ""
     if candidates.name == COMMON:
         which = f" that are one token in {'the' if alone else 'each'} model, without stop words"
