@@ -176,8 +176,8 @@ def _draw_below(
 ) -> None:
     """Draw the models' first answers at each blank, the ranked words and the models' notes."""
     models, candidates = answer.models, answer.asked.candidates
-    blanks = {name: (found.blank,) for name, found in stored.items() if found}
-    blanks |= {one.name: one.blanks for one in models}
+    blanks = {one.name: one.blanks for one in models}
+    blanks |= {name: (found.blank,) for name, found in stored.items() if found}
     for number, line in enumerate(lines):
         with line.container(gap="xsmall"):
             with st.container(horizontal=True, vertical_alignment="center"):
