@@ -108,13 +108,16 @@ class NotRanked(NamedTuple):
     ranked_with: str
 
 
+GIVEN = NotRanked("word of the query", "")  # of words that a setting excludes
+
+
 def why_not_ranked(candidates: Candidates, vocabulary: Vocabulary, token: int) -> NotRanked:
     """Return why a token of a model isn't a candidate."""
     text = token_text(vocabulary, token)
     if not vocabulary.can_predict(token):
         return NotRanked("special token", "")
     if text.lower() in candidates.excluded:
-        return NotRanked("word of the query", "")
+        return GIVEN
     is_whole = text in vocabulary.single_words()
     lists = {OWN: is_content_word, OWN_WITH_FUNCTION_WORDS: is_word}
     wider = (name for name, keep in lists.items() if is_whole and keep(text))

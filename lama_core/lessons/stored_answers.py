@@ -1,5 +1,6 @@
 """A model's stored answers to a query, from a finished run, if the model isn't installed."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,7 @@ from lama_core.errors import UserError
 from lama_core.models.protocols import KINDS
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
-from lama_core.queries.blank_answers import Gold
+from lama_core.queries.blank_answers import BlankAnswer, Gold, Prediction
 from lama_core.runs.find import list_runs
 from lama_core.runs.info import Run, RunInfo
 from lama_core.scoring.blanks import parse_query
@@ -29,6 +30,7 @@ class Stored:
         words: The answers.
         log_probs: Their natural log-probabilities.
         n_candidates: Number of candidates that were ranked.
+        candidates: The name of their list.
         golds: The gold answer of each of the run's facts with this query.
     """
 
@@ -36,7 +38,17 @@ class Stored:
     words: tuple[str, ...]
     log_probs: tuple[float, ...]
     n_candidates: int
+    candidates: str
     golds: tuple[Gold, ...] = ()
+
+    @property
+    def blank(self) -> BlankAnswer:
+        """The answers as those of a query, with the gold answer if there is one."""
+        pairs = enumerate(zip(self.words, self.log_probs, strict=True), start=1)
+        return BlankAnswer(
+            tuple(Prediction(rank, word, value, math.exp(value)) for rank, (word, value) in pairs),
+            gold=self.golds[0] if len(self.golds) == 1 else None,
+        )
 
     def judged(self, word: str | None) -> "Stored":
         """Return the answers with one gold answer, `word`; with none if its rank isn't stored."""
@@ -69,6 +81,7 @@ def find_stored(text: str, runs: Iterable[Run]) -> Stored | None:
                 words,
                 log_probs,
                 run.info.n_candidates,
+                run.info.candidates,
                 tuple(
                     Gold(word, int(rank), float(log_prob), (word,), in_candidates=True)
                     for word, rank, log_prob in zip(

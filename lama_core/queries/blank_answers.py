@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.candidates.columns import Candidates, Columns
-from lama_core.candidates.lists import NotRanked, why_not_ranked
+from lama_core.candidates.lists import GIVEN, NotRanked, why_not_ranked
 from lama_core.candidates.spelling import Place, Spelling, places_of, token_text
 from lama_core.errors import UserError
 from lama_core.models.protocols import (
@@ -202,6 +202,11 @@ class BlankAnswer:
         return self.first if self.first.log_prob > best + share else None
 
     @property
+    def beaten_by(self) -> Prediction | None:
+        """`likeliest_outside`, unless it is a word of the query, which a setting excludes."""
+        return None if self.not_ranked == GIVEN else self.likeliest_outside
+
+    @property
     def rows(self) -> tuple[Prediction, ...]:
         """The predictions, after the token outside the candidates that beats them, if any."""
         outside = self.likeliest_outside
@@ -212,14 +217,12 @@ class BlankAnswer:
         """Whether the gold answer is the first answer.
 
         None without a gold answer; if it would be first, but isn't ranked; and if it is the
-        first candidate, but a token outside the candidates beats it.
+        first candidate, but `beaten_by` a token outside the candidates.
         """
         if self.gold is None:
             return None
         is_first = self.gold.rank == 1
-        unclear = self.likeliest_outside is not None or not (
-            self.gold.in_candidates and self.gold.proposed
-        )
+        unclear = self.beaten_by is not None or not (self.gold.in_candidates and self.gold.proposed)
         return None if is_first and unclear else is_first
 
     def why_not_ranked(self) -> str:

@@ -67,11 +67,15 @@ PAGES = {
 
 
 class FirstWord(NamedTuple):
-    """A model's first candidate, and the likelier token that isn't one, if any, as text."""
+    """A model's first candidate, and the likelier token that isn't one, if any, as text.
+
+    unclear: Whether that token beats it, so that it is neither right nor wrong.
+    """
 
     word: str
     prob: float
     outside: str = ""
+    unclear: bool = False
 
 
 def draw_ask(step: Ask, key: str) -> StepResult:
@@ -87,7 +91,7 @@ def _draw_query(request: ClozeRequest, number: str = "") -> StepResult:
     names = available_models(request.models)
     line = reserve_line(f"{text} {number}")
     found = cache.stored_answers(request, (text,))
-    stored = {name: answers[text].judged(gold) for name, answers in found.items()}
+    stored = {name: answers[text].judged(gold) for name, answers in found.items() if answers}
     columns = query_models(
         [name for name in request.models if name in names or name in stored],
         lambda name, here: cache.answer(fill.kind, replace(request, models=here), name),
@@ -96,7 +100,11 @@ def _draw_query(request: ClozeRequest, number: str = "") -> StepResult:
         offers=not number,
     )
     with line:
-        predictions.draw_first_answers(tuple(column.answer for column in columns.values()), 0)
+        blanks = {name: one.blank for name, one in stored.items()}
+        blanks |= {name: column.answer.blanks[0] for name, column in columns.items()}
+        predictions.draw_first_answers(
+            {name: blanks[name] for name in request.models if name in blanks}
+        )
     for column in columns.values():
         with column.place.container():
             predictions.draw_answers(column.answer.blanks[0], column.colour)
@@ -148,7 +156,7 @@ def _word_text(word: str, prob: float) -> str:
 
 def _mark(one: FirstWord, gold: str, wrong: str) -> str:
     """The mark of a word: right answer, answer that a negation rules out, or none."""
-    if one.outside:
+    if one.unclear:
         return ""
     return {word_key(gold): "gold", word_key(wrong): "wrong"}.get(word_key(one.word), "")
 
@@ -205,7 +213,10 @@ def _draw_firsts(
     for name, column in columns.items():
         firsts |= {
             (row, name): FirstWord(
-                blank.predictions[0].token, blank.predictions[0].prob, blank.describe_outside()
+                blank.predictions[0].token,
+                blank.predictions[0].prob,
+                blank.describe_outside(),
+                blank.beaten_by is not None,
             )
             for row, blank in zip(sentences, column.answer, strict=True)
         }
@@ -213,7 +224,7 @@ def _draw_firsts(
             _draw_column(name, sentences, golds, wrong, firsts)
     notes = [_describe_candidates(one, columns)] if columns else []
     stored = cache.stored_answers(one, sentences) if isinstance(one, ClozeRequest) else {}
-    for name, found in stored.items():
+    for name, found in ((name, found) for name, found in stored.items() if found):
         firsts |= {(row, name): FirstWord(*_word_probs(answer)[0]) for row, answer in found.items()}
         n_words = next(iter(found.values())).n_candidates
         note = (

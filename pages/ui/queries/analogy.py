@@ -28,7 +28,6 @@ from pages.ui.queries.form import DrawField, Form, Widget
 from pages.ui.queries.outside_candidates import draw_outside_candidates
 from pages.ui.queries.tab import Tab
 from pages.ui.shared import predictions, screens, url_state
-from pages.ui.shared.messages import plain
 from pages.ui.shared.model_columns import ModelColumn, reserve_line
 
 BLANK, MISSING = "___", "?"
@@ -235,7 +234,9 @@ def _verdict(models: Sequence[Solution], gold: str) -> str:
 
 
 def _draw_below(
-    answer: Answer[SolveRequest, AnalogyQuestion, Solution], lines: Sequence[DeltaGenerator]
+    answer: Answer[SolveRequest, AnalogyQuestion, Solution],
+    lines: Sequence[DeltaGenerator],
+    _: object,
 ) -> None:
     """Draw the verdict, the models' first answers in one line, and what was ranked."""
     request = answer.asked.request
@@ -243,19 +244,13 @@ def _draw_below(
         if request.gold:
             predictions.draw_conclusion(_verdict(answer.models, request.gold))
         answers = [one.answer for one in answer.models]
-        predictions.draw_first_answers(answers, 0, label="Template: ")
+        firsts = {one.name: one.blanks[0] for one in answers}
+        predictions.draw_first_answers(firsts, label="Template: ")
         with st.container(horizontal=True, vertical_alignment="center"):
             draw_outside_candidates("analogy", answers, 0)
-    candidates = answer.asked.candidates
-    size = "each model's whole vocabulary"
-    if candidates.words is not None:
-        counts = dict.fromkeys(f"{one.n_candidates:,}" for one in answers)
-        size = f"{', '.join(counts)} words"
-    elif candidates.keep:
-        counts = dict.fromkeys(f"{one.n_candidates:,}" for one in answers)
-        size = f"each model's own words, {', '.join(counts)}"
-    removed = "" if request.keep_query_words else ", without the given words"
-    st.caption(f"Candidates: {size} (list: {plain(candidates.name)}){removed}.")
+    without = "" if request.keep_query_words else ", without the given words"
+    sizes = {one.name: one.n_candidates for one in answers}
+    st.caption(predictions.describe_candidates(answer.asked.candidates, sizes, without=without))
 
 
 ANALOGY = Tab(

@@ -199,7 +199,7 @@ def _margin_line(ranking: ModelRanking) -> str:
 
 
 def _draw_notes(
-    answer: Answer[RankRequest, Typed, ModelRanking], lines: Sequence[DeltaGenerator]
+    answer: Answer[RankRequest, Typed, ModelRanking], lines: Sequence[DeltaGenerator], _: object
 ) -> None:
     """Draw the models' first answers into the line above, and how the answers are scored."""
     request, gold = answer.asked.request, answer.asked.shared[2]

@@ -1,6 +1,6 @@
 """The tab Sentence: a sentence with blanks, and the words that each model ranks there."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -170,20 +170,34 @@ def _draw_answers(asked: ClozeAsked, column: ModelColumn[ModelAnswer]) -> None:
 
 
 def _draw_below(
-    answer: Answer[ClozeRequest, ClozeText, ModelAnswer], lines: Sequence[DeltaGenerator]
+    answer: Answer[ClozeRequest, ClozeText, ModelAnswer],
+    lines: Sequence[DeltaGenerator],
+    stored: Mapping[str, Stored | None],
 ) -> None:
     """Draw the models' first answers at each blank, the ranked words and the models' notes."""
     models, candidates = answer.models, answer.asked.candidates
+    blanks = {one.name: one.blanks for one in models}
+    blanks |= {name: (found.blank,) for name, found in stored.items() if found}
     for number, line in enumerate(lines):
         with line.container(gap="xsmall"):
             with st.container(horizontal=True, vertical_alignment="center"):
                 if heading := _heading(number, len(lines)):
                     st.caption(heading, width="content")
-                predictions.draw_first_answers(models, number)
+                predictions.draw_first_answers(
+                    {name: blanks[name][number] for name in stored if name in blanks}
+                )
             with st.container(horizontal=True, vertical_alignment="center"):
                 draw_outside_candidates("cloze", models, number)
     caption = [
         predictions.describe_candidates(candidates, {one.name: one.n_candidates for one in models})
+    ]
+    caption += [
+        plain(
+            f"Stored answers of {url_state.title_of(name)}: from {found.n_candidates:,} words "
+            f"(list: {found.candidates})."
+        )
+        for name, found in stored.items()
+        if found
     ]
     for one in models:
         notes = list(one.notes)
@@ -202,13 +216,18 @@ def _draw_below(
     kept_answers().setdefault(text, "\n".join(proposed.values()))
 
 
-def _stored(asked: ClozeAsked) -> dict[str, Stored]:
-    """The answers of models that aren't installed, from finished runs without a passage."""
+def _stored(asked: ClozeAsked) -> dict[str, Stored | None]:
+    """The answers of models that aren't installed, from finished runs without a passage.
+
+    None for models whose runs don't have the sentence.
+    """
     if asked.shared.passage:
         return {}
     text = asked.shared.query.text()
-    found = cache.stored_answers(asked.request, (text,))
-    return {name: answers[text].judged(asked.request.gold) for name, answers in found.items()}
+    return {
+        name: answers[text].judged(asked.request.gold) if answers else None
+        for name, answers in cache.stored_answers(asked.request, (text,)).items()
+    }
 
 
 def _draw_inspection(answer: Answer[ClozeRequest, ClozeText, ModelAnswer]) -> None:

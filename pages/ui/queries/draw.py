@@ -38,7 +38,7 @@ def draw_query(tab: Tab[Any, Any, Any], poll: DeltaGenerator) -> None:
         asked = Asked(request, shared)
         draw_language_note(tab.language_of(request), request.models)
         lines = tab.above(asked) or ()
-        colours = model_colours(request.models)
+        colours, stored = model_colours(request.models), tab.stored(asked)
         columns = query_models(
             request.models,
             lambda name, here: cache.answer(
@@ -50,7 +50,7 @@ def draw_query(tab: Tab[Any, Any, Any], poll: DeltaGenerator) -> None:
             ),
             tab.describe,
             per_row=tab.per_row,
-            stored=tab.stored(asked),
+            stored=stored,
             draw=partial(tab.draw, asked),
         )
         if unable:
@@ -58,11 +58,14 @@ def draw_query(tab: Tab[Any, Any, Any], poll: DeltaGenerator) -> None:
         if not columns:
             for line in lines:
                 line.empty()
+            if alone := {name: found.blank for name, found in stored.items() if found}:
+                with lines[0]:
+                    predictions.draw_first_answers(alone)
             return
         request = replace(request, models=tuple(columns))
         asked = Asked(request, shared, cache.candidates_for(request))
         answer = Answer(tab.kind, asked, tuple(column.answer for column in columns.values()))
-        tab.below(answer, lines)
+        tab.below(answer, lines, {name: stored.get(name) for name in asked_models})
         draw_answer_export(tab.exported, answer, request, partial(_draw_more, tab, request))
         tab.after(answer)
         pins.draw_pinned()

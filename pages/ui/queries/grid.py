@@ -191,7 +191,7 @@ def _draw_above(asked: GridAsked) -> None:
     st.html(colour_scale(f"{by}, log scale: {low}", scale(), "1", middle))
 
 
-def _draw_below(answer: GridAnswer, _: object) -> None:
+def _draw_below(answer: GridAnswer, *_: object) -> None:
     sizes = {model.name: model.answers[0].n_candidates for model in answer.models}
     firsts = (one.blanks[0].predictions[0] for model in answer.models for one in model.answers)
     blanks = (model.answers[0].blanks[0] for model in answer.models)

@@ -148,7 +148,7 @@ def _three_digits(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _draw_caption(answer: Answer[ScoreRequest, PairSentences, ModelScores], _: object) -> None:
+def _draw_caption(answer: Answer[ScoreRequest, PairSentences, ModelScores], *_: object) -> None:
     measures = list(dict.fromkeys(KINDS[one.kind].measure for one in answer.models))
     measure = measures[0] if len(measures) == 1 else "(pseudo-)perplexity"
     text = f"{BEST[answer.asked.request.normalise]} {HOW}"

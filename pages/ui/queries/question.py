@@ -3,7 +3,6 @@
 import time
 from dataclasses import replace
 from html import escape
-from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -100,7 +99,7 @@ def _since(request: AskRequest, name: str) -> float:
     return times.get(replace(request, models=(name,)), 0.0)
 
 
-def _draw_below(answer: Answer[AskRequest, None, ModelText], _: Any) -> None:
+def _draw_below(answer: Answer[AskRequest, None, ModelText], *_: object) -> None:
     """Draw the button that asks servers again, and how to read the answers."""
     request = answer.asked.request
     servers = [one.name for one in answer.models if one.generated.made]

@@ -132,7 +132,7 @@ def _minus_first(one: ScoredSentence, found: ModelSentences) -> str:
 
 
 def _draw_caption(
-    answer: Answer[SentencesRequest, tuple[str, ...], ModelSentences], _: object
+    answer: Answer[SentencesRequest, tuple[str, ...], ModelSentences], *_: object
 ) -> None:
     st.caption(
         "Log-probabilities are natural logarithms. The stronger a token's colour, the less "

@@ -61,9 +61,11 @@ class Tab(Generic[R, S, One]):
         per_row: The largest number of columns side by side.
         language_of: The request -> the texts whose language is checked.
         above: Draws what is above the answers. May return placeholders for lines about them.
-        stored: Makes the answers of models that aren't installed, from finished runs.
+        stored: Makes the answers of models that aren't installed, from finished runs; None for a
+            model whose runs don't have the query.
         calls: Makes the callbacks of a query from the model's colour; drawn in its column.
-        below: Draws what is below the answers, and into the placeholders of `above`.
+        below: Draws what is below the answers, and into the placeholders of `above`. Gets each
+            chosen model's stored answers, too; None for models without.
         after: Draws what is below the export.
         exported: The name of exported files.
         has_details: Whether the cards have details, which a switch shows.
@@ -82,9 +84,11 @@ class Tab(Generic[R, S, One]):
     per_row: int = 4
     language_of: Callable[[R], str] = lambda _: ""
     above: Callable[[Asked[R, S]], Sequence[DeltaGenerator] | None] = lambda _: None
-    stored: Callable[[Asked[R, S]], Mapping[str, Stored]] = lambda _: {}
+    stored: Callable[[Asked[R, S]], Mapping[str, Stored | None]] = lambda _: {}
     calls: Callable[[str], dict[str, Any]] = lambda _: {}
-    below: Callable[[Answer[R, S, One], Sequence[DeltaGenerator]], object] = lambda *_: None
+    below: Callable[
+        [Answer[R, S, One], Sequence[DeltaGenerator], Mapping[str, Stored | None]], object
+    ] = lambda *_: None
     after: Callable[[Answer[R, S, One]], object] = lambda _: None
     exported: str
     help: str | None = None

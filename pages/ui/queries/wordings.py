@@ -288,7 +288,7 @@ def make_table(answer: RelationAnswer) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _draw_table(answer: RelationAnswer, _: Any) -> None:
+def _draw_table(answer: RelationAnswer, *_: object) -> None:
     """Draw the table of all wordings, and which words are ranked."""
     question = answer.asked.shared
     models = tuple(model.name for model in answer.models)

@@ -3,12 +3,11 @@
 import math
 import time
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
@@ -325,14 +324,17 @@ def aligned(infos: tuple[RunInfo, ...]) -> tuple[Run, ...]:
     return align([finished_run(info) for info in infos])
 
 
-def stored_answers(settings: ClozeSettings, queries: Iterable[str]) -> dict[str, dict[str, Stored]]:
-    """Model that isn't installed -> query -> answer from a finished run with these settings."""
-    found: dict[str, dict[str, Stored]] = {}
-    for (name, runs), query in product(stored_runs(settings).items(), queries):
-        stored = stored_answer(query, runs)
-        if stored is not None:
-            found.setdefault(name, {})[query] = stored
-    return found
+def stored_answers(
+    settings: ClozeSettings, queries: Collection[str]
+) -> dict[str, dict[str, Stored]]:
+    """Model that isn't installed -> query -> answer from a finished run with these settings.
+
+    Empty for a model whose runs have none of the queries.
+    """
+    return {
+        name: {query: found for query in queries if (found := stored_answer(query, runs))}
+        for name, runs in stored_runs(settings).items()
+    }
 
 
 @cached(500)

@@ -18,6 +18,7 @@ from pages.ui.shared.fetching import draw_offer
 from pages.ui.shared.messages import errors_shown, plain
 
 Answer = TypeVar("Answer")
+ONLY_OF_RUNS = "Stored answers exist only for the sentences of its runs."
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def query_models(
     describe: Callable[[Answer], str],
     *,
     per_row: int = 4,
-    stored: Mapping[str, Stored] | None = None,
+    stored: Mapping[str, Stored | None] | None = None,
     draw: Callable[[ModelColumn[Answer]], object] = ignore,
     offers: bool = True,
 ) -> dict[str, ModelColumn[Answer]]:
@@ -84,7 +85,8 @@ def query_models(
         ask: A model's name, names of all queried models -> the model's answer.
         describe: A model's answer -> the line under its name.
         per_row: The largest number of columns side by side.
-        stored: Model that isn't installed -> its stored answers, drawn above the offer.
+        stored: Model that isn't installed, but has runs -> its stored answers, drawn above the
+            offer; None if no run has this query.
         draw: Draws a model's answer into its place, before the next model is queried.
         offers: Whether models that aren't installed are offered; once on a screen.
 
@@ -99,21 +101,21 @@ def query_models(
         with box:
             head = st.empty()
             with head:
-                found, detail, hint = (stored or {}).get(name), "", ""
-                if found:
-                    detail = " · stored answers"
-                    hint = f"From its run {found.run} on {found.n_candidates:,} words"
-                elif name not in here:
-                    detail = " · not installed"
-                detail = predictions.title_of_kind(find_model(name).kind) + detail
-                detail = _with_corpus_size(name, detail)
+                found = (stored or {}).get(name)
+                hint = f"From its run {found.run} on {found.n_candidates:,} words" if found else ""
+                state = " · stored answers" if found else " · not installed" * (name not in here)
+                detail = _with_corpus_size(
+                    name, predictions.title_of_kind(find_model(name).kind) + state
+                )
                 predictions.draw_head(name, url_state.title_of(name), colours[name], detail, hint)
             if name in here:
                 waiting[name] = (head, st.empty(), st.empty())
                 waiting[name][1].skeleton(height=220)
             else:
                 if found:
-                    predictions.draw_stored(found, colours[name])
+                    predictions.draw_answers(found.blank, colours[name])
+                elif name in (stored or {}):
+                    st.caption(ONLY_OF_RUNS)
                 if offers:
                     draw_offer(find_model(name))
     columns: dict[str, ModelColumn[Answer]] = {}

@@ -3,16 +3,14 @@
 All words of users and models are escaped with `html.escape`.
 """
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from typing import Literal
 
 import streamlit as st
 
 from lama_core.candidates.columns import Candidates
-from lama_core.candidates.lists import COMMON, is_per_model
-from lama_core.lessons.stored_answers import Stored
+from lama_core.candidates.lists import COMMON, OWN_WITH_FUNCTION_WORDS, is_per_model
 from lama_core.models.devices import settings_text
 from lama_core.models.protocols import FIRST_RESCORED, KINDS, Kind
 from lama_core.models.sources.catalog import find_model
@@ -24,7 +22,6 @@ from lama_core.queries.blank_answers import (
     BlankAnswer,
     Gold,
     ModelAnswer,
-    Prediction,
     called,
     marked_answer,
 )
@@ -139,22 +136,6 @@ def value_cells(value: float, log: str, name: str) -> str:
     )
 
 
-def draw_stored(stored: Stored, colour: str) -> None:
-    """Draw a model's answers from a finished run, with bars, and the rank of the gold answer."""
-    draw_answers(
-        BlankAnswer(
-            tuple(
-                Prediction(rank, word, log_prob, math.exp(log_prob))
-                for rank, (word, log_prob) in enumerate(
-                    zip(stored.words, stored.log_probs, strict=True), start=1
-                )
-            ),
-            gold=stored.golds[0] if len(stored.golds) == 1 else None,
-        ),
-        colour,
-    )
-
-
 def preliminary_drawer(colour: str) -> Callable[[ModelAnswer], None]:
     """A function that draws a model's preliminary answers here, until its answer replaces them."""
     place = st.empty()
@@ -237,9 +218,8 @@ def short_title(name: str) -> str:
     return title_of(name).partition(" (")[0]
 
 
-def draw_first_answers(answers: Sequence[ModelAnswer], blank: int, *, label: str = "") -> None:
-    """Draw each model's first answer in one line, after a label. blank: the blank's index."""
-    blanks = {answer.name: answer.blanks[blank] for answer in answers}
+def draw_first_answers(blanks: Mapping[str, BlankAnswer], *, label: str = "") -> None:
+    """Draw the first answer of each model with answers on the screen in one line, after a label."""
     tops = {name: found.predictions[0] for name, found in blanks.items()}
     firsts = {
         name: marked_answer(top.token, top.begins, None, outside(blanks[name]))
@@ -252,29 +232,37 @@ def draw_first_answers(answers: Sequence[ModelAnswer], blank: int, *, label: str
 
 def outside(blank: BlankAnswer) -> str:
     """The token that isn't a candidate and beats the first one, as text; empty if none does."""
-    item = blank.likeliest_outside
+    item = blank.beaten_by
     return f"{item.token} (not ranked)" if item else ""
 
 
-def describe_candidates(candidates: Candidates, sizes: Mapping[str, int]) -> str:
+def describe_candidates(
+    candidates: Candidates, sizes: Mapping[str, int], *, without: str = ""
+) -> str:
     """The ranked words and the meaning of their probabilities, as Markdown.
 
     Args:
         candidates: The candidates.
         sizes: Model that answered -> the number of candidates in its vocabulary.
+        without: Which words are removed from these candidates, after a comma.
     """
     alone = len(sizes) == 1
     if candidates.words is None:
-        shown = ", ".join(f"{size:,}" for size in sizes.values())
-        whose = "the" if alone else "each"
-        if candidates.keep:
-            listed = f"own words ({shown} words; list: {plain(candidates.name)})"
-            return f"Candidates: {whose} model's {listed}."
-        return f"Candidates: {whose} model's whole vocabulary ({shown} tokens)."
+        own = "own words" + " with function words" * (candidates.name == OWN_WITH_FUNCTION_WORDS)
+        whole, unit = (own, "words") if candidates.keep else ("whole vocabulary", "tokens")
+        shown = ", ".join(f"{plain(title_of(name))} {size:,}" for name, size in sizes.items())
+        if len(set(sizes.values())) == 1:
+            shown, unit = f"{next(iter(sizes.values())):,}", unit + " each" * (not alone)
+        return (
+            f"Candidates: {'the' if alone else 'each'} model's {whole} ({shown} {unit}){without}."
+        )
     which = ""
     if candidates.name == COMMON:
         which = f" that are one token in {'the' if alone else 'each'} model, without stop words"
-    text = f"Candidates: {len(candidates.words):,} words{which} (list: {plain(candidates.name)})."
+    text = (
+        f"Candidates: {len(candidates.words):,} words{which} "
+        f"(list: {plain(candidates.name)}){without}."
+    )
     if candidates.fold_case and alone:
         text += " The model knows only lower-case words."
     elif candidates.fold_case and all(find_model(name).cased is False for name in sizes):

