@@ -22,6 +22,7 @@ from pages.ui.prompts.view import VIEWS as PROMPT_VIEWS
 from pages.ui.queries.table import VIEWS as ASK_TABS
 from pages.ui.results.more import CHARTS
 from pages.ui.shared import screens
+from pages.ui.shared.tables import TERMS
 from pages.ui.wrong_answers.view import VIEWS as WRONG_VIEWS
 from tools.documentation.docstrings import as_markdown
 from tools.documentation.site import commands_of
@@ -207,11 +208,14 @@ def test_prose_is_escaped_and_code_is_not(given: str, expected: str) -> None:
 
 
 def asked_terms() -> Iterator[tuple[str, str]]:
-    """File and term of every `explain("...")` and `glossary.explain("...")` in the pages."""
+    """File and term of every `explain("...")` in the pages, and of titles of columns."""
+    yield from (("titles of columns", term) for term in TERMS.values())
     for path in sorted((ROOT / "pages").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in EXPLAIN:
                 (argument,) = node.args
+                if ast.unparse(argument) == "term" and path.stem == "tables":
+                    continue  # one of TERMS
                 assert isinstance(argument, ast.Constant), f"{path}:{node.lineno}: not a literal"
                 yield str(path.relative_to(ROOT)), argument.value
 
