@@ -34,8 +34,12 @@ def percentage(share: float, digits: int = 1) -> float:
 
 def counted(n: int, noun: str) -> str:
     """Return a number with its noun: `1 fact`, `2,000 facts`, `3 queries`."""
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{n:,} {noun if n == 1 else plural}"
+    return f"{n:,} {noun if n == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """Return a noun's plural: `facts`, `queries`."""
+    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
 
 
 def _rounded(value: Decimal, digits: int) -> Decimal:

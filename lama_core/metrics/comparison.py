@@ -37,6 +37,7 @@ from lama_core.metrics.intervals import (
 )
 from lama_core.metrics.known_ranks import defined_rows, hits, why_undefined
 from lama_core.requests import Request, argument, option
+from lama_core.rounding import plural
 from lama_core.runs.alignment import differing_candidates, number_rows
 from lama_core.runs.info import Run, RunInfo
 from lama_core.scoring import shared_fields
@@ -162,7 +163,7 @@ class Comparison:
     @property
     def units(self) -> str:
         """Plural of `unit`."""
-        return self.unit.replace("query", "querie") + "s"
+        return plural(self.unit)
 
     def flips(self, most: int | None = None) -> pd.DataFrame:
         """Return the first `most` facts, or all, that only one run gets right, with their texts."""

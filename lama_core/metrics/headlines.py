@@ -18,6 +18,7 @@ from lama_core.metrics.intervals import Interval, mean_share_intervals
 from lama_core.metrics.relation_figures import METRICS, Metric
 from lama_core.rounding import percent
 
+# Why the scores of chosen facts aren't comparable.
 CHOSEN = "these were chosen, perhaps by what a model answered, so they rank no model"
 MOST_NAMED = 3  # a headline names up to this many relations, and gives the number if there are more
 
@@ -122,8 +123,6 @@ def headline(
     order = tuple(one.title for one in known)
     if not known:
         return Headline(f"None of these {counts} can be scored for these models", "", order)
-    if counts.startswith("chosen"):
-        differ = differ or CHOSEN
     first = known[0]
     level = [one for one in known if metric.shown(one.value) == metric.shown(first.value)]
     on = ""
@@ -172,7 +171,7 @@ def paired_headline(found: Comparison, titles: tuple[str, str], *, k: int = 1) -
         over = f" (over {whole.n:,} {found.units}: {each})"
     if is_level(mean.difference):
         return f"{_joined(titles)} are level: {percent(mean.a)} % {of}{over}"
-    if found.units.startswith("chosen"):
+    if found.run_a.info.only:
         over += f"; {CHOSEN}"
     sign = 1 if mean.difference > 0 else -1
     first, second = titles[::-sign]

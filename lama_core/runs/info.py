@@ -34,7 +34,7 @@ from lama_core.models.protocols import Context
 from lama_core.models.sources.checkpoints import Checkpoint
 from lama_core.paths import ASSETS
 from lama_core.requests import StoredRequest
-from lama_core.rounding import counted, percent
+from lama_core.rounding import counted, percent, plural
 from lama_core.scoring.prompt_choice import PromptKind
 from lama_core.scoring.ranking import Ranking
 from lama_core.types import Relation, RelationType
@@ -221,14 +221,19 @@ class RunInfo:
     only: str = ""
 
     @cached_property
-    def counts(self) -> str:
-        """Unit of the run's counts: queries if a fact has several, else facts, perhaps chosen ones.
+    def unit(self) -> str:
+        """What the run counts: a `query` if a fact has several, else a `fact`; perhaps chosen ones.
 
         An ensemble asks a fact with several templates and counts it once.
         """
         several = self.kind != ENSEMBLE and any(one.n_templates > 1 for one in self.relations)
-        queries = several or self.prompt_kind == "ten sentences"
-        return "chosen " * bool(self.only) + ("queries" if queries else "facts")
+        is_query = several or self.prompt_kind == "ten sentences"
+        return "chosen " * bool(self.only) + ("query" if is_query else "fact")
+
+    @property
+    def counts(self) -> str:
+        """Plural of `unit`."""
+        return plural(self.unit)
 
     @property
     def scored_relations(self) -> tuple[RelationInfo, ...]:

@@ -20,7 +20,7 @@ import pandas as pd
 from lama_core.errors import UserError
 from lama_core.metrics.fact_answers import Counting
 from lama_core.requests import Function, Request, request_fields
-from lama_core.rounding import counted
+from lama_core.rounding import counted, plural
 from lama_core.runs.info import RelationInfo, Run, RunInfo
 from lama_core.tables import Column, Line, Table
 from lama_core.views import vega
@@ -239,13 +239,14 @@ class Shown(Generic[R, Found]):
 
     @property
     def counts(self) -> str:
-        """The counted unit: `queries` if a run scores facts more than once, else `facts`."""
-        return max((info.counts for info in self.infos), default="facts")  # of the alphabet
+        """Plural of `unit`."""
+        return plural(self.unit)
 
     @property
     def unit(self) -> str:
-        """The counted unit in the singular: `query` or `fact`."""
-        return self.counts.replace("queries", "querys")[:-1]
+        """What is counted, as `RunInfo.unit`: a query if one of the runs counts queries."""
+        units = [info.unit for info in self.infos] or ["fact"]
+        return next((one for one in units if one.endswith("query")), units[0])
 
     def title_of(self, what: str) -> str:
         """Return the title of a chart: what it shows, the data, and the relation if it is one."""

@@ -34,7 +34,7 @@ import torch
 
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.lists import common_vocabulary
-from lama_core.models.devices import VARIABLE, available_devices, device_title, use_device
+from lama_core.models.devices import VARIABLE, chosen_device, device_title, use_device
 from lama_core.models.hf.generation import generate
 from lama_core.models.registry import open_model
 from lama_core.models.sources.catalog import find_model
@@ -93,10 +93,8 @@ def run(*, n_queries: int = 512, repetitions: int = 2) -> Iterator[BenchRow]:
     Raises:
         UserError: If a model can't be loaded.
     """
-    device = available_devices()[0] if os.environ.get(VARIABLE) in (None, "auto") else None
-    if device:
-        use_device(device)
-    small = "cpu" in (device, os.environ[VARIABLE])
+    use_device(chosen_device())
+    small = not chosen_device().startswith("cuda")
     for kind in SHAPES:
         with tempfile.TemporaryDirectory() as folder:
             n = write_random(Path(folder), kind, small=small)
@@ -159,8 +157,8 @@ def _open(folder: Path, kind: Any, precision: str) -> Any:
 
 
 def _load(name: str, precision: Any) -> Any:
-    found = fetch(find_model(name))
-    return open_model(name, found, find_model(name).kind or "masked", precision)
+    entry = find_model(name)
+    return open_model(name, fetch(entry), entry.kind or "masked", precision)
 
 
 @contextmanager

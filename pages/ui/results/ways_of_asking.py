@@ -110,10 +110,7 @@ def draw_ways(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
 
 def _choose_run(way: str, runs: list[RunInfo], box: DeltaGenerator) -> RunInfo:
     """Draw the choice of a way's run, listed by title (or prompts) and number of facts."""
-    names = {
-        run.id: f"{run.title or run.prompts_said}, {counted(run.n, run.counts[:-1])}"
-        for run in runs
-    }
+    names = {run.id: f"{run.title or run.prompts_said}, {counted(run.n, run.unit)}" for run in runs}
     if len(set(names.values())) < len(names):
         names = {run.id: f"{names[run.id]}, {run.digest[:6]}" for run in runs}
     key = f"way_{way.split()[0]}"

@@ -16,6 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.errors import UserError
 from lama_core.glossary import explain
+from lama_core.metrics.headlines import CHOSEN
 from lama_core.requests import Request
 from lama_core.runs.alignment import differing_candidates, small_runs
 from lama_core.runs.chosen_facts import facts_of
@@ -545,6 +546,7 @@ def comparison_basis(choice: RunChoice) -> tuple[str, str]:
     if not any(run.beside for run in aligned):
         aligned = tuple(run.info for run in cache.aligned(aligned))
     words, differ = _words_compared(choice)
+    differ = differ or CHOSEN * bool(choice.only)
     if any(
         not info.beside or info.n != run.n for info, run in zip(aligned, choice.runs, strict=True)
     ):

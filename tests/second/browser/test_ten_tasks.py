@@ -235,9 +235,7 @@ def test_15_wrong_answers_selected_as_a_slice(page: Page, app_url: str) -> None:
     n = re.findall("[0-9,]+", button.inner_text())[-1]
     button.click()
     chip = page.get_by_role("button", name=f"Only {n} chosen facts")
-    counted = page.get_by_text(re.compile(rf"Scored on the {n} chosen facts that all")).filter(
-        visible=True
-    )
+    counted = page.get_by_text(re.compile(rf"over chosen facts: .* of {n}\)")).filter(visible=True)
     expect(chip).to_be_visible()
     page.wait_for_url(re.compile("only="))
     colleague = page.context.browser.new_context() if page.context.browser else page.context

@@ -11,6 +11,7 @@ from opening import open_page, said
 from streamlit.testing.v1 import AppTest
 
 from lama_core.metrics.fact_answers import join_answers
+from lama_core.metrics.headlines import CHOSEN
 from lama_core.runs.alignment import align
 from lama_core.runs.chosen_facts import text_of
 from lama_core.runs.find import load_run
@@ -159,6 +160,9 @@ def test_listed_facts_are_chosen_with_one_click_and_hold_on_all_tabs(
         assert f"{n} chosen facts" in shown or (
             "over chosen facts:" in shown and f" of {n})" in shown
         )
+        assert there["tab"] != "Overview" or "ahead" not in shown
+        if there["tab"] in ("Overview", "Compare"):
+            assert CHOSEN in shown.replace("\N{NO-BREAK SPACE}", " ")
         (chip,) = [one for one in page.button if one.key == "all facts"]
         assert chip.label == f"Only {len(wrong):,} chosen facts"
         chip.click().run()
