@@ -99,10 +99,8 @@ def draw_figure(
     """Draw a figure; return the row of its frame of the clicked mark, if any.
 
     inks: series -> colour; by default the colours of the chosen runs. options: as for
-    `figures.draw_figure`. The page says itself what `Shown.caption` has: data, prompts, numbers of
-    facts and ranking.
+    `figures.draw_figure`.
     """
-    figure = replace(figure, caption=figure.caption.rpartition(" ranking")[2].lstrip(";. "))
     return figures.draw_figure(figure, choice.colours if inks is None else inks, key, **options)
 
 
