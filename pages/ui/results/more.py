@@ -87,6 +87,11 @@ def _type_needs(choice: RunChoice, _: RunListing) -> str:
 WORDINGS = f"a run of these models with the prompts {', '.join(ALTERED + SEVERAL)}"
 
 
+def _known_by_needs(choice: RunChoice, _: RunListing) -> str:
+    few, most = known_by.view.least_runs, known_by.view.most_runs
+    return "" if few <= len(choice.runs) <= (most or few) else f"{few} to {most} models"
+
+
 def _draw_known_by(choice: RunChoice, _: RunListing) -> None:
     by = pick("Rows of the table", ("all", "source", "relation"), key="known_by")
     known = f"the right answer is among its first {choice.k}"
@@ -159,11 +164,7 @@ CHARTS = dict(
         _of_view(relation_types, lambda choice, _: draw_types(choice), _type_needs, of_runs=False),
         _of_view(calibration, lambda choice, _: draw_calibration(choice)),
         _of_view(correlations, lambda choice, _: draw_correlates(choice), of_runs=False),
-        _of_view(
-            known_by,
-            _draw_known_by,
-            lambda choice, _: "" if 2 <= len(choice.runs) <= 4 else "2 to 4 models",
-        ),
+        _of_view(known_by, _draw_known_by, _known_by_needs),
         _of_view(mentions, _draw_mentions),
         _of_view(slices, lambda choice, _: draw_slices(choice)),
         (

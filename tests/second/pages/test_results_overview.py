@@ -1,7 +1,6 @@
 """What the tabs Overview, Compare and More of Results show first, and what they lead to."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,26 +18,12 @@ from pages.ui.lessons import step_view
 from pages.ui.results.more import CHARTS, entries
 from pages.ui.shared import cache, screens
 from pages.ui.shared.url_state import title_of
-from tools.bench.made_up import make_runs
 
 TWO = ["gpt2", "minilm-mlm"]
 CAPITAL = "P101 made-up relation 1"
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("home")
-
-
-@pytest.fixture(scope="module")
-def runs(home: Path) -> dict[str, Run]:
-    made = make_runs(home / "data" / "runs", n_relations=6, n_facts=600)
-    return {run.info.model: run for run in made}
-
-
-@pytest.fixture(autouse=True)
-def here(home: Path, runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(home))
+pytestmark = pytest.mark.usefixtures("runs")
 
 
 def headline(app: AppTest) -> str:

@@ -1,7 +1,6 @@
 """Wrong answers: a row for each query, marked filters, and chosen facts on all tabs of Results."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,37 +15,14 @@ from lama_core.runs.alignment import align
 from lama_core.runs.chosen_facts import text_of
 from lama_core.runs.find import load_run
 from lama_core.runs.info import Run
-from pages.ui.shared import links
 from pages.ui.wrong_answers.filters import LINKED
 from pages.ui.wrong_answers.rows import one_per_query
-from tools.bench.made_up import make_runs
 
 TWO = ["gpt2", "minilm-mlm"]
 FORK = "starter-minilm_mlm-manual-07551b33bf"
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("home")
-
-
-@pytest.fixture(scope="module")
-def runs(home: Path) -> dict[str, Run]:
-    made = make_runs(home / "data" / "runs", n_relations=6, n_facts=600)
-    return {run.info.model: run for run in made}
-
-
-@pytest.fixture(autouse=True)
-def here(home: Path, runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(home))
-
-
-@pytest.fixture
-def gone(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """The parameters of the addresses that links open."""
-    found: list[dict[str, Any]] = []
-    monkeypatch.setattr(links, "go", lambda _, params, **__: found.append({**params}))
-    return found
+pytestmark = pytest.mark.usefixtures("runs")
 
 
 def wrong_answers(**params: str | list[str]) -> AppTest:
