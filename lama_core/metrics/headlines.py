@@ -19,7 +19,7 @@ from lama_core.metrics.relation_figures import METRICS, Metric
 from lama_core.rounding import percent
 
 # Why the scores of chosen facts aren't comparable.
-CHOSEN = "these were chosen, perhaps by what a model answered, so they rank no model"
+CHOSEN = "the facts were chosen, perhaps by a model's answers, so this doesn't compare models"
 MOST_NAMED = 3  # a headline names up to this many relations, and gives the number if there are more
 
 

@@ -379,9 +379,9 @@ def said_of_best(shown: Shown[ScoresRequest, RunScores], run: str, measure: Scor
     origins = shown.found.origins[number]
     if measure.is_p_at_k and origins is not None and origins.inside.n:
         inside, outside, counts = origins.inside, origins.outside, shown.infos[number].counts
-        text = f"{percent(inside.p_at_k)} % of the {inside.n:,} {counts} from sources that it was "
-        text += "trained on"
-        text += f", {percent(outside.p_at_k)} % of the other {outside.n:,}" * bool(outside.n)
+        text = f"P@{shown.request.k} is {percent(inside.p_at_k)} % on the {inside.n:,} {counts} "
+        text += "from sources that it was trained on"
+        text += f" and {percent(outside.p_at_k)} % on the other {outside.n:,}" * bool(outside.n)
         said.append(text)
     return "".join(f"; {one}" for one in said)
 

@@ -70,7 +70,7 @@ def _turn(key: Hashable) -> Iterator[None]:
         lock = _asking.setdefault(key, threading.Lock())
     box = st.empty()
     while not lock.acquire(timeout=LOOK_SECONDS):
-        box.caption(":material/hourglass_top: Another visitor's same query is being computed.")
+        box.caption(":material/hourglass_top: The same query of another visitor is being computed.")
     try:
         box.empty()
         yield

@@ -273,6 +273,6 @@ def test_the_best_run_is_not_said_to_be_the_best_in_every_relation() -> None:
     inside, outside = origins.inside, origins.outside
     assert said_of_best(shown, A, measures(shown)["P@k"]) == (
         f"; it isn't the best in {beaten} of {table[A].notna().sum()} relations; "
-        f"{100 * inside.p_at_k:.1f} % of the {inside.n:,} facts from sources that it was trained "
-        f"on, {100 * outside.p_at_k:.1f} % of the other {outside.n:,}"
+        f"P@1 is {100 * inside.p_at_k:.1f} % on the {inside.n:,} facts from sources that it was "
+        f"trained on and {100 * outside.p_at_k:.1f} % on the other {outside.n:,}"
     )
