@@ -6,8 +6,10 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from base64 import b64encode
 from collections.abc import Iterator
 from functools import cache
+from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from project_files import PACKAGES, PLUGINS, ROOT, SOURCES
 
 from lama_core.cli import make_app
 from lama_core.plugins import OWN, find_plugins, missing
+from pages.ui.serve import BASE
 from tools.documentation.site import commands_of
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -262,3 +265,9 @@ def test_no_further_file_is_large() -> None:
         "starter-smollm2_135m-manual",
         "starter-smollm2_135m-study",
     ]
+
+
+def test_the_policy_of_nginx_allows_the_script_that_index_pages_get() -> None:
+    script = BASE.removeprefix(b"<script>").removesuffix(b"</script>")
+    digest = b64encode(sha256(script).digest()).decode()
+    assert f"'sha256-{digest}'" in (ROOT / "deploy" / "nginx.conf").read_text("utf-8")
