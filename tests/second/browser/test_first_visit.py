@@ -69,7 +69,7 @@ def test_a_phone_shows_page_names_a_result_and_cards(page: Page, app_url: str) -
     expect(models).to_be_visible()
     page.get_by_role("tab", name="Several").click()
     page.get_by_role("radio", name="Wordings").click()
-    expect(page.get_by_test_id("stDataFrame")).to_be_hidden()
+    expect(page.get_by_test_id("stDataFrame").filter(visible=True)).to_have_count(0)
     page.get_by_role("button", name="In France, the capital is ___.").click()
     field = page.get_by_role("textbox", name="Sentence with a blank")
     expect(field).to_have_value("In France, the capital is ___.")
