@@ -2,4 +2,23 @@
 
 from lama_core.plugins import Plugin
 
-PLUGIN = Plugin(name="entities", about="What models believe about a person, place or thing.")
+PLUGIN = Plugin(
+    name="entities",
+    about="What models believe about a person, place or thing.",
+    probes={"crawl": "lama_entities.crawl:crawl"},
+    kinds={"crawl": "lama_entities.crawl:CRAWL"},
+    functions={
+        "crawl_export": "lama_entities.triples:crawl_export",
+        "crawl_query": "lama_entities.triples:crawl_query",
+    },
+    commands={
+        "crawl": "lama_entities.crawl_commands:crawl",
+        "crawl-export": "lama_entities.crawl_commands:export",
+        "crawl-query": "lama_entities.crawl_commands:query",
+    },
+    help={
+        "crawl": "Follow a model's answers from some entities: what it believes about each.",
+        "crawl-export": "Write a crawl as CSV, N-Triples or Turtle.",
+        "crawl-query": "Ask a crawl a question in SPARQL.",
+    },
+)
