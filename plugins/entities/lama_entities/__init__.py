@@ -11,6 +11,7 @@ PLUGIN = Plugin(
         "crawl_export": "lama_entities.triples:crawl_export",
         "crawl_query": "lama_entities.triples:crawl_query",
     },
+    views={"beliefs": "lama_entities.beliefs:beliefs"},
     commands={
         "crawl": "lama_entities.crawl_commands:crawl",
         "crawl-export": "lama_entities.crawl_commands:export",
