@@ -12,6 +12,8 @@ PLUGIN = Plugin(
         "crawl_query": "lama_entities.triples:crawl_query",
     },
     views={"beliefs": "lama_entities.beliefs:beliefs"},
+    charts={"Beliefs": "lama_entities.beliefs_chart:BELIEFS"},
+    lessons={"11-beliefs": "lama_entities.lessons:BELIEFS"},
     commands={
         "crawl": "lama_entities.crawl_commands:crawl",
         "crawl-export": "lama_entities.crawl_commands:export",

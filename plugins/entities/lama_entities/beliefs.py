@@ -16,6 +16,7 @@ has no answer. Source: Kassner et al. 2021, BeliefBank; Elazar et al. 2021.
 Departure: Beliefs that agree
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -63,32 +64,47 @@ class BeliefsRequest(RunsRequest, command="results beliefs", python="beliefs"):
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """A belief: an answer to a query. sentence: the query's text with the answer."""
+    """A belief: an answer to a query. probability: NaN if unknown. query: its text."""
 
     relation: str
     subject: str
     object: str
     probability: float
-    sentence: str
+    query: str
+
+    @property
+    def sentence(self) -> str:
+        """The query with the answer."""
+        return self.query.replace(BLANK, self.object)
 
     @property
     def asked(self) -> tuple[str, str]:
-        """What the query asked: a key of its subject and relation."""
+        """What the query asked: a key of its subject, and the relation."""
         return word_key(self.subject), self.relation
+
+    @property
+    def answer(self) -> tuple[str, str]:
+        """A key of the object, and the relation."""
+        return word_key(self.object), self.relation
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A constraint and a belief. other: the belief, or the sentence, that keeps or breaks it."""
+    """A constraint, and the belief that keeps or breaks it.
+
+    other: the belief that it is compared with. note: what the data say instead of it.
+    """
 
     constraint: str
-    relation: str
-    subject: str
-    object: str
-    probability: float
-    sentence: str
-    other: str
     kept: bool
+    belief: Belief
+    other: Belief | None = None
+    note: str = ""
+
+    @property
+    def against(self) -> str:
+        """The sentence or note that the belief is compared with."""
+        return self.other.sentence if self.other else self.note
 
 
 @dataclass(frozen=True)
@@ -96,14 +112,14 @@ class Beliefs:
     """A model's beliefs.
 
     Attributes:
-        each: The beliefs, each once.
+        by_query: What a query asked -> its beliefs, the likeliest first.
         answers: What a query asked -> the keys of its answers.
-        is_crawl: Whether every answer with the least probability is known.
-        dataset: The data, which know types; None if they aren't on this machine.
         n_queries: What a query asked -> number of queries.
+        is_crawl: Whether all answers with the least probability are known.
+        dataset: The data, which know types; None if they aren't on this machine.
     """
 
-    each: tuple[Belief, ...]
+    by_query: Mapping[tuple[str, str], Sequence[Belief]]
     answers: Mapping[tuple[str, str], frozenset[str]]
     n_queries: Mapping[tuple[str, str], int]
     is_crawl: bool
@@ -111,94 +127,72 @@ class Beliefs:
 
     def checks(self) -> Iterator[Check]:
         """Yield each constraint that a belief can keep or break, in the order of the beliefs."""
-        by_query = grouped((one.asked, one) for one in self.each)
-        by_object = grouped(((word_key(one.object), one.relation), one) for one in self.each)
-
-        def said(of: tuple[str, str]) -> str:
-            return by_query[of][0].sentence if of in by_query else ""
-
-        def check(one: Belief, constraint: str, other: str, kept: bool) -> Check:
-            about = (one.relation, one.subject, one.object, one.probability, one.sentence)
-            return Check(constraint, *about, other, kept)
-
-        for one in self.each:
-            row, subject, obj = (
-                relation_types()[one.relation],
-                *map(word_key, (one.subject, one.object)),
-            )
+        every = [one for found in self.by_query.values() for one in found]
+        by_answer = grouped((one.answer, one) for one in every)
+        for one in every:
+            row = relation_types()[one.relation]
+            subject, obj = word_key(one.subject), word_key(one.object)
             inverse = row.constraint("inverse")
-            for kind, back in (
-                ("inverse", inverse.relation if inverse else ""),
-                ("symmetric", one.relation if row.constraint("symmetric") else ""),
-            ):
-                if back and (found := self.answers.get((obj, back))):
-                    yield check(one, kind, said((obj, back)), subject in found)
+            back = {"inverse": inverse.relation} if inverse else {}
+            back |= {"symmetric": one.relation} if row.constraint("symmetric") else {}
+            for constraint, relation in back.items():
+                if found := self.answers.get((obj, relation)):
+                    yield Check(constraint, subject in found, one, self.by_query[obj, relation][0])
             if row.constraint("single"):
-                others = [two for two in by_query[one.asked] if word_key(two.object) != obj]
-                if inverse and (back_row := relation_types().get(inverse.relation)):
-                    same = by_object[obj, one.relation] if back_row.constraint("single") else []
-                    others += [two for two in same if word_key(two.subject) != subject]
-                if self.is_crawl or others or self.n_queries[one.asked] > 1 or inverse:
-                    yield check(one, "one value", others[0].sentence if others else "", not others)
-            known = self.dataset and find_entity(self.dataset, one.object, row.objects)
+                others = [two for two in self.by_query[one.asked] if two.answer != one.answer]
+                if inverse and relation_types()[inverse.relation].constraint("single"):
+                    others += [two for two in by_answer[one.answer] if two.asked != one.asked]
+                if self.is_crawl or inverse or self.n_queries[one.asked] > 1:
+                    yield Check("one value", not others, one, others[0] if others else None)
+            known = find_entity(self.dataset, one.object, row.objects) if self.dataset else None
             if known and known.types:
                 is_right = not {*known.types}.isdisjoint(row.objects)
-                yield check(one, "type", f"{known.name}: {', '.join(known.types)}", is_right)
+                expected = f"{known.name} is of the type {known.types[0]}, not "
+                yield Check("type", is_right, one, note=expected + " or ".join(row.objects))
             for kind, inner, outer in (("within", subject, obj), ("contains", obj, subject)):
                 if lies := row.constraint(kind):
                     places = self.answers.get((inner, lies.relation), frozenset())
                     around = self.answers.get((outer, lies.relation), frozenset())
                     if places and (outer in places or around or self._is_country(outer)):
                         kept = outer in places or not around.isdisjoint(places)
-                        yield check(one, "country", said((inner, lies.relation)), kept)
+                        yield Check("country", kept, one, self.by_query[inner, lies.relation][0])
 
     def _is_country(self, name: str) -> bool:
-        known = self.dataset and find_entity(self.dataset, name, ("country",))
+        known = find_entity(self.dataset, name, ("country",)) if self.dataset else None
         return bool(known and known.types[:1] == ("country",))
 
 
-def beliefs_of(run: Run, above: float = 0.0, relations: Sequence[str] = ()) -> Beliefs:
+def beliefs_of(run: Run, above: float = 0.0) -> Beliefs:
     """Return the beliefs of a run or crawl, of the relations whose types are known."""
     is_crawl = run.info.kind == CrawlSpec.kind
-    rows = run.facts
-    answer, probability = ("object", "log_prob") if is_crawl else ("first", "first_log_prob")
+    columns = ["object", "log_prob"] if is_crawl else ["first", "first_log_prob"]
+    rows = run.facts[["relation", "subject", "query", "excluded", *columns]]
     best = None if is_crawl else run.top.words
-    each: dict[tuple[str, str, str], Belief] = {}
+    by_query: defaultdict[tuple[str, str], dict[str, Belief]] = defaultdict(dict)
     answers: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     queries: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-    columns = ("relation", "subject", answer, probability, "query", "excluded")
-    for number, (relation, subject, word, log_prob, query, excluded) in enumerate(
-        zip(*(rows[name].tolist() for name in columns), strict=True)
-    ):
-        if (
-            isinstance(excluded, str)
-            or not isinstance(word, str)
-            or relation not in relation_types()
-        ):
-            continue
-        chance = float(np.exp(log_prob)) if log_prob == log_prob else float("nan")
-        if (relations and relation not in relations) or chance < above:
+    counted_rows = rows["excluded"].isna() & rows[columns[0]].notna()
+    for number, relation, subject, query, _, word, log_prob in rows[counted_rows].itertuples():
+        probability = math.exp(log_prob)
+        if relation not in relation_types() or probability < above:
             continue
         name = same_relations(relation)[0]
-        found = Belief(name, subject, word, chance, query.replace(BLANK, word))
-        queries[found.asked].add(query)
-        each.setdefault((*found.asked, word_key(word)), found)
-        row = relation_types()[name]
-        several = best is not None and not row.constraint("single")
-        words = best[number] if several and best is not None else [word]
-        answers[found.asked] |= {word_key(one) for one in words if one is not None}
+        found = Belief(name, str(subject), str(word), probability, str(query))
+        by_query[found.asked].setdefault(word_key(found.object), found)
+        queries[found.asked].add(found.query)
+        words = [word]
+        if best is not None and not relation_types()[name].constraint("single"):
+            words = [one for one in best[number] if one is not None]
+        answers[found.asked] |= set(map(word_key, words))
+    fields = run.info.request.fields if run.info.request else {}
     try:
-        dataset = load_dataset(
-            run.info.request.fields.get("dataset", run.info.dataset)
-            if run.info.request
-            else run.info.dataset
-        )
+        dataset = load_dataset(fields.get("dataset", run.info.dataset))
     except UserError:
         dataset = None
     return Beliefs(
-        tuple(each.values()),
-        {key: frozenset(words) for key, words in answers.items()},
-        {key: len(texts) for key, texts in queries.items()},
+        {asked: [*found.values()] for asked, found in by_query.items()},
+        {asked: frozenset(words) for asked, words in answers.items()},
+        {asked: len(texts) for asked, texts in queries.items()},
         is_crawl,
         dataset,
     )
@@ -214,7 +208,7 @@ class Agreement:
     def broken(self, run: str) -> list[Check]:
         """Return the broken constraints of a run, those of the highest probability first."""
         found = [one for one in self.checks[run] if not one.kept]
-        return sorted(found, key=lambda one: -np.nan_to_num(one.probability))
+        return sorted(found, key=lambda one: -np.nan_to_num(one.belief.probability))
 
 
 class BeliefsView(View[BeliefsRequest, Agreement]):
@@ -235,10 +229,13 @@ class BeliefsView(View[BeliefsRequest, Agreement]):
 
     def compute(self, runs: Sequence[Run], request: BeliefsRequest) -> Agreement:
         """Return the constraints of each run. Raises UserError if none can be counted."""
+        chosen = {same_relations(name)[0] for name in request.relations if name in relation_types()}
         rows, checks = [], {}
         for run in runs:
             found = checks[run.info.id] = tuple(
-                beliefs_of(run, request.above, request.relations).checks()
+                one
+                for one in beliefs_of(run, request.above).checks()
+                if not chosen or one.belief.relation in chosen
             )
             for constraint in MEANINGS:
                 of = [one.kept for one in found if one.constraint == constraint]
@@ -273,11 +270,18 @@ class BeliefsView(View[BeliefsRequest, Agreement]):
         for info in shown.infos:
             broken = shown.found.broken(info.id)
             if broken:
-                title = f"{shown.names[info.id]}: {counted(len(broken), 'belief')} broken, the most"
+                title = (
+                    f"{shown.names[info.id]}: {counted(len(broken), 'constraint')} broken, the most"
+                )
                 yield table_of(
-                    ("constraint", "probability", "the model believes", "but also"),
+                    ("constraint", "probability, %", "the model believes", "but"),
                     [
-                        (one.constraint, percent(one.probability), one.sentence, one.other)
+                        (
+                            one.constraint,
+                            percent(one.belief.probability),
+                            one.belief.sentence,
+                            one.against,
+                        )
                         for one in broken[:MOST_LISTED]
                     ],
                     title=f"{title} probable first",
@@ -286,7 +290,13 @@ class BeliefsView(View[BeliefsRequest, Agreement]):
     def json(self, shown: Shown[BeliefsRequest, Agreement]) -> Any:
         """Return the table and every broken constraint."""
         broken = [
-            {"run": info.id, **asdict(one)}
+            {
+                "run": info.id,
+                "constraint": one.constraint,
+                **asdict(one.belief),
+                "sentence": one.belief.sentence,
+                "against": one.against,
+            }
             for info in shown.infos
             for one in shown.found.broken(info.id)
         ]
