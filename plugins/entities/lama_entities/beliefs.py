@@ -220,6 +220,7 @@ class BeliefsView(View[BeliefsRequest, Agreement]):
     example = "results beliefs starter-minilm_mlm-manual starter-smollm2_135m-manual"
     keys = ("constraint",)
     aligned = False
+    says_size = True
 
     def load(self, request: BeliefsRequest) -> list[Run]:
         """Return the runs or crawls that a request names; without names, the runs of facts."""
@@ -303,18 +304,14 @@ class BeliefsView(View[BeliefsRequest, Agreement]):
         return {"constraints": shown.frame.to_dict("records"), "broken": broken}
 
     def conclusion(self, shown: Shown[BeliefsRequest, Agreement]) -> str:
-        """Return for each run its share of all constraints, and the least kept one."""
+        """Return for each run its share of all constraints."""
         parts = []
         for run, table in shown.frame.groupby("run", sort=False):
-            least = table.loc[table["share"].idxmin()]
-            whole = percent(table["kept"].sum() / table["n"].sum())
+            kept = percent(table["kept"].sum() / table["n"].sum())
             parts.append(
-                f"{shown.names[str(run)]} keeps {whole} % of {table['n'].sum():,} constraints, of "
-                f"“{least['constraint']}” {percent(least['share'])} %"
+                f"{shown.names[str(run)]} keeps {kept} % of {table['n'].sum():,} constraints"
             )
         return "; ".join(parts)
-
-    says_size = True
 
     def figure(self, shown: Shown[BeliefsRequest, Agreement]) -> Figure:
         """Return bars for each constraint."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from lama_core.rounding import counted, percent
+from lama_core.rounding import counted, percent, percentage
 from lama_core.runs.find import RunListing
 from lama_core.views.view import Shown
 from lama_entities.beliefs import MEANINGS, Agreement, BeliefsRequest, beliefs
@@ -50,7 +50,7 @@ def draw_broken(shown: Shown[BeliefsRequest, Agreement], models: Mapping[str, st
             "the model believes": one.belief.sentence,
             "but": one.against,
             "constraint": one.constraint,
-            "probability, %": percent(one.belief.probability),
+            "probability, %": percentage(one.belief.probability),
         }
         for one in found[:MOST]
     ]
@@ -76,4 +76,4 @@ def draw_broken(shown: Shown[BeliefsRequest, Agreement], models: Mapping[str, st
                 )
 
 
-BELIEFS = MenuChart(beliefs.view.question, draw_beliefs)
+BELIEFS = MenuChart(beliefs.view.question, draw_beliefs, of_runs=False)
