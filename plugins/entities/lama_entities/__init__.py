@@ -12,6 +12,7 @@ PLUGIN = Plugin(
         "crawl_query": "lama_entities.triples:crawl_query",
     },
     views={"beliefs": "lama_entities.beliefs:beliefs"},
+    pages={"crawls": "lama_entities.crawl_page:draw"},
     charts={"Beliefs": "lama_entities.beliefs_chart:BELIEFS"},
     lessons={"11-beliefs": "lama_entities.lessons:BELIEFS"},
     commands={

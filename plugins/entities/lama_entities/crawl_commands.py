@@ -4,30 +4,17 @@ from typing import Any
 
 from lama_core.cli import commands, output
 from lama_core.probes.making_runs import Runs
-from lama_core.rounding import counted, fixed
-from lama_core.runs.info import Run
+from lama_core.rounding import fixed
 from lama_entities.crawl import crawl as crawl_function
 from lama_entities.triples import (
     SparqlAnswer,
     beliefs_of,
     crawl_export,
     crawl_query,
+    summary,
 )
 
 MOST_LISTED = 20  # beliefs; --json has all
-
-
-def summary(crawl: Run) -> str:
-    """Return in one sentence what a crawl found."""
-    rows = beliefs_of(crawl)
-    names = {*rows["subject"].astype(str), *rows["object"].astype(str)}
-    truth = rows["truth"].value_counts()
-    each = ", ".join(f"{truth.get(one, 0):,} {one}" for one in ("right", "wrong", "unknown"))
-    n_queries = len(crawl.facts.drop_duplicates(["subject", "relation"]))
-    return (
-        f"{counted(len(rows), 'belief')} ({each}) about {len(names):,} things, from "
-        f"{counted(n_queries, 'query')}"
-    )
 
 
 def print_crawls(runs: Runs) -> None:

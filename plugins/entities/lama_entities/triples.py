@@ -25,6 +25,7 @@ import pandas as pd
 from lama_core.errors import UserError
 from lama_core.files import atomic_file, user_path
 from lama_core.requests import Function, Request, argument, option
+from lama_core.rounding import counted
 from lama_core.runs.find import load_run
 from lama_core.runs.info import Run
 from lama_core.tables import Table, table_of
@@ -98,6 +99,19 @@ def beliefs_of(crawl: Run) -> pd.DataFrame:
     rows = crawl.facts
     found: pd.DataFrame = rows[rows["excluded"].isna()].reset_index(drop=True)
     return found
+
+
+def summary(crawl: Run) -> str:
+    """Return in one sentence what a crawl found."""
+    rows = beliefs_of(crawl)
+    names = {*rows["subject"].astype(str), *rows["object"].astype(str)}
+    truth = rows["truth"].value_counts()
+    each = ", ".join(f"{truth.get(one, 0):,} {one}" for one in ("right", "wrong", "unknown"))
+    n_queries = len(crawl.facts.drop_duplicates(["subject", "relation"]))
+    return (
+        f"{counted(len(rows), 'belief')} ({each}) about {len(names):,} things, from "
+        f"{counted(n_queries, 'query')}"
+    )
 
 
 def iri(kind: str, name: str, identifier: str = "") -> str:
