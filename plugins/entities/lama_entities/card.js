@@ -13,14 +13,15 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const list = document.createElement("ul")
   list.className = "lx-card-rows"
   list.style.setProperty("--model", data.colour)
-  for (const { heading, label, right, note, words } of data.rows) {
+  for (const { heading, label, right, likelier, note, words } of data.rows) {
     const item = make("li", heading ? "heading" : "", "", list)
     if (heading) {
       item.textContent = heading
       continue
     }
     const top = make("div", "top", "", item)
-    make("span", "label", label, top).title = note || label
+    make("span", "label", label, top).title = label
+    if (likelier) make("span", "", `likelier: “${likelier}”`, top).title = note
     if (right) make("span", "right", right, top).title = right
     const line = make("div", "line", "", item)
     words.forEach(({ text, longer, value, verdict, name, opens }, at) => {
@@ -41,5 +42,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const bar = make("div", "bar", "", item)
     make("div", "", "", bar).style.width = words[0].width
   }
-  parentElement.replaceChildren(list)
+  parentElement.querySelector(".lx-card-rows")?.remove() // its style stays
+  parentElement.append(list)
 }

@@ -258,7 +258,7 @@ def entity_behind(dataset: Dataset, answer: CardAnswer, item: Prediction) -> tup
     types = row.objects if row else ()
     for word in filter(None, (item.begins, item.token)):
         if found := find_entity(dataset, word, types):
-            return found.name, next((one for one in found.types if one in types), found.types[0])
+            return found.name, found.types[0]
     return item.begins or item.token, next(iter(types), "thing")
 
 

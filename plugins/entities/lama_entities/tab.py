@@ -149,16 +149,14 @@ def _draw_head(asked: AskedCard) -> Sequence[DeltaGenerator]:
                 label = row.label if row else relation
                 st.caption(f"{plain(label)} :material/arrow_forward:", width="content")
             st.markdown(f"**{plain(question.name)}**", width="content")
-    data = plain(request.dataset)
+    kinds = [kind for kind in (request.type, *question.types) if kind]
+    known = {one.name for _, rows in question.relations for one in rows if one.objects}
+    found = f"right answers for {counted(len(known), 'relation')} of this card"
     if not question.types:
-        text = f"{data} has no fact about it" + "." * bool(request.type)
-        text += ": each model is asked for its type." * (not request.type)
-    else:
-        known = {one for _, rows in question.relations for one in rows if one.objects}
-        also = [kind for kind in question.types[1:4] if kind != request.type]
-        text = f"{request.type or question.types[0]}. {data} has right answers for "
-        text += f"{counted(len(known), 'relation')} of this card."
-        text += f" Other types in the data: {', '.join(also)}." * bool(also)
+        found = "no fact about it" + ": each model is asked for its type" * (not kinds)
+    text = "".join(f"{kind}. " for kind in kinds[:1]) + f"{plain(request.dataset)} has {found}."
+    if also := [kind for kind in dict.fromkeys(kinds[1:]) if kind != kinds[0]][:3]:
+        text += f" Other types in the data: {', '.join(also)}."
     st.markdown(f"**{plain(question.name)}**: {text}")
     return (reserve_line("entity"),)
 
@@ -166,7 +164,6 @@ def _draw_head(asked: AskedCard) -> Sequence[DeltaGenerator]:
 def _draw_card(asked: AskedCard, column: ModelColumn[ModelCard]) -> None:
     """Draw a model's card; a click on an answer opens its card."""
     card, dataset = column.answer, cache.dataset_of(asked.request.dataset)
-    whose = " (asked)" * card.from_model
     predictions.draw_conclusion(f"{card.n_right} of {card.n_known} right" if card.n_known else "")
     trail = _trail(asked.request.name)
 
@@ -178,14 +175,14 @@ def _draw_card(asked: AskedCard, column: ModelColumn[ModelCard]) -> None:
             typed = "" if found and found.types[0] == kind else kind
             step = (asked.shared.name, answer.relation.name or answer.relation.label)
             there = _address(name, typed, [*trail, step])
-            right = answer.right if at == 0 else answer.relation.is_right(item.token)
+            verdict = answer.right if at == 0 else answer.relation.is_right(item.token) or None
             words.append(
                 {
                     "text": item.token,
                     "longer": item.begins,
                     "value": predictions.probability(item.prob) if math.isfinite(item.prob) else "",
                     "width": f"{100 * item.prob:.1f}%" if math.isfinite(item.prob) else "0",
-                    "verdict": {True: "✓", False: "✗", None: ""}[right] if at == 0 or right else "",
+                    "verdict": {True: "✓", False: "✗", None: ""}[verdict],
                     "name": name,
                     "opens": {"card": there, "address": f"?{urlencode(there, doseq=True)}"},
                 }
@@ -195,8 +192,13 @@ def _draw_card(asked: AskedCard, column: ModelColumn[ModelCard]) -> None:
             shown = ", ".join(answer.relation.objects[:3])
             rank = f" (rank {answer.gold.rank:,})" if answer.gold else ""
             right = f"right: {shown}{rank}"
-        note = f"The likeliest token: {answer.outside}" if answer.outside else ""
-        return {"label": answer.relation.label, "right": right, "note": note, "words": words}
+        return {
+            "label": answer.relation.label,
+            "right": right,
+            "likelier": answer.outside.partition(" ")[0],
+            "note": answer.outside,
+            "words": words,
+        }
 
     known = [one for one in card.answers if one.relation.objects]
     others = [one for one in card.answers if not one.relation.objects]
@@ -207,7 +209,7 @@ def _draw_card(asked: AskedCard, column: ModelColumn[ModelCard]) -> None:
     data = {"rows": rows, "colour": column.colour}
     draw = st.components.v2.component("lama_card", js=_JS, css=_CSS, isolate_styles=False)
     found = draw(data=data, key=f"card {card.name}", on_opened_change=lambda: None)
-    if card.dropped:
+    if card.dropped and card.listed:
         n = counted(len(card.dropped), "part")
         st.caption(
             f"Dropped: {n} of its line, not a fact or repeated.", help=plain(card.listed.text)
@@ -252,8 +254,8 @@ ENTITIES = Tab(
     kind=KIND,
     name="Entities",
     opens=CARDS,
-    caption="Type a person, place, work or thing: each model's answers to every relation that fits. "
-    "Click an answer to go on from there.",
+    caption="Type a person, place, work or thing to see what each model believes about it. Click "
+    "an answer to open its card.",
     form=FORM,
     draw=_draw_card,
     describe=_describe,
