@@ -158,6 +158,12 @@ def find_entity(dataset: Dataset, name: str, types: Collection[str] = ()) -> Ent
     return max(found, key=fit, default=None)
 
 
+def entities_of(dataset: Dataset, kind: str) -> tuple[Entity, ...]:
+    """Return the entities of a data set whose first type is this one, in file order."""
+    index = _index(dataset)
+    return tuple(one for one in map(index.entity, index.weights) if one.types[0] == kind)
+
+
 def _bare(name: str) -> str:
     """Return a name without the article before it."""
     text = written_key(name)

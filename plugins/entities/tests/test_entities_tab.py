@@ -1,0 +1,79 @@
+"""The tab Entities."""
+
+import json
+from typing import Any
+
+import pytest
+from opening import open_page, said
+from streamlit.testing.v1 import AppTest
+
+from lama_entities.card import EntityRequest
+from lama_entities.tab import ENTITIES
+from pages.ui.queries.history import HistoryEntry
+
+CARD = {"tab": "Entities", "models": "MiniLM-MLM"}
+
+
+def cards(app: AppTest) -> list[list[dict[str, Any]]]:
+    """The rows of each model's card."""
+    protos = [one.proto for one in app.get("bidi_component")]
+    return [json.loads(one.json)["rows"] for one in protos if one.component_name == "lama_card"]
+
+
+def test_a_card_has_relations_with_a_right_answer_first() -> None:
+    app = open_page("cloze", **CARD, entity="Norway")
+    assert "**Norway**: country. starter has right answers for 4 relations" in said(app)
+    (rows,) = cards(app)
+    heading = [one.get("heading", "") for one in rows].index("starter has no right answer")
+    assert heading == 4
+    first = rows[0]
+    assert (first["label"], first["words"][0]["verdict"]) == ("capital", "✓")
+    assert first["words"][0]["opens"]["card"]["entity"] == "Oslo"
+
+
+def test_a_trail_shows_the_way_and_leads_back(gone: list[dict[str, Any]]) -> None:
+    trail = ["P47:Norway", "P36:Sweden"]
+    app = open_page("cloze", **CARD, entity="Stockholm", trail=trail)
+    assert "shares border with" in said(app) and app.query_params["trail"] == trail
+    (rows,) = cards(app)
+    further = rows[0]["words"][0]["opens"]["card"]
+    assert further["trail"] == [*trail, "P1376:Stockholm"]
+    next(one for one in app.button if one.label == "Sweden").click().run()
+    assert (gone[0]["entity"], gone[0]["trail"]) == ("Sweden", trail[:1])
+
+
+def test_a_typed_name_begins_a_new_trail() -> None:
+    app = open_page("cloze", **CARD, entity="Sweden", trail="P47:Norway")
+    app.text_input(key="entity").set_value("Peru").run()
+    assert "**Peru**: country." in said(app)
+    assert not [one for one in app.button if one.key and one.key.startswith("trail")]
+
+
+@pytest.mark.parametrize("name", ["<img src=x onerror=alert(1)>", "**b** [x](http://y.z) $a$", '"'])
+def test_names_are_shown_as_text(name: str) -> None:
+    app = open_page("cloze", **CARD, entity=name, entity_type="person", trail=f"P36:{name}")
+    assert f"**{name}**: person. starter has no fact about it." in said(app).replace("\u2060", "")
+    assert not any(one.allow_html for one in app.markdown)
+    assert len(cards(app)[0]) == 19
+
+
+@pytest.mark.parametrize(
+    ("params", "fault"),
+    [
+        ({"entity": "1867"}, "no relation about entities of the type year: choose another type"),
+        ({"entity": ""}, "The subject is empty"),
+        ({"entity": "Oslo ___"}, "contains a blank"),
+    ],
+)
+def test_what_has_no_card_is_one_sentence(params: dict[str, str], fault: str) -> None:
+    app = open_page("cloze", **CARD, **params)
+    assert [fault in one.value.replace("\\", "") for one in app.error] == [True]
+
+
+def test_the_history_opens_the_same_card() -> None:
+    request = EntityRequest(name="Norway", type="region", models=("minilm-mlm",), top_k=2)
+    params = HistoryEntry(request).params()
+    assert ENTITIES.opens.items() <= params.items()
+    app = open_page("cloze", **params)
+    assert app.text_input(key="entity").value == "Norway"
+    assert "**Norway**: region." in said(app)
