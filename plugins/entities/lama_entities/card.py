@@ -54,6 +54,7 @@ from lama_entities.types import (
     find_entity,
     relation_types,
     relations_of,
+    similar_name,
     type_words,
 )
 
@@ -64,6 +65,8 @@ QUESTION = (
     "What do you know about {}? Write facts in one line, as relation: object; relation: object."
 )
 SEPARATOR = "; "
+MARK = re.compile(r"^([-*•]|\d+[.)])\s+")  # of an item in a list
+QUOTES = " '\"“”‘’`*"
 FACT = re.compile(r"[^:]*[^:\s][^:]*:\s[^:]*[^:\s.][^:]*")
 TYPE_TEMPLATE = "[X] is a [Y]."
 
@@ -137,12 +140,14 @@ class CardQuestion:
         types: Its types in the data, the likeliest first; empty if the data don't have it.
         relations: Type -> the relations that fit it; only of the card's type, if it is known.
         examples: Type -> lines about other entities, for `ask facts`.
+        similar: A similar name that the data have, if they don't have this one; or empty.
     """
 
     name: str
     types: tuple[str, ...]
     relations: tuple[tuple[str, tuple[CardRelation, ...]], ...]
     examples: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+    similar: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +214,8 @@ class ModelCard(AboutModel):
         """Return how many answers are right, and what isn't known, as text."""
         n, n_known = len(self.answers), self.n_known
         text = f"{self.n_right:,} of {n_known:,} right" if n_known else "no right answer known"
+        if not n:
+            text = "no facts"
         if n_known < n:
             text += f", {n - n_known:,} unknown" * bool(n_known)
         if self.dropped:
@@ -288,8 +295,10 @@ class EntityKind(QueryKind[EntityRequest, CardQuestion, ModelCard]):
         dataset = self._load(request.dataset)
         name = check_subject(request.name)
         found = find_entity(dataset, name, (request.type,) if request.type else ())
+        similar = "" if found else similar_name(dataset, name)
         if found is None:
-            request.on_note(f"{dataset.name} has no fact about {name!r}.")
+            hint = f" (did you mean {similar!r}?)" * bool(similar)
+            request.on_note(f"{dataset.name} has no fact about {name!r}{hint}.")
         entity = found or Entity(name, (), {})
         chosen = request.type or next(iter(entity.types), None)
         fitting = {
@@ -311,7 +320,7 @@ class EntityKind(QueryKind[EntityRequest, CardQuestion, ModelCard]):
         examples: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
         if request.ask == "facts":
             examples = tuple((kind, _examples(dataset, kind, entity.name)) for kind in fitting)
-        return CardQuestion(entity.name, entity.types, tuple(fitting.items()), examples)
+        return CardQuestion(entity.name, entity.types, tuple(fitting.items()), examples, similar)
 
     def answer(self, model: Any, asked: AskedCard, calls: Calls) -> ModelCard:
         """Return one model's card.
@@ -530,7 +539,7 @@ def _list_facts(
     answers: dict[tuple[str, str], CardAnswer] = {}
     dropped = []
     for part, log_prob in read_facts(text):
-        relation, _, word = (one.strip() for one in part.partition(":"))
+        relation, _, word = (one.strip(QUOTES) for one in part.partition(":"))
         key = answer_key(relation), answer_key(word)
         if log_prob is None or key in answers:
             dropped.append(part)
@@ -572,7 +581,10 @@ def read_facts(text: GeneratedText) -> Iterator[tuple[str, float | None]]:
             if is_fact
             else []
         )
-        yield part.strip().rstrip("."), (sum(scores) if scores else math.nan) if is_fact else None
+        yield (
+            MARK.sub("", part.strip()).rstrip("."),
+            (sum(scores) if scores else math.nan) if is_fact else None,
+        )
 
 
 entity = QueryFunction(

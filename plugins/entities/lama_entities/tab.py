@@ -158,13 +158,17 @@ def _draw_head(asked: AskedCard) -> Sequence[DeltaGenerator]:
     if also := [kind for kind in dict.fromkeys(kinds[1:]) if kind != kinds[0]][:3]:
         text += f" Other types in the data: {', '.join(also)}."
     st.markdown(f"**{plain(question.name)}**: {text}")
+    if question.similar and st.button(
+        f"Did you mean {plain(question.similar)}?", type="tertiary", icon=":material/spellcheck:"
+    ):
+        links.go(screens.ASK, _address(question.similar, None, ()))
     return (reserve_line("entity"),)
 
 
 def _draw_card(asked: AskedCard, column: ModelColumn[ModelCard]) -> None:
     """Draw a model's card; a click on an answer opens its card."""
     card, dataset = column.answer, cache.dataset_of(asked.request.dataset)
-    predictions.draw_conclusion(f"{card.n_right} of {card.n_known} right" if card.n_known else "")
+    predictions.draw_conclusion(card.summary().partition(",")[0].partition(";")[0])
     trail = _trail(asked.request.name)
 
     def row_of(answer: CardAnswer) -> dict[str, Any]:

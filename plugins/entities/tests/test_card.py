@@ -65,6 +65,8 @@ def test_a_name_without_facts_gets_the_type_that_the_model_gives_it() -> None:
     card = answer.models[0]
     assert said == ["starter has no fact about 'Zorblax Quux'."]
     assert card.from_model and card.type in type_words()
+    entity.answer(EntityRequest(name="Norwy", type="country", on_note=said.append))
+    assert said[1:] == ["starter has no fact about 'Norwy' (did you mean 'Norway'?)."]
     chosen = card_of("Zorblax Quux", type="person")
     assert (chosen.type, chosen.from_model, len(chosen.answers)) == ("person", False, 19)
 
@@ -102,6 +104,12 @@ def made(text: str, tokens: tuple[str, ...] = (), ending: Ending = "whole") -> G
     [
         ("capital: Oslo; language: Norwegian.", ["capital: Oslo", "language: Norwegian"], []),
         ("capital: Oslo;", ["capital: Oslo"], []),
+        ("1. capital: Oslo; - language: Norwegian", ["capital: Oslo", "language: Norwegian"], []),
+        (
+            '{ "subject": "oslo", "object": "norway" }',
+            [],
+            ['{ "subject": "oslo", "object": "norway" }'],
+        ),
         ("Sure! capital is Oslo", [], ["Sure! capital is Oslo"]),
         ("a: b: c; : Oslo; capital: ; x:y", [], ["a: b: c", ": Oslo", "capital:", "x:y"]),
     ],
@@ -125,7 +133,9 @@ def test_a_chat_server_is_asked_for_facts_after_examples_and_for_the_type() -> N
     def generate(some: list[Chat], *_: object, **__: object) -> list[GeneratedText]:
         prompts.extend(some)
         is_type = "one of these words" in some[0].messages[-1].text
-        line = "place of birth: Warsaw; occupation: physicist; occupation: Physicist; rumour: none"
+        line = (
+            'place of birth: "Warsaw"; occupation: physicist; Occupation: Physicist; rumour: none'
+        )
         return [made("A person." if is_type else line)]
 
     server = SimpleNamespace(name="chat", kind="causal", precision="", device="", generate=generate)
@@ -137,7 +147,8 @@ def test_a_chat_server_is_asked_for_facts_after_examples_and_for_the_type() -> N
     curie, unknown = cards
     verdicts = {one.relation.label: one.right for one in curie.answers}
     assert verdicts == {"place of birth": True, "occupation": None, "rumour": None}
-    assert curie.dropped == ("occupation: Physicist",)  # a repetition
+    assert curie.dropped == ("Occupation: Physicist",)  # a repetition
+    assert curie.answers[0].predictions[0].token == "Warsaw"
     assert (curie.answers[0].relation.name, curie.answers[2].relation.name) == ("P19", "")
     assert (unknown.type, unknown.from_model) == ("person", True)
     shown = " ".join(one.text for one in prompts[0].messages[:-1])

@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 from opening import open_page, said
@@ -49,12 +50,19 @@ def test_a_typed_name_begins_a_new_trail() -> None:
     assert not [one for one in app.button if one.key and one.key.startswith("trail")]
 
 
-@pytest.mark.parametrize("name", ["<img src=x onerror=alert(1)>", "**b** [x](http://y.z) $a$", '"'])
-def test_names_are_shown_as_text(name: str) -> None:
+NAMES = ["<img src=x onerror=alert(1)>", "**b** [x](http://y.z) $a$", 'a\\ "b"', "C#_née_x&y=1"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_are_shown_as_text_and_are_whole_in_addresses(name: str) -> None:
     app = open_page("cloze", **CARD, entity=name, entity_type="person", trail=f"P36:{name}")
-    assert f"**{name}**: person. starter has no fact about it." in said(app).replace("\u2060", "")
+    shown = f"**{name}**: person. starter has no fact about it."
+    assert shown.replace("\\", "") in said(app).replace("\u2060", "")
     assert not any(one.allow_html for one in app.markdown)
-    assert len(cards(app)[0]) == 19
+    (rows,) = cards(app)
+    assert len(rows) == 19
+    address = rows[0]["words"][0]["opens"]["address"]
+    assert parse_qs(address[1:])["trail"] == [f"P36:{name}", f"P19:{name}"]
 
 
 @pytest.mark.parametrize(
@@ -68,6 +76,12 @@ def test_names_are_shown_as_text(name: str) -> None:
 def test_what_has_no_card_is_one_sentence(params: dict[str, str], fault: str) -> None:
     app = open_page("cloze", **CARD, **params)
     assert [fault in one.value.replace("\\", "") for one in app.error] == [True]
+
+
+def test_a_misspelt_name_has_a_link_to_the_name_in_the_data(gone: list[dict[str, Any]]) -> None:
+    app = open_page("cloze", **CARD, entity="Norwy")
+    next(one for one in app.button if one.label == "Did you mean Norway?").click().run()
+    assert gone[0]["entity"] == "Norway"
 
 
 def test_the_history_opens_the_same_card() -> None:
