@@ -233,7 +233,9 @@ def _draw_table(crawl: Run) -> None:
     )
     table["right answers"] = rows["right"]
     table = table.rename(columns={"probability": "probability, %"})
-    picked = draw_table(table, key=f"beliefs {crawl.info.id} {truth}", picks="single-row").rows
+    config = {"probability, %": st.column_config.NumberColumn(format="%.1f")}
+    key = f"beliefs {crawl.info.id} {truth}"
+    picked = draw_table(table, key=key, picks="single-row", column_config=config).rows
     st.caption(
         f"{len(table):,} beliefs. Unknown: the data have no answer. Click a row to open a card."
     )
@@ -284,13 +286,10 @@ def _draw_questions(crawl: Run) -> None:
         "`type:city`. A query only reads."
     )
     questions = [*EXAMPLES]
-    for question in questions:
-        st.button(
-            question,
-            type="tertiary",
-            icon=":material/arrow_forward:",
-            on_click=partial(st.session_state.__setitem__, QUERY, EXAMPLES[question]),
-        )
+    with st.container(gap=None):
+        for question in questions:
+            params = links.params_without((QUERY,)) | {QUERY: EXAMPLES[question]}
+            links.draw_link(question, "arrow_forward", PAGE, params)
     query = st.text_area(
         "Query", EXAMPLES[questions[0]], key=QUERY, bind=BOUND, height=170, max_chars=20_000
     )
@@ -298,7 +297,7 @@ def _draw_questions(crawl: Run) -> None:
     request = QueryCrawlRequest(crawl.info.id, query, MOST_ROWS, seconds)
     request.check()
     with st.spinner("Asking", show_time=True):
-        answer = _answer(crawl.info, request, visitors.is_public())
+        answer = _answer(repr(request), request, visitors.is_public())
     if not answer.rows:
         show_note("No belief matches.")
         return
@@ -309,9 +308,9 @@ def _draw_questions(crawl: Run) -> None:
 
 
 @cache.cached(100)
-def _answer(_info: RunInfo, request: QueryCrawlRequest, is_public: bool) -> SparqlAnswer:
+def _answer(what: str, _request: QueryCrawlRequest, is_public: bool) -> SparqlAnswer:
     """Return the answer to a query; in public mode, few visitors are answered at a time."""
     if not is_public:
-        return crawl_query.answer(request)
+        return crawl_query.answer(_request)
     with _asking:
-        return crawl_query.answer(request)
+        return crawl_query.answer(_request)
