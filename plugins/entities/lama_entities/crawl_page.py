@@ -29,7 +29,7 @@ from lama_entities.triples import (
 )
 from lama_entities.types import type_words
 from pages.ui.router import open_tab
-from pages.ui.shared import cache, links, screens, visitors
+from pages.ui.shared import cache, jobs, links, screens, visitors
 from pages.ui.shared.export import draw_download, draw_export, file_stem
 from pages.ui.shared.figures import draw_figure
 from pages.ui.shared.messages import draw_headline, plain, show_note
@@ -75,8 +75,10 @@ def draw_crawls() -> None:
     for problem in listing.problems:
         show_note(plain(problem))
     infos = {info.id: info for info in reversed(listing.runs)}  # the newest first
-    with st.expander("New crawl", icon=":material/add:", expanded=not infos):
-        draw_run_form(RunForm("a crawl", _choose, noun="Crawl", result=_result, show=_show))
+    form = RunForm("a crawl", _choose, noun="Crawl", result=_result, show=_show)
+    is_open = not infos or jobs.find(form.name) is not None
+    with st.expander("New crawl", icon=":material/add:", expanded=is_open):
+        draw_run_form(form)
     if not infos:
         show_note("There is no crawl yet: start one above.")
         return

@@ -24,30 +24,32 @@ WRITES = re.compile(
 )
 
 
+PREFIXED = re.compile(r"(?<![\w?$%:-])([A-Za-z][\w-]*):")
+DECLARED = re.compile(r"PREFIX\s+([A-Za-z][\w-]*):", re.IGNORECASE)
+EVERYTHING = re.compile(r"SELECT\s+((DISTINCT|REDUCED)\s+)?\*", re.IGNORECASE)
+
+
 def _limit(memory: int, seconds: float) -> None:
-    """Limit memory and CPU time, and forbid opening files and connections."""
+    """Limit memory and time, and forbid opening files and connections; Windows can't."""
     if sys.platform != "win32":
         import resource
+        import signal
 
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
-        time = int(seconds) + 2
-        resource.setrlimit(resource.RLIMIT_CPU, (time, time + 1))
         resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
+        signal.setitimer(signal.ITIMER_REAL, seconds)  # which ends the process
 
 
-def _said(error: str, query: str) -> str:
+def _said(error: str, asked: dict[str, Any], bare: str) -> str:
     """Return where a query isn't SPARQL, as a sentence; error: pyoxigraph's."""
+    known = {*asked["prefixes"], *DECLARED.findall(bare)}
+    if unknown := [one for one in PREFIXED.findall(bare) if one not in known]:
+        return f"The prefix {unknown[0]}: isn't known: declare it, or write the whole IRI in <>."
     place = re.search(r"at (\d+):(\d+)", error)
     if place is None:
         return f"The query isn't SPARQL ({' '.join(error.split())[:200]}): begin with an example."
     line, column = int(place[1]), int(place[2])
-    rest = (query.splitlines() or [""])[line - 1 : line]
-    near = "".join(rest)[column - 1 :][:40]
-    prefix = re.match(r"\s*([\w.-]*):", near) or re.search(
-        r"([\w.-]+):\S*$", "".join(rest)[: column - 1]
-    )
-    if "Prefix not found" in error and prefix:
-        return f"The prefix {prefix[1]}: isn't known: declare it with PREFIX, or use its IRI in <>."
+    near = "".join(asked["query"].splitlines()[line - 1 : line])[column - 1 :][:40]
     here = f": {near!r}" if near.strip() else ""
     return f"The query isn't SPARQL from line {line}, character {column} on{here}."
 
@@ -75,13 +77,15 @@ def answer(asked: dict[str, Any], triples: bytes) -> dict[str, Any]:
     except SyntaxError as error:
         if WRITES.search(bare):
             return {"problem": "A query only reads: use SELECT, ASK, CONSTRUCT or DESCRIBE."}
-        return {"problem": _said(str(error), asked["query"])}
+        return {"problem": _said(str(error), asked, bare)}
     except (OSError, ValueError, RuntimeError) as error:
         return {"problem": f"The query failed: {error}."}
     if isinstance(found, pyoxigraph.QueryTriples):
         rows = [[_text(one) for one in triple] for triple in some]
         return {"columns": ["subject", "predicate", "object"], "rows": rows}
     names = [variable.value for variable in found.variables]
+    if EVERYTHING.search(bare):
+        names.sort(key=lambda name: asked["query"].find(f"?{name}"))
     return {"columns": names, "rows": [[_text(row[name]) for name in names] for row in some]}
 
 

@@ -218,6 +218,7 @@ def test_the_examples_are_answered(world: str) -> None:
         ("  \n", "The query is empty"),
         ("SELEC ?s", "isn't SPARQL from line 1, character 9 on"),
         ("SELECT ?s { ?s foo:bar ?o }", "The prefix foo: isn't known"),
+        ('select * { bind(strdt("a",foo:string) as ?x) }', "The prefix foo: isn't known"),
         ("INSERT DATA { <urn:a> <urn:b> 1 }", "A query only reads"),
         ("LOAD <http://example.org/x>", "A query only reads"),
         ("DELETE WHERE { ?s ?p ?o }", "A query only reads"),
