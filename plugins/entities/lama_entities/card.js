@@ -21,7 +21,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     }
     const top = make("div", "top", "", item)
     make("span", "label", label, top).title = label
-    if (likelier) make("span", "", `likelier: “${likelier}”`, top).title = note
+    if (likelier) make("span", "likelier", likelier, top).title = note
     if (right) make("span", "right", right, top).title = right
     const line = make("div", "line", "", item)
     words.forEach(({ text, longer, value, verdict, name, opens }, at) => {

@@ -10,6 +10,8 @@ ask for lists of facts so; here each object also has the probability of its toke
 
 The type is that of the entity's facts (`types.find_entity`). Without facts, each model is asked
 with "X is a ___": its best word of types.tsv tells the type.
+
+Departure: Facts that a model lists
 """
 
 import math
@@ -36,6 +38,7 @@ from lama_core.queries.blank_answers import (
     Prediction,
     marked_answer,
     query_in_batches,
+    shown_token,
 )
 from lama_core.queries.kind import Answer, Asked, Calls, QueryFunction, QueryKind
 from lama_core.queries.question_prompts import PromptFormat, make_prompt
@@ -161,6 +164,7 @@ class CardAnswer:
         gold: The right answer's rank, if the data have one.
         over: The words over which probabilities sum to one, as text.
         outside: The token that isn't a candidate and beats the first answer, and why; or empty.
+        likelier: This token in quotes, or in words.
     """
 
     relation: CardRelation
@@ -169,6 +173,7 @@ class CardAnswer:
     gold: Gold | None = None
     over: str = "each token's whole vocabulary"
     outside: str = ""
+    likelier: str = ""
 
     @property
     def right(self) -> bool | None:
@@ -357,6 +362,7 @@ class EntityKind(QueryKind[EntityRequest, CardQuestion, ModelCard]):
                 one.blanks[0].gold,
                 one.blanks[0].shown_over(),
                 one.blanks[0].describe_outside(),
+                shown_token(beats.token) if (beats := one.blanks[0].likeliest_outside) else "",
             )
             for relation, one in zip(relations, found, strict=True)
         )

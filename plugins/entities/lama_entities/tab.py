@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -35,7 +36,7 @@ CARDS = {"tab": "Entities"}
 FROM_DATA = "as in the data"
 MAX_TRAIL = 12
 OF_TRAIL = "entity of the trail"  # session key
-EXAMPLES = ("Marie Curie", "Norway", "Paris", "Mozart", "Microsoft", "the Amazon")
+EXAMPLES = ("Marie Curie", "Norway", "Paris", "Isaac Newton", "The Beatles", "a piano")
 _JS, _CSS = (Path(__file__).with_name(f"card.{end}").read_text("utf-8") for end in ("js", "css"))
 ASKINGS = {"sentences": "each relation's sentence", "facts": "for a list of facts"}
 
@@ -162,7 +163,7 @@ def _draw_head(asked: AskedCard) -> Sequence[DeltaGenerator]:
         f"Did you mean {plain(question.similar)}?", type="tertiary", icon=":material/spellcheck:"
     ):
         links.go(screens.ASK, _address(question.similar, None, ()))
-    return (reserve_line("entity"),)
+    return (reserve_line("entity"),) if len(request.models) > 1 else ()
 
 
 def _draw_card(asked: AskedCard, column: ModelColumn[ModelCard]) -> None:
@@ -199,7 +200,7 @@ def _draw_card(asked: AskedCard, column: ModelColumn[ModelCard]) -> None:
         return {
             "label": answer.relation.label,
             "right": right,
-            "likelier": answer.outside.partition(" ")[0],
+            "likelier": answer.likelier and f"likelier: {answer.likelier}",
             "note": answer.outside,
             "words": words,
         }
@@ -238,15 +239,18 @@ def _draw_below(answer: CardsAnswer, lines: Sequence[DeltaGenerator], _: object)
             key = one.relation.name
             firsts.setdefault(key, set()).add(word_key(one.predictions[0].token))
             n_cards[key] = n_cards.get(key, 0) + 1
-    shared = [key for key, n in n_cards.items() if key and n == len(answer.models) > 1]
-    n_same = sum(len(firsts[key]) == 1 for key in shared)
-    if shared:
+    shared = [key for key, n in n_cards.items() if key and n == len(answer.models)]
+    if lines and shared:
+        n_same = sum(len(firsts[key]) == 1 for key in shared)
         lines[0].html(
             f"<div>The models give the same first answer in <b>{n_same} of {len(shared)}</b> "
             "relations.</div>"
         )
-    else:
-        lines[0].empty()
+    elif lines:
+        kinds = ", ".join(
+            f"{predictions.short_title(one.name)} {one.type}" for one in answer.models
+        )
+        lines[0].html(f"<div>No relation is on all cards. Types: {escape(kinds)}.</div>")
     sizes = {card.name: card.n_candidates for card in answer.models if not card.listed}
     notes = ["Click an answer to open its card. Bars and numbers: probabilities of the answers."]
     if sizes:

@@ -137,9 +137,9 @@ class Entity:
 def find_entity(dataset: Dataset, name: str, types: Collection[str] = ()) -> Entity | None:
     """Return an entity of a data set by its name; None if no subject or object has it.
 
-    The type that most facts suggest comes first: each fact of which the entity is the subject (or
-    the object) counts one, divided among the subject (object) types of its relation; a fact of P31
-    or IsA counts for the type of its object.
+    The type that most relations suggest comes first: each relation of which the entity is a subject
+    (or an object) counts one, divided among the types of its subjects (objects); of P31 and IsA,
+    the objects tell the type.
 
     Args:
         dataset: The data set.
@@ -160,14 +160,18 @@ def find_entity(dataset: Dataset, name: str, types: Collection[str] = ()) -> Ent
 
 
 def similar_name(dataset: Dataset, name: str) -> str:
-    """Return the name in a data set that is most similar to one that it doesn't have, or "".
+    """Return the most similar name in a data set to one that it doesn't have, or "".
 
-    Only names with the same first letter are compared, which takes 20 ms instead of half a second.
+    That is a name with all its words ("Mozart"), the one with most facts; else one with few other
+    letters but the same first one.
     """
     index, key = _index(dataset), word_key(_bare(name))
+    words = {*key.split()}
+    longer = [names for one, names in index.spellings.items() if words < {*one.split()}]
     alike = [one for one in index.spellings if one[:1] == key[:1]]
-    nearest = difflib.get_close_matches(key, alike, n=1, cutoff=0.75)
-    return index.spellings[nearest[0]][0] if nearest else ""
+    nearest = difflib.get_close_matches(key, alike, n=1, cutoff=0.85)
+    longer = longer or [index.spellings[one] for one in nearest]
+    return max((names[0] for names in longer), key=lambda one: index.n_facts[one], default="")
 
 
 def entities_of(dataset: Dataset, kind: str) -> tuple[Entity, ...]:
@@ -189,7 +193,7 @@ class _Index:
 
     Attributes:
         spellings: Key of a name without article -> the names with this key.
-        weights: Name -> type -> number of facts that suggest it.
+        weights: Name -> type -> number of relations that suggest it, in parts.
         objects: Name -> relation -> objects, in file order.
         n_facts: Name -> number of facts with it.
     """
@@ -210,6 +214,7 @@ def _index(dataset: Dataset) -> _Index:
     weights: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
     objects: defaultdict[str, dict[str, dict[str, None]]] = defaultdict(dict)
     n_facts: Counter[str] = Counter()
+    counted: defaultdict[str, set[object]] = defaultdict(set)
     for fact in dataset.facts:
         if (row := relation_types().get(fact.relation)) is None:
             continue
@@ -219,8 +224,10 @@ def _index(dataset: Dataset) -> _Index:
         types = (kind,) if kind else row.subjects
         for name, suggested in ((fact.subject, types), (fact.object, row.objects)):
             n_facts[name] += 1
-            for one in suggested:
+            told = fact.relation, name is fact.subject, suggested
+            for one in () if told in counted[name] else suggested:
                 weights[name][one] += 1 / len(suggested)
+            counted[name].add(told)
     spellings = grouped((word_key(_bare(name)), name) for name in weights)
     return _Index(
         {key: tuple(names) for key, names in spellings.items()},

@@ -23,10 +23,10 @@ def cards(app: AppTest) -> list[list[dict[str, Any]]]:
 
 def test_a_card_has_relations_with_a_right_answer_first() -> None:
     app = open_page("cloze", **CARD, entity="Norway")
-    assert "**Norway**: country. starter has right answers for 4 relations" in said(app)
+    assert "**Norway**: country. starter has right answers for 5 relations" in said(app)
     (rows,) = cards(app)
     heading = [one.get("heading", "") for one in rows].index("starter has no right answer")
-    assert heading == 4
+    assert heading == 5
     first = rows[0]
     assert (first["label"], first["words"][0]["verdict"]) == ("capital", "✓")
     assert first["words"][0]["opens"]["card"]["entity"] == "Oslo"

@@ -3,7 +3,7 @@
 import pytest
 
 from lama_core.datasets import load_dataset
-from lama_entities.types import find_entity, relation_types, relations_of, type_words
+from lama_entities.types import find_entity, relation_types, relations_of, similar_name, type_words
 
 KINDS = {"single": 0, "symmetric": 0, "inverse": 1, "same": 1, "within": 1, "contains": 1}
 LAMA = (
@@ -66,3 +66,17 @@ def test_an_answers_type_chooses_among_spellings() -> None:
     # A fact of Google-RE, which is a fact of T-REx under another name.
     assert curie.objects["P19"] == curie.objects["place_of_birth"] == ("Warsaw",)
     assert find_entity(starter, "Nobody Atall") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "similar"),
+    [
+        ("Mozart", "Wolfgang Amadeus Mozart"),
+        ("Norwy", "Norway"),
+        ("New Yrok", "New York"),
+        ("beatles", "The Beatles"),
+        ("Zorblax Quux", ""),
+    ],
+)
+def test_a_name_that_nearly_fits_is_found(name: str, similar: str) -> None:
+    assert similar_name(load_dataset("starter"), name) == similar
