@@ -60,6 +60,7 @@ from lama_entities.types import (
     relation_types,
     relations_of,
     same_relations,
+    similar_name,
     type_words,
 )
 
@@ -176,9 +177,11 @@ def _seed(dataset: Dataset, name: str, kind: str) -> tuple[str, str]:
         raise UserError(f"Unknown type {kind!r}: choose {', '.join(type_words())}.")
     known = find_entity(dataset, name, (kind,) if kind else ())
     if known is None and not kind:
+        like = similar_name(dataset, name)
+        hint = f" Did you mean {like!r}?" * bool(like)
         raise UserError(
-            f"{dataset.name} doesn't have {name!r}, so its type is unknown: pass --type, such as "
-            "person or city."
+            f"{dataset.name} doesn't have {name[:80]!r}, so its type is unknown: pass --type, such "
+            f"as person or city.{hint}"
         )
     return (known.name, kind or known.types[0]) if known else (name, kind)
 

@@ -215,6 +215,8 @@ def _name(
     said = _said(graph, node.first) if node.first else f"{clean(node.name)}: start of the crawl"
     mark = (
         f"<title>{said}</title>"
+        f'<rect x="{x - 6:.0f}" y="{y - ROW / 2:.1f}" width="{wide(name) + 18:.0f}" '
+        f'height="{ROW}" fill="transparent"/>'  # to click
         f'<circle cx="{x:.0f}" cy="{y:.1f}" r="4" fill="{colour}"/>'
         f'<text x="{x + 9:.0f}" y="{y + 4:.1f}" stroke="{PAGE[dark]}" stroke-width="3" '
         f'paint-order="stroke">{clean(name)}{of * bool(relation)}</text>'
