@@ -199,7 +199,7 @@ def beliefs_of(run: Run, above: float = 0.0) -> Beliefs:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class CheckedBeliefs:
     """What is shown. table: a row for each run and constraint. checks: run -> its checks."""
 
     table: pd.DataFrame
@@ -211,7 +211,7 @@ class Agreement:
         return sorted(found, key=lambda one: -np.nan_to_num(one.belief.probability))
 
 
-class BeliefsView(View[BeliefsRequest, Agreement]):
+class BeliefsView(View[BeliefsRequest, CheckedBeliefs]):
     """The share of beliefs that keep each constraint."""
 
     name = "beliefs"
@@ -228,7 +228,7 @@ class BeliefsView(View[BeliefsRequest, Agreement]):
             return super().load(request)
         return [load_run(name, kinds=(*FACT_KINDS, CrawlSpec.kind)) for name in request.runs]
 
-    def compute(self, runs: Sequence[Run], request: BeliefsRequest) -> Agreement:
+    def compute(self, runs: Sequence[Run], request: BeliefsRequest) -> CheckedBeliefs:
         """Return the constraints of each run. Raises UserError if none can be counted."""
         chosen = {same_relations(name)[0] for name in request.relations if name in relation_types()}
         rows, checks = [], {}
@@ -251,9 +251,9 @@ class BeliefsView(View[BeliefsRequest, Agreement]):
         ends = share_intervals(table["kept"].to_numpy(), table["n"].to_numpy())
         table["share"] = table["kept"] / table["n"]
         table["low"], table["high"] = np.asarray(ends.low), np.asarray(ends.high)
-        return Agreement(table, checks)
+        return CheckedBeliefs(table, checks)
 
-    def columns(self, shown: Shown[BeliefsRequest, Agreement]) -> tuple[Column, ...]:
+    def columns(self, shown: Shown[BeliefsRequest, CheckedBeliefs]) -> tuple[Column, ...]:
         """Return the columns of the table."""
         return (
             text("model", cell=lambda line: shown.names[line["run"]]),
@@ -265,7 +265,7 @@ class BeliefsView(View[BeliefsRequest, Agreement]):
             interval(help_text=f"Of the share: {METHOD}.", of_run=True),
         )
 
-    def tables(self, shown: Shown[BeliefsRequest, Agreement]) -> Iterator[Table | str]:
+    def tables(self, shown: Shown[BeliefsRequest, CheckedBeliefs]) -> Iterator[Table | str]:
         """Yield the table, and the first broken constraints of each run."""
         yield table_of_frame(shown.columns.values(), shown.frame, title="Beliefs that agree")
         for info in shown.infos:
@@ -288,7 +288,7 @@ class BeliefsView(View[BeliefsRequest, Agreement]):
                     title=f"{title} probable first",
                 )
 
-    def json(self, shown: Shown[BeliefsRequest, Agreement]) -> Any:
+    def json(self, shown: Shown[BeliefsRequest, CheckedBeliefs]) -> Any:
         """Return the table and every broken constraint."""
         broken = [
             {
@@ -303,7 +303,7 @@ class BeliefsView(View[BeliefsRequest, Agreement]):
         ]
         return {"constraints": shown.frame.to_dict("records"), "broken": broken}
 
-    def conclusion(self, shown: Shown[BeliefsRequest, Agreement]) -> str:
+    def conclusion(self, shown: Shown[BeliefsRequest, CheckedBeliefs]) -> str:
         """Return for each run its share of all constraints."""
         parts = []
         for run, table in shown.frame.groupby("run", sort=False):
@@ -313,7 +313,7 @@ class BeliefsView(View[BeliefsRequest, Agreement]):
             )
         return "; ".join(parts)
 
-    def figure(self, shown: Shown[BeliefsRequest, Agreement]) -> Figure:
+    def figure(self, shown: Shown[BeliefsRequest, CheckedBeliefs]) -> Figure:
         """Return bars for each constraint."""
         frame = shown.frame
         lines = [

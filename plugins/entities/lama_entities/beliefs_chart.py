@@ -7,7 +7,7 @@ import streamlit as st
 from lama_core.rounding import counted, percent, percentage
 from lama_core.runs.find import RunListing
 from lama_core.views.view import Shown
-from lama_entities.beliefs import MEANINGS, Agreement, BeliefsRequest, beliefs
+from lama_entities.beliefs import MEANINGS, CheckedBeliefs, BeliefsRequest, beliefs
 from pages.ui.results.draw_view import draw_whole
 from pages.ui.results.more import MenuChart
 from pages.ui.shared import links, screens
@@ -30,7 +30,7 @@ def draw_beliefs(choice: RunChoice, _: RunListing) -> None:
     draw_broken(choice.view(beliefs), {run.id: run.model for run in choice.runs})
 
 
-def draw_broken(shown: Shown[BeliefsRequest, Agreement], models: Mapping[str, str]) -> None:
+def draw_broken(shown: Shown[BeliefsRequest, CheckedBeliefs], models: Mapping[str, str]) -> None:
     """Draw the pairs of sentences that disagree; a click opens the two queries.
 
     models: run id -> the model that answers the queries on Ask.

@@ -13,7 +13,7 @@ from lama_core.rounding import percentage
 from lama_core.runs.find import list_runs
 from lama_core.runs.info import Run, RunInfo
 from lama_core.views.view import Shown
-from lama_entities.beliefs import Agreement, BeliefsRequest, beliefs
+from lama_entities.beliefs import CheckedBeliefs, BeliefsRequest, beliefs
 from lama_entities.beliefs_chart import ABOUT, draw_broken
 from lama_entities.crawl import CrawlRequest, CrawlSpec
 from lama_entities.picture import LEAST_COLUMN, WIDTHS, Node, make_graph, svg
@@ -273,7 +273,7 @@ def _draw_agreement(crawls: Sequence[Run]) -> None:
     infos = tuple(crawl.info for crawl in crawls)
     names = {info.id: _title(info) for info in infos}
     request = BeliefsRequest(tuple(names))
-    shown: Shown[BeliefsRequest, Agreement] = cache.shown(beliefs.view, request, infos, names)
+    shown: Shown[BeliefsRequest, CheckedBeliefs] = cache.shown(beliefs.view, request, infos, names)
     draw_figure(shown.figure, shown.inks, "agreement")
     st.caption(ABOUT)
     draw_broken(shown, {info.id: info.model for info in infos})
