@@ -7,7 +7,7 @@ import streamlit as st
 from lama_core.rounding import counted, percent, percentage
 from lama_core.runs.find import RunListing
 from lama_core.views.view import Shown
-from lama_entities.beliefs import MEANINGS, CheckedBeliefs, BeliefsRequest, beliefs
+from lama_entities.beliefs import MEANINGS, BeliefsRequest, CheckedBeliefs, beliefs
 from pages.ui.results.draw_view import draw_whole
 from pages.ui.results.more import MenuChart
 from pages.ui.shared import links, screens

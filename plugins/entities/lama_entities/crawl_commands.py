@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pandas as pd
+
 from lama_core.cli import commands, output
 from lama_core.probes.making_runs import Runs
 from lama_core.rounding import fixed
@@ -44,10 +46,11 @@ def print_crawls(runs: Runs) -> None:
 
 def records(runs: Runs) -> list[dict[str, Any]]:
     """Return the rows of all crawls for `--json`."""
+    tables = [crawl.facts.assign(run=crawl.info.id, model=crawl.info.model) for crawl in runs]
+    rows = pd.concat([table.astype(object) for table in tables])
     return [
-        {"run": crawl.info.id, "model": crawl.info.model, **row}
-        for crawl in runs
-        for row in crawl.facts.astype(object).where(crawl.facts.notna(), None).to_dict("records")
+        {str(name): value for name, value in row.items()}
+        for row in rows.where(rows.notna(), None).to_dict("records")
     ]
 
 

@@ -13,7 +13,7 @@ from lama_core.rounding import percentage
 from lama_core.runs.find import list_runs
 from lama_core.runs.info import Run, RunInfo
 from lama_core.views.view import Shown
-from lama_entities.beliefs import CheckedBeliefs, BeliefsRequest, beliefs
+from lama_entities.beliefs import BeliefsRequest, CheckedBeliefs, beliefs
 from lama_entities.beliefs_chart import ABOUT, draw_broken
 from lama_entities.crawl import CrawlRequest, CrawlSpec
 from lama_entities.picture import LEAST_COLUMN, WIDTHS, Node, make_graph, svg
@@ -179,9 +179,8 @@ def _card(info: RunInfo, name: str, kind: str) -> dict[str, str]:
 
 def _draw_picture(crawls: Sequence[Run]) -> None:
     """Draw the graph; the browser takes the picture that fits its width."""
-    info, labels = crawls[0].info, {}
-    for crawl in crawls:
-        labels |= _labels(crawl.info)
+    info = crawls[0].info
+    labels = {name: label for crawl in crawls for name, label in _labels(crawl.info).items()}
 
     def address(node: Node) -> str:
         return f"{links.path_of(screens.ASK)}?{urlencode(_card(info, node.name, node.kind))}"
@@ -249,23 +248,16 @@ def _draw_table(crawl: Run) -> None:
                 links.draw_link(
                     plain(name), "badge", screens.ASK, _card(crawl.info, name, kind), key=place
                 )
+    made = {"run": crawl.info.id}
+
+    def draw_files() -> None:
+        for form, label in (("nt", "N-Triples"), ("ttl", "Turtle")):
+            name = f"{file_stem('crawl', made)}.{form}"
+            data = partial(written, crawl, form)
+            draw_download(label, data, name, key=f"crawl {form}", icon=":material/hub:")
+
     export = ExportCrawlRequest(crawl.info.id)
-    draw_export(
-        "crawl",
-        lambda: crawl.facts,
-        {"run": crawl.info.id},
-        export,
-        inside=lambda: [
-            draw_download(
-                label,
-                partial(written, crawl, form),
-                f"{file_stem('crawl', {'run': crawl.info.id})}.{form}",
-                key=f"crawl {form}",
-                icon=":material/hub:",
-            )
-            for form, label in (("nt", "N-Triples"), ("ttl", "Turtle"))
-        ],
-    )
+    draw_export("crawl", lambda: crawl.facts, made, export, inside=draw_files)
 
 
 def _draw_agreement(crawls: Sequence[Run]) -> None:

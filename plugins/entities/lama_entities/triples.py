@@ -163,7 +163,8 @@ def written(crawl: Run, form: str) -> bytes:
 
     found = dict.fromkeys(triples_of(crawl))  # each once
     kind = getattr(pyoxigraph.RdfFormat, FORMATS[form])
-    return pyoxigraph.serialize(found, format=kind, prefixes=PREFIXES if form == "ttl" else None)
+    prefixes = PREFIXES if form == "ttl" else None
+    return pyoxigraph.serialize(found, format=kind, prefixes=prefixes) or b""
 
 
 RunName = Annotated[str, argument("The crawl's name, the beginning of it, or its folder.")]
