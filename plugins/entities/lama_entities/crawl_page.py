@@ -1,6 +1,7 @@
 """The page Crawls: a new crawl; a crawl as a picture, a table, and by questions in SPARQL."""
 
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -44,7 +45,7 @@ from pages.ui.shared.run_form import (
 )
 from pages.ui.shared.style import theme
 from pages.ui.shared.tables import draw_table
-from pages.ui.shared.url_state import BOUND, choose, drop_stale, pick, title_of
+from pages.ui.shared.url_state import BOUND, choose, pick, title_of
 
 PAGE = "pages/crawls.py"
 ABOUT_PAGE = (
@@ -83,16 +84,15 @@ def draw_crawls() -> None:
         show_note("There is no crawl yet: start one above.")
         return
     left, right = st.columns(2, gap="large")
-    title = {name: f"{_title(info)}: {info.n:,} beliefs" for name, info in infos.items()}
+    title = _titles([*infos.values()])
     chosen = choose("Crawl", [*infos], key="run", show=title.__getitem__, place=left)
     others = [name for name in infos if name != chosen]
-    drop_stale("other", (NO_OTHER, *others))
-    other = right.selectbox(
+    other = choose(
         "Compare with",
-        (NO_OTHER, *others),
+        [NO_OTHER, *others],
         key="other",
-        bind=BOUND,
-        format_func=lambda name: title.get(name, name),
+        show=lambda name: title.get(name, name),
+        place=right,
         help="The picture then shows what only one of the two believes.",
     )
     crawls = [Run(infos[name]) for name in (chosen, other) if name in infos]
@@ -158,11 +158,18 @@ def _show(names: Sequence[str]) -> NoReturn:
     links.go(PAGE, {"run": names[0]})
 
 
-def _title(info: RunInfo) -> str:
-    """Return a crawl's name for readers: its title, or model, seeds and depth."""
-    fields = info.request.fields if info.request else {}
-    seeds, depth = ", ".join(fields.get("seeds", ())), fields.get("depth", 2)
-    return info.title or f"{title_of(info.model)} from {seeds}, depth {depth}"
+def _titles(infos: Sequence[RunInfo]) -> dict[str, str]:
+    """Return crawl -> its title, or else model, seeds and depth; each is unique."""
+    titles = {}
+    for info in infos:
+        fields = info.request.fields if info.request else {}
+        seeds, depth = ", ".join(fields.get("seeds", ())), fields.get("depth", 2)
+        titles[info.id] = info.title or f"{title_of(info.model)} from {seeds}, depth {depth}"
+    n_same = Counter(titles.values())
+    return {
+        run: f"{title} ({run[-10:]})" if n_same[title] > 1 else title
+        for run, title in titles.items()
+    }
 
 
 def _labels(info: RunInfo) -> dict[str, str]:
@@ -185,13 +192,14 @@ def _draw_picture(crawls: Sequence[Run]) -> None:
     def address(node: Node) -> str:
         return f"{links.path_of(screens.ASK)}?{urlencode(_card(info, node.name, node.kind))}"
 
+    models = [title_of(crawl.info.model) for crawl in crawls]
     pictures = []
     for width in WIDTHS:
-        graph = make_graph(crawls, labels, columns=max(2, width // LEAST_COLUMN))
+        graph = make_graph(crawls, labels, models, columns=max(2, width // LEAST_COLUMN))
         pictures.append((width, svg(graph, address, width=width, dark=theme() == "dark")))
     draw_pictures = st.components.v2.component("lama_crawl", js=_JS, isolate_styles=False)
     draw_pictures(data={"pictures": pictures}, key=f"picture {links.path_of(PAGE)}")
-    whole = make_graph(crawls, labels)
+    whole = make_graph(crawls, labels, models)
     st.caption(
         f"{plain(whole.title)}. Strong lines: the answer by which a thing was found. Thin lines: "
         "further beliefs. Point at a line to read it; click a name to open its card. The tab "
@@ -263,7 +271,7 @@ def _draw_table(crawl: Run) -> None:
 def _draw_agreement(crawls: Sequence[Run]) -> None:
     """Draw how many beliefs keep each constraint, and those that don't."""
     infos = tuple(crawl.info for crawl in crawls)
-    names = {info.id: _title(info) for info in infos}
+    names = _titles(infos)
     request = BeliefsRequest(tuple(names))
     shown: Shown[BeliefsRequest, CheckedBeliefs] = cache.shown(beliefs.view, request, infos, names)
     draw_figure(shown.figure, shown.inks, "agreement")

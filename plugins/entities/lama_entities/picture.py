@@ -90,13 +90,19 @@ class Graph:
 
 
 def make_graph(
-    crawls: Sequence[Run], labels: Mapping[str, str], *, most: int = MOST, columns: int = 9
+    crawls: Sequence[Run],
+    labels: Mapping[str, str],
+    models: Sequence[str] = (),
+    *,
+    most: int = MOST,
+    columns: int = 9,
 ) -> Graph:
     """Return the graph of one crawl, or of two to compare.
 
     Args:
         crawls: The crawls.
         labels: Relation -> its name for readers.
+        models: The models' names for readers.
         most: The most things.
         columns: The most columns, of which the first has the seeds.
     """
@@ -136,7 +142,7 @@ def make_graph(
         if word_key(line.subject) in kept and word_key(line.object) in kept
     ]
     return Graph(
-        tuple(crawl.info.model for crawl in crawls),
+        tuple(models) or tuple(crawl.info.model for crawl in crawls),
         tuple(map(tuple, drawn)),
         tuple(lines),
         len(nodes),
