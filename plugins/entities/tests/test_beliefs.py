@@ -1,5 +1,6 @@
 """Do beliefs agree: each constraint, counted by hand for the small world's beliefs."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -7,9 +8,12 @@ import pytest
 from small_world import Believer, crawl_world, write_world
 
 from lama_core.errors import UserError
+from lama_core.lessons.charts import chart_table
+from lama_core.lessons.lesson import Predict, ShowRun, list_lessons
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.plan import plan
 from lama_core.runs.execute import execute
+from lama_core.runs.find import load_run
 from lama_core.testing import check_view
 from lama_entities.beliefs import BeliefsRequest, beliefs
 
@@ -103,3 +107,13 @@ def test_runs_without_such_beliefs_say_so(data: Path) -> None:
     run = crawl_world(data, Believer(), depth=1)
     with pytest.raises(UserError, match="No constraint can be counted: choose runs of relations"):
         beliefs.answer(BeliefsRequest((run.info.id,), above=1))
+
+
+def test_the_lesson_is_listed_after_the_projects_and_its_charts_have_the_rows() -> None:
+    listing = list_lessons()
+    lesson = listing.lessons[-1]
+    assert (lesson.id, listing.problems) == ("11-beliefs", ())
+    runs = [load_run(f"starter-{model}-manual") for model in ("minilm_mlm", "smollm2_135m")]
+    for before, step in pairwise(lesson.steps):
+        if isinstance(step, ShowRun) and isinstance(before, Predict):
+            assert before.row in set(chart_table(runs, step)["row"])
