@@ -16,11 +16,6 @@ def as_share(value: float) -> str:
     return f"{percent(value)} %" if value == value else "undefined"
 
 
-def with_interval(value: float, low: float, high: float) -> str:
-    """Return a share with its interval, if it has one: `17.2 % (16.6 to 17.9)`."""
-    return as_share(value) + (f" ({percent(low)} to {percent(high)})" if low == low else "")
-
-
 def listed(
     names: Mapping[str, str],
     values: "Mapping[str, float] | pd.Series[Any]",

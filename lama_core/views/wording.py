@@ -139,13 +139,16 @@ class WordingView(View[WordingRequest, Wordings]):
         found = []
         if len(altered):
             found.append(
-                f"The object is the first answer to {_means(shown, altered, 'altered')} of the "
-                f"altered queries, and to {_means(shown, altered, 'plain')} of the plain ones"
+                f"The first answer stays the same for {_means(shown, altered, 'overlap')} of the "
+                f"altered queries; it is the object for {_means(shown, altered, 'altered')} of "
+                f"them and {_means(shown, altered, 'plain')} of the plain ones"
             )
         if len(agreement):
             found.append(
-                f"Every wording is right for {_means(shown, agreement, 'consistent_accuracy')} of "
-                f"the facts; one wording, on average, for {_means(shown, agreement, 'accuracy')}"
+                f"Two wordings get the same first answer for "
+                f"{_means(shown, agreement, 'consistency')} of the pairs; every wording is right "
+                f"for {_means(shown, agreement, 'consistent_accuracy')} of the facts, one "
+                f"wording, on average, for {_means(shown, agreement, 'accuracy')}"
             )
         return ". ".join(found)
 
