@@ -76,16 +76,14 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
         st.progress(min(1.0, number / len(lesson.steps)), text=position)
     progress = progress_in(lesson)
     missing = None if teaching else first_to_predict(lesson, progress.predicted, number)
-    if missing is not None:
-        st.info(
-            "This lesson has a question before this step. Please predict first.",
-            icon=":material/psychology_alt:",
-        )
+    if missing is not None:  # opened by a link
         with st.container(horizontal=True, vertical_alignment="center"):
-            if st.button("To the question", type="primary"):
-                links.go(screens.LESSONS, address_of(lesson, missing))
-            _draw_way_to_all()
-        return
+            st.caption(
+                f"This lesson asks for a prediction at step {missing}, before it shows the answer.",
+                width="content",
+            )
+            there = address_of(lesson, missing)
+            links.draw_link("To the question", "psychology_alt", screens.LESSONS, there)
     progress.seen.add(number)
     if number == last:
         _draw_summary(lesson, progress)

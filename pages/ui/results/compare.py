@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -85,22 +86,32 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
     ink_a, ink_b = (choice.colours.get(name, default) for name, default in defaults.items())
     # As in the other charts, if the runs are in them.
     inks = {"a": ink_a, "b": ink_b if ink_b != ink_a else defaults[b]}
-    figure, rows, most = shown.figure, shown.figure.frame, ""
-    if len(rows) > 2 * MOST_LEADS and not st.toggle(
-        f"All {len(rows)} relations",
-        key="every_lead",
-        bind=BOUND,
-        help=f"Otherwise the {MOST_LEADS} relations in which each run is most ahead.",
+    figure = shown.figure
+    rows, changed, said = figure.frame, dict[str, Any](), "Filled point: the interval excludes 0."
+    clear = rows[~rows["unsure"]]
+    if (
+        len(rows) > 2 * MOST_LEADS
+        and len(clear)
+        and not st.toggle(
+            f"All {len(rows)} relations",
+            key="every_lead",
+            bind=BOUND,
+            help=f"Otherwise up to {MOST_LEADS} relations in which each run is most clearly ahead.",
+        )
     ):  # rows are sorted by the difference
         ahead = (
-            rows[rows["difference"] < 0].head(MOST_LEADS),
-            rows[rows["difference"] > 0].tail(MOST_LEADS),
+            clear[clear["difference"] < 0].head(MOST_LEADS),
+            clear[clear["difference"] > 0].tail(MOST_LEADS),
         )
-        rows, most = pd.concat(ahead), f", the {MOST_LEADS} largest leads of each"
-    seen = draw_shown(pair, shown, "difference chart", inks, frame=rows, title=figure.title + most)
+        drawn, n_unsure = pd.concat(ahead), len(rows) - len(clear)
+        said = f"Not drawn: {counted(n_unsure, 'relation')} without a clear lead" + (
+            f", {len(clear) - len(drawn):,} with a smaller one." if len(drawn) < len(clear) else "."
+        )
+        most = f", the largest clear leads of each, at most {MOST_LEADS}"
+        changed = {"frame": drawn, "title": figure.title + most, "hollow": ""}
+    seen = draw_shown(pair, shown, "difference chart", inks, **changed)
     st.caption(
-        "Whiskers: 95 % intervals. Filled point: the interval excludes 0. "
-        f"Click a relation to see {ONE_AHEAD}",
+        f"Whiskers: 95 % intervals. {said} Click a relation to see {ONE_AHEAD}",
         help=f"Interval: {METHOD_OF_DIFFERENCES}.",
     )
     draw_comparison_basis(replace(pair, runs=aligned))

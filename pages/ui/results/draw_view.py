@@ -167,15 +167,17 @@ class Cell:
 
 
 def draw_facts_button(
-    chosen: Cell | None, describe: Callable[[Cell], str], key: str
+    chosen: Cell | None, describe: Callable[[Cell], str], key: str, *, explains: bool = True
 ) -> Cell | None:
     """Draw the button that opens the facts of the chosen cell; return the cell once clicked.
 
     Selecting a cell doesn't open the facts by itself, because moving the keyboard focus to or past
-    a table selects its first cell. `describe` names the cell's facts.
+    a table selects its first cell. `describe` names the cell's facts. explains: whether the page
+    says that a number has facts; for the first table of a screen.
     """
     if chosen is None:
-        st.caption("Click a number, or tap its card, to see its facts.")
+        if explains:
+            st.caption("Click a number, or tap its card, to see its facts.")
         return None
     label = f"Facts: {describe(chosen)}"
     return chosen if st.button(label, icon=":material/fact_check:", key=key) else None

@@ -7,6 +7,7 @@ import streamlit as st
 
 from lama_core.errors import UserError
 from lama_core.glossary import explain
+from lama_core.metrics.headlines import MOST_NAMED
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
 from lama_core.tables import count
@@ -95,6 +96,7 @@ def _draw(choice: RunChoice, what: str) -> None:
     ]
     common = in_all(frame)
     n_common = common["relation"].nunique()
+    others = [choice.labels[one] for one in {*frame["relation"]} - {*common["relation"]}]
     means = common.groupby("run", sort=False).agg(
         relations=("relation", "size"),
         **{n: (n, "sum")},
@@ -102,8 +104,9 @@ def _draw(choice: RunChoice, what: str) -> None:
     )
     draw_rows(means.reset_index(), [*head, count("relations"), *measures])
     st.caption(
-        f"Above: means over the {counted(n_common, 'relation')} that all runs have. Below: each "
-        "relation. Tick a row, or tap its card, to see its facts. "
+        f"Above: means over the {counted(n_common, 'relation')} that all runs have"
+        + f" (not {plain(', '.join(others))})" * (0 < len(others) <= MOST_NAMED)
+        + ". Below: each relation. Tick a row, or tap its card, to see its facts. "
         + " ".join(f"**{one.head}**: {one.help}" for one in measures)
     )
     picked = draw_rows(
