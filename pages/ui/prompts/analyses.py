@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.errors import UserError
 from lama_core.glossary import explain
@@ -38,17 +37,13 @@ LEAST_PAIRS = 30  # with fewer, a correlation says nothing
 SCALES = {"min-max": "scaled to 0–1", "longer": "divided by the longer prompt"}
 
 
-def draw_analyses(choice: PromptsChoice, place: DeltaGenerator) -> None:
-    """Draw divergence by edit distance, and P@1 with the ensemble weights of other models.
-
-    place: where to draw the choice of the distance.
-    """
+def draw_analyses(choice: PromptsChoice) -> None:
+    """Draw divergence by edit distance, over all relations."""
     studies = load_relations(choice.whole)
     distance = pick(
         "Edit distance",
         DISTANCES,
         key="distance",
-        place=place,
         format_func=SCALES.__getitem__,
         help=explain("Edit distance"),
     )
@@ -77,7 +72,6 @@ def draw_analyses(choice: PromptsChoice, place: DeltaGenerator) -> None:
         "test facts that exactly one of the two gets right. Box: lower to upper quartile of the "
         "pairs; line: median; diamond: mean; whiskers: lowest to highest pair."
     )
-    _draw_transfer(choice)
     draw_export(
         "divergence",
         lambda: pd.DataFrame(
@@ -142,7 +136,7 @@ def _share_of(share: float, n: int) -> str:
     return f"{percent(share)} % ({percent(float(ends.low))} to {percent(float(ends.high))})"
 
 
-def _draw_transfer(choice: PromptsChoice) -> None:
+def draw_transfer(choice: PromptsChoice) -> None:
     """Draw P@1 of this model with ensemble weights that were fitted on other models."""
     rows = []
     others = [
