@@ -80,10 +80,8 @@ class CalibrationView(View[CalibrationRequest, pd.DataFrame]):
             return ""
         n_more = int((shares[True] > shares[False]).sum())
         of = {0: " not", len(shares): ""}.get(n_more, f" in {n_more} of {len(shares)} runs")
-        return (
-            f"First answers with a probability above {SURE} are{of} right more often: "
-            f"{listed(shown.names, shares[True])}; the others {listed(shown.names, shares[False])}"
-        )
+        each = listed(shown.names, shares[True], others=shares[False], word="against")
+        return f"First answers with a probability above {SURE} are{of} right more often: {each}"
 
     def notes(self, shown: Shown[CalibrationRequest, pd.DataFrame]) -> Iterator[str]:
         """Yield which runs are over- or underconfident where they are sure.

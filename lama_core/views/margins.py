@@ -78,10 +78,10 @@ class MarginsView(View[MarginsRequest, pd.DataFrame]):
             right["share"].where(right["low"] >= least, 0).groupby(right["run"], sort=False).sum()
             for least in (-inf, CLEAR)
         ]
-        every, clear = (listed(shown.names, one) for one in sums)
         return (
-            f"The right answer beats every wrong one for {every} of the {shown.counts}; by more "
-            f"than {CLEAR}, so that it is {exp(CLEAR):.1f} times as likely, for {clear}"
+            f"The right answer beats every wrong one, and by more than {CLEAR} ({exp(CLEAR):.1f} "
+            f"times as likely), for {listed(shown.names, sums[0], others=sums[1])} of the "
+            f"{shown.counts}"
         )
 
     def figure(self, shown: Shown[MarginsRequest, pd.DataFrame]) -> Figure:

@@ -198,14 +198,14 @@ class SlicesView(View[SlicesRequest, Slices]):
         means = by_slice.mean(axis=1)
         if len(means) < 2 or is_level(means.max() - means.min()):
             return ""
-        high, low = (
-            f"“{slice_label(way, str(name))}”, {listed(shown.names, by_slice.loc[name])}"
-            for name in (means.idxmax(), means.idxmin())
-        )
+        ends = [means.idxmax(), means.idxmin()]
+        high, low = (slice_label(way, str(name)) for name in ends)
+        values = by_slice.loc[ends]
+        each = listed(shown.names, values.iloc[0], others=values.iloc[1], word="against")
         differs = "" if shown.request.slice_by else "differs most "
         return (
-            f"P@{shown.request.k} over facts {differs}by {slicing_label(way)}: highest for {high}; "
-            f"lowest for {low}"
+            f"P@{shown.request.k} over facts {differs}by {slicing_label(way)}: highest for "
+            f"“{high}”, lowest for “{low}”, {each}"
         )
 
     def figure(self, shown: Shown[SlicesRequest, Slices]) -> Figure:

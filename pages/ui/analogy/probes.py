@@ -109,7 +109,7 @@ def _choose(
     st.toggle("Choose data, models and setting", key="choosing")  # on phones
     with st.container(key="run-choice"):
         data_box, models_box, setting_box, published_box = st.columns(
-            [2.5, 5.9, 3.1, 3.9], vertical_alignment="bottom"
+            [3.4, 5.4, 3.1, 3.5], vertical_alignment="bottom"
         )
     datasets = list(dict.fromkeys(run.info.dataset for run in runs))
     # The URL may have the data of the other charts.

@@ -108,7 +108,7 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
             f", {len(clear) - len(drawn):,} with a smaller one." if len(drawn) < len(clear) else "."
         )
         most = f", the largest clear leads of each, at most {MOST_LEADS}"
-        changed = {"frame": drawn, "title": figure.title + most, "hollow": ""}
+        changed = {"frame": drawn, "title": figure.title + most}
     seen = draw_shown(pair, shown, "difference chart", inks, **changed)
     st.caption(
         f"Whiskers: 95 % intervals. {said} Click a relation to see {ONE_AHEAD}",

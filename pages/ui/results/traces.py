@@ -37,7 +37,8 @@ def traces_need(choice: RunChoice, _: RunListing) -> str:
 
 def draw_traces(choice: RunChoice, _: RunListing) -> Sequence[RunInfo]:
     """Draw the average effects of a run, and the facts behind a point; return the run."""
-    boxes = st.columns([3, 2.4, 2], vertical_alignment="bottom")
+    with st.container(key="way-choice"):
+        boxes = st.columns(2, vertical_alignment="bottom")
     runs = {run.id: run for run in trace_runs(choice.data)}
     names, shown = _names(runs), [run.model for run in choice.runs]
     first = next((name for name, run in runs.items() if run.model in shown), "")

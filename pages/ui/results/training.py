@@ -79,7 +79,8 @@ def _title(name: str) -> str:
 def draw_training(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
     """Draw the scores over training by step, relation and fact; return the series' runs."""
     named = _series(choice, listing)
-    boxes = st.columns([2.4, 3.4, 1.8], vertical_alignment="bottom")
+    with st.container(key="way-choice"):
+        boxes = st.columns([3, 3, 1.8], vertical_alignment="bottom")
     name = choose("Series", list(named), key="series", place=boxes[0])
     series = named[name]
     offered = list(MEASURES)[: 1 if not series.last.has_ranks else None]
@@ -104,8 +105,7 @@ def draw_training(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
     dropped = f" {counted(trained.n_dropped, 'fact')} count only at some steps and are excluded."
     st.caption(
         f"{len(steps)} checkpoints from step {steps[0]:,} to step {steps[-1]:,}, compared on the "
-        f"facts that count at all of them. {trained.n_forgotten:,} are forgotten: right at some "
-        "step, and wrong at the last." + dropped * (trained.n_dropped > 0)
+        "facts that count at all of them." + dropped * (trained.n_dropped > 0)
     )
     title = shown.figure.title.replace(series_title(found.series.name), _title(found.series.name))
     figure = replace(shown.figure, title=title)

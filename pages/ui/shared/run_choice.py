@@ -350,9 +350,8 @@ def _choose_runs(listing: RunListing, idle: Container[str]) -> tuple[RunListing,
     with st.container(key="run-choice"):
         acting = [name for name in BOXES if name not in idle]
         widths = [BOXES[name] for name in acting]
-        places = st.columns(
-            [*widths, sum(BOXES.values()) - sum(widths)][: len(BOXES)], vertical_alignment="bottom"
-        )
+        spare = [10.2] * (len(acting) == 1)
+        places = st.columns([*widths, *spare], vertical_alignment="bottom")
     boxes = dict.fromkeys(BOXES, st.container(key="idle")) | dict(zip(acting, places, strict=False))
     # The URL may have the data of an analogy probe.
     probed = {run.dataset: datasets[0] for run in list_runs() if run.dataset not in datasets}
