@@ -5,7 +5,7 @@ from pages.ui.shared.screens import ASK, DATA, HELP, LESSONS, MODELS, RESULTS
 Params = dict[str, str]
 FACTS = {"tab": "Wrong answers", "facts": "all"}
 PROMPTS = {"tab": "Prompts"}
-ONE = {"prompts_view": "One relation"}
+ALL, ONE = {"prompts_view": "All relations"}, {"prompts_view": "One relation"}
 ENSEMBLES = ONE | {"relation_part": "Ensembles"}
 SEVERAL = {"tab": "Several"}
 RANKED = {"score": "Only these answers", "text": "The capital of Brazil is ___.",
@@ -47,17 +47,16 @@ MOVED: tuple[tuple[str, Params, str, Params], ...] = (
     ("results", PROMPTS | {"prompts_view": "Try a prompt"}, RESULTS, PROMPTS | ONE),
     ("results", PROMPTS | {"prompts_view": "Prompts"}, RESULTS, PROMPTS | ONE),
     ("results", PROMPTS | {"prompts_view": "Try and compare"}, RESULTS, PROMPTS | ONE),
-    ("results", PROMPTS | {"try": "[X] [Y]"}, RESULTS, PROMPTS | ONE | {"try": "[X] [Y]"}),
     ("results", PROMPTS | {"prompts_view": "Ensembles and the paper"},
      RESULTS, PROMPTS | ENSEMBLES),
     ("results", PROMPTS | {"prompts_view": "Ensembles and the paper", "scope": "all relations"},
-     RESULTS, PROMPTS),
+     RESULTS, PROMPTS | ALL),
     ("results", PROMPTS | {"prompts_view": "Ensembles"}, RESULTS, PROMPTS | ENSEMBLES),
     ("results", PROMPTS | {"prompts_view": "Analyses and the paper"},
-     RESULTS, PROMPTS | {"prompts_part": "Analyses"}),
+     RESULTS, PROMPTS | ALL | {"prompts_part": "Analyses"}),
     ("results",
      PROMPTS | {"prompts_view": "Analyses and the paper", "prompts_part": "In the paper"},
-     RESULTS, PROMPTS | {"prompts_part": "In the paper"}),
+     RESULTS, PROMPTS | ALL | {"prompts_part": "In the paper"}),
     ("method", {}, HELP, {"paper": "All"}),
     ("data", {}, DATA, {}),
     ("data", {"tab": "Runs"}, DATA, {"tab": "Runs"}),

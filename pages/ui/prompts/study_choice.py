@@ -125,13 +125,19 @@ def _gain(study: Study) -> Gain | None:
         return None  # damaged; choosing the study shows the error
 
 
-def _title_of_study(study: Study) -> str:
-    """Name a study by its model, data, and number of facts or single relation."""
+def _titles_of_study(study: Study) -> tuple[str, str, str]:
+    """Return a study's titles, the shortest first, for the shortest that no other study has.
+
+    By model and data, then also by the number of facts or single relation, then by when it was
+    made.
+    """
     info = study.info
+    short = f"{title_of(info.model)} on {info.dataset}"
     what = counted(len(info.relations), "relation")
     if len(info.relations) == 1:
         what = relation_label(info.relations[0].name, info.relations[0].label)
-    return f"{title_of(info.model)} on {info.dataset}: {what}, {counted(info.n, 'fact')}"
+    longer = f"{short}: {what}, {counted(info.n, 'fact')}"
+    return short, longer, f"{longer}, {info.made[:16]}"
 
 
 def choose_study(*, of_relation: bool, of_set: bool) -> PromptsChoice | None:
@@ -145,17 +151,18 @@ def choose_study(*, of_relation: bool, of_set: bool) -> PromptsChoice | None:
     st.toggle("Choose study, relation and prompts", key="choosing")  # on phones
     with st.container(key="run-choice"):
         left, *boxes = st.columns(
-            [4, *[3] * of_relation, *[5] * of_set, *[5] * (not of_set)],
+            [4, *[3] * of_relation, 5 if of_set else 8],
             vertical_alignment="bottom",
         )
-    named = {key: _title_of_study(study) for key, study in studies.items()}
-    n_same = Counter(named.values())
+    titles = {key: _titles_of_study(study) for key, study in studies.items()}
+    n_same = Counter(title for of_study in titles.values() for title in of_study)
     labels = {
-        key: title if n_same[title] == 1 else f"{title}, {studies[key].info.made[:16]}"
-        for key, title in named.items()
+        key: next(title for title in of_study if n_same[title] == 1 or title == of_study[-1])
+        for key, of_study in titles.items()
     }
     # In URLs from before another study of the same title was made, the title is replaced.
-    links.replace_values("study", {named[key]: labels[key] for key in reversed(studies)})
+    former = {title: labels[key] for key in reversed(studies) for title in titles[key]}
+    links.replace_values("study", former)
     made = [studies[name] for name in st.session_state.get(MADE_STUDY_KEY, ()) if name in studies]
     name = choose(
         "Model and facts",

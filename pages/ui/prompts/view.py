@@ -49,7 +49,11 @@ def draw_prompts_tab() -> None:
     """Draw the view, its choices and its part."""
     left, right = st.columns([4, 5])
     hidden: Any = {"label_visibility": "collapsed"}
+    asked = {*st.query_params}
+    if links.is_new_url() and "prompts_view" not in asked and {"relation", "try"} & asked:
+        links.set_param("prompts_view", [ONE])  # a URL of an earlier version
     view, part = pick("View", VIEWS, key="prompts_view", place=left, **hidden), ""
+    links.set_param("prompts_view", [view])  # also the default, as the URL may name a relation
     if view in PARTS:
         key, parts = PARTS[view]
         part = pick("Show", parts, key=key, place=right, **hidden)

@@ -85,7 +85,7 @@ _MOVED_PROMPTS: dict[str, Params] = {
     "Prompts": _OF_ONE,
     "Ensembles and the paper": {**_OF_ONE, "relation_part": ENSEMBLES},
     "Ensembles": {**_OF_ONE, "relation_part": ENSEMBLES},
-    "Analyses and the paper": {"prompts_part": ANALYSES},
+    "Analyses and the paper": {"prompts_view": ALL_RELATIONS, "prompts_part": ANALYSES},
 }
 # Tab of Data and runs in an earlier version -> the screen that replaced it.
 _MOVED_TABS_OF_DATA: dict[str, Params] = {
@@ -176,11 +176,11 @@ def _from_moved_view(params: Params) -> Params:
     if taken["chart"] in (CURVES, LAMA_TREX):
         return {**rest, **chart(taken["chart"])}
     view = _MOVED_PROMPTS.get(taken["prompts_view"])
-    if view is None:  # that of a relation was the first one
-        of_one = taken["tab"] == PROMPTS["tab"] and not taken["prompts_view"]
-        return {**params, **_OF_ONE} if of_one and {"try", "relation"} & {*params} else params
-    is_of_all = taken["scope"] == "all relations" or "prompts_part" in rest
-    return {**({} if is_of_all else view), **rest, **PROMPTS}
+    if view is None:
+        return params
+    if taken["scope"] == "all relations" or "prompts_part" in rest:
+        view = {"prompts_view": ALL_RELATIONS}
+    return {**view, **rest, **PROMPTS}
 
 
 def _taken(params: Params, values: Mapping[str, str]) -> tuple[dict[str, str], Params]:
