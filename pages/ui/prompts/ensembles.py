@@ -17,7 +17,6 @@ from lama_core.probes.prompts.study import RelationStudy, Score
 from lama_core.rounding import fixed, percent, percentage, rounded
 from lama_core.views.colours import PUBLISHED
 from lama_core.views.figure import Axis, Figure, said, said_interval
-from pages.ui.prompts.analyses import draw_transfer
 from pages.ui.prompts.study_choice import PromptsChoice, load_relations
 from pages.ui.shared import links, screens
 from pages.ui.shared.export import draw_export
@@ -98,8 +97,19 @@ def score_rows(scores: Sequence[Score], model: str, averaging: Averaging) -> pd.
 def draw_all_relations(choice: PromptsChoice) -> None:
     """Draw means over all relations, and the relations; a row opens its relation."""
     studies = load_relations(choice.whole)
-    averaging = _draw_scores(choice, studies, of_all=True)
+    headline = st.container()
+    averaging: Averaging = pick(
+        "Average",
+        AVERAGES,
+        key="average",
+        first="micro",
+        format_func=AVERAGES_IN_WORDS.__getitem__,
+        help=explain("Micro and macro average"),
+    )
     table = relation_rows(studies, choice.combination, averaging)
+    with headline:
+        draw_headline(said_over_relations(table, choice.title_of))
+    _draw_scores(choice, studies, averaging)
     st.markdown("### P@1 by relation")
     picked = draw_table(
         table.assign(relation=table["relation"].map(choice.title_of)),
@@ -121,11 +131,13 @@ def draw_all_relations(choice: PromptsChoice) -> None:
 
 def draw_relation(choice: PromptsChoice) -> None:
     """Draw the bars of a relation, the sliders for custom weights, and the curve over K."""
-    _draw_scores(choice, (choice.study,), of_all=False)
+    headline = st.container()
+    rows = _draw_scores(choice, (choice.study,), "micro")
+    with headline:
+        draw_headline(_conclusion(choice, rows))
     with errors_shown():
         draw_weights(choice)
     _draw_curve(choice)
-    draw_transfer(choice)
 
 
 def relation_rows(
@@ -169,29 +181,20 @@ def said_over_relations(table: pd.DataFrame, names: Callable[[str], str]) -> str
 
 
 def _draw_scores(
-    choice: PromptsChoice, studies: Sequence[RelationStudy], *, of_all: bool
-) -> Averaging:
+    choice: PromptsChoice, studies: Sequence[RelationStudy], averaging: Averaging
+) -> pd.DataFrame:
     """Draw P@1 of a prompt set's ensembles as bars, with published values if the paper has any.
 
-    Returns the chosen average.
+    Returns the bars; without columns if the study has no ensemble of these prompts.
     """
-    headline = st.container()
-    averaging: Averaging = pick(
-        "Average",
-        AVERAGES,
-        key="average",
-        first="micro",
-        format_func=AVERAGES_IN_WORDS.__getitem__,
-        help=explain("Micro and macro average"),
-    )
     scores = [score for study in studies for score in study.scores()]
     if not any(score.combination == choice.combination for score in scores):
         show_note(
             "This study has no ensemble of these prompts. Choose another set, or start a study "
             "under **New study**."
         )
-        return averaging
-    single = not of_all
+        return pd.DataFrame()
+    single = len(studies) == 1
     # The paper reports means over all relations only.
     paper_name = "" if single else BERTS.get(choice.info.model, "")
     model = title_of(choice.info.model)
@@ -202,12 +205,6 @@ def _draw_scores(
     rows = rows.drop_duplicates("title")
     n_facts = int(rows["facts"].max())
     relations = choice.study.relation.name if single else f"{len(studies)} relations"
-    if of_all:
-        said_of_all = said_over_relations(
-            relation_rows(studies, choice.combination, averaging), choice.title_of
-        )
-    with headline:
-        draw_headline(said_of_all if of_all else _conclusion(choice, rows, averaging))
     y_title = f"P@1, {averaging}, % of {n_facts:,} test facts"
     if averaging == "macro" or not single:
         y_title = f"P@1, {averaging} average{f', {relations}' * (not single)}, %"
@@ -241,14 +238,14 @@ def _draw_scores(
     names = tuple(study.relation.name for study in studies)
     made = {**choice.made(), "relation": list(names)}
     draw_export("ensembles", lambda: table, made, choice.request(names))
-    return averaging
+    return rows
 
 
-def _conclusion(choice: PromptsChoice, rows: pd.DataFrame, averaging: Averaging) -> str:
+def _conclusion(choice: PromptsChoice, rows: pd.DataFrame) -> str:
     """Return how a relation's best way of combining prompts does, compared with single prompts."""
-    ways = rows[~rows["title"].isin(("Oracle", "Manual"))]
-    if ways.empty:
+    if rows.empty:
         return ""
+    ways = rows[~rows["title"].isin(("Oracle", "Manual"))]
     best = ways.iloc[int(ways["value"].argmax())]
     alone, way = (
         choice.study.ensemble(choice.combination, method) for method in ("top1", best["method"])
@@ -257,19 +254,16 @@ def _conclusion(choice: PromptsChoice, rows: pd.DataFrame, averaging: Averaging)
         return ""
     shown = {row["title"]: f"{fixed(row['value'], 1)} %" for row in rows.to_dict("records")}
     of = f"of {best['facts']:,} test facts"
-    of = "on average over the right answers" if averaging == "macro" else of
     manual = f"; the manual prompt {shown['Manual']}" if "Manual" in shown else ""
     on = f"On {choice.title_of(choice.study.relation.name)}, "
     if shown.get("Top1") == shown[best["title"]]:
         return f"{on}no combination beats the best prompt alone: {shown['Top1']} {of}{manual}"
-    said = f"{on}{best['title']} gets {shown[best['title']]} {of} right"
-    if averaging == "macro":
-        return f"{said}, the best prompt alone {shown['Top1']}{manual}"
     ends = paired_difference(alone[1] == 1, way[1] == 1).interval
     clearly = "" if ends.low > 0 else "not "
     return (
-        f"{said}, {clearly}clearly more than the best prompt alone, {shown['Top1']} (difference "
-        f"{percent(ends.low, signed=True)} to {percent(ends.high, signed=True)} points){manual}"
+        f"{on}{best['title']} gets {shown[best['title']]} {of} right, {clearly}clearly more than "
+        f"the best prompt alone, {shown['Top1']} (difference {percent(ends.low, signed=True)} to "
+        f"{percent(ends.high, signed=True)} points){manual}"
     )
 
 

@@ -10,10 +10,10 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from lama_core import metrics
+from lama_core import metrics, tables
 from lama_core.errors import UserError
 from lama_core.glossary import explain
-from lama_core.metrics.comparison import CompareRequest, Comparison, Difference, MeanDifference
+from lama_core.metrics.comparison import CompareRequest, Comparison
 from lama_core.metrics.intervals import (
     METHOD_OF_DIFFERENCES,
     METHOD_OF_MEAN_DIFFERENCES,
@@ -115,7 +115,12 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
         help=f"Interval: {METHOD_OF_DIFFERENCES}.",
     )
     draw_comparison_basis(replace(pair, runs=aligned))
-    made = {"a": a, "b": b} | _tests(found)
+    record = shown.to_json()
+    tests = {
+        unit: {name: tables.plain(value) for name, value in record[unit].items()}
+        for unit in ("over_facts", "over_relations")
+    }
+    made = {"a": a, "b": b, "intervals": f"95 %, {METHOD_OF_DIFFERENCES}"} | tests
     draw_view_export(pair, shown, name="comparison", made=made, figure=seen)
     _draw_slices(pair, inks)
     return pair.runs
@@ -210,30 +215,6 @@ def _draw_slices(pair: RunChoice, inks: Mapping[str, str]) -> None:
         help=f"Interval: {METHOD_OF_DIFFERENCES}.",
     )
     draw_view_export(pair, every, name="slice differences", figure=seen)
-
-
-def _tests(found: Comparison) -> dict[str, object]:
-    """Return the differences over facts and over relations with interval and test, for exports."""
-
-    def known(**numbers: float) -> dict[str, object]:
-        return {name: None if value != value else value for name, value in numbers.items()}
-
-    def test_of(
-        unit: str, found: Difference | MeanDifference, test: str, p: float
-    ) -> dict[str, object]:
-        record: dict[str, object] = {"unit": unit, "n": found.n, "difference": found.difference}
-        ends = known(low=found.interval.low, high=found.interval.high)
-        return record | ends | {"test": test} | known(p=p)
-
-    mean = found.over_relations
-    sample = mean.sample_interval
-    return {
-        "intervals": f"95 %, {METHOD_OF_DIFFERENCES}",
-        "over_facts": test_of(found.unit, found.over_facts, "McNemar, exact", found.mcnemar.p),
-        "over_relations": test_of("relation", mean, "Student's t", mean.p)
-        | known(sample_low=sample.low, sample_high=sample.high)
-        | {"ahead_a": mean.ahead_a, "ahead_b": mean.ahead_b, "equal": mean.equal},
-    }
 
 
 def _draw_tests(found: Comparison) -> None:

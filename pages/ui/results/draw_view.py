@@ -14,7 +14,6 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from lama_core.errors import UserError
 from lama_core.rounding import percent, percentage, rounded
 from lama_core.tables import Column, Line
 from lama_core.views import vega
@@ -34,7 +33,7 @@ from lama_core.views.view import EDITED, Facts, Shown, ViewFunction
 from pages.ui.shared import figures, links, screens
 from pages.ui.shared.cache import cached
 from pages.ui.shared.export import draw_download, draw_export
-from pages.ui.shared.messages import draw_headline, plain, show_note
+from pages.ui.shared.messages import draw_headline, plain
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.tables import Picked, draw_table
 from pages.ui.wrong_answers.filters import params_of
@@ -360,12 +359,8 @@ def draw_whole(
         panels: Returns the charts, which are drawn side by side.
         options: Fields of the view's request.
     """
-    try:
-        with st.spinner("Counting", show_time=True):
-            shown = choice.view(function, **options)
-    except UserError as error:
-        show_note(plain(str(error)))
-        return
+    with st.spinner("Counting", show_time=True):
+        shown = choice.view(function, **options)
     name = function.view.name
     draw_headline(shown.conclusion, key=f"headline {name}")
     drawn = panels(shown)
