@@ -198,6 +198,7 @@ def _vectors_of(model: str) -> "Callable[[Sequence[str]], NDArray[np.float32]] |
 
 def draw_types(choice: RunChoice) -> None:
     """Draw P@k by type of relation (Petroni et al. 2019, section 5)."""
+    draw_question(choice)
     shown = choice.view(relation_types)
     sources = shown.found.sources
     if len(sources) > 1:

@@ -164,7 +164,7 @@ def _of_view(
 CHARTS = dict(
     (
         _of_view(ranks, draw_ranks),
-        _of_view(relation_types, lambda choice, _: draw_types(choice), _type_needs),
+        _of_view(relation_types, lambda choice, _: draw_types(choice), _type_needs, of_runs=False),
         _of_view(calibration, lambda choice, _: draw_calibration(choice)),
         _of_view(correlations, lambda choice, _: draw_correlates(choice), of_runs=False),
         _of_view(known_by, _draw_known_by, _known_by_needs),
