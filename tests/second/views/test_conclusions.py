@@ -23,7 +23,8 @@ from lama_core.views.relation_types import relation_types
 from lama_core.views.scores import measures, said_of_best, scores
 from lama_core.views.slices import slices
 from lama_core.views.training import training
-from lama_core.views.view import Shown, show
+from lama_core.views.vega import specification
+from lama_core.views.view import EDITED, Shown, show
 from lama_core.views.wording import MEAN, MOST_RELATIONS, wording
 
 STATEMENTS = (
@@ -289,3 +290,39 @@ def test_the_best_run_is_not_said_to_be_the_best_in_every_relation() -> None:
         f"P@1 is {100 * inside.p_at_k:.1f} % on the {inside.n:,} facts from sources that it was "
         f"trained on and {100 * outside.p_at_k:.1f} % on the other {outside.n:,}"
     )
+
+
+def test_a_size_says_of_how_many_relations_facts_count() -> None:
+    shown = show(ranks.view, ranks.request(runs=(A,)))
+    (info,) = shown.infos
+    none, *others = [one for one in info.relations if one.n]
+    for relations, said in (
+        ((replace(none, n=0), *others[:2]), "2 of 3 relations, "),
+        (tuple(others[:2]), "2 relations, "),
+        ((replace(none, n=0), *others[:1]), "1 of 2 relations, "),
+        ((replace(none, n=0),), "0 relations, "),
+    ):
+        n = sum(one.n for one in relations)
+        found = replace(shown, infos=(replace(info, relations=relations),))
+        assert found.size() == f"{said}{n:,} facts"
+
+
+@pytest.mark.parametrize(("lows", "conclusion"), [((0.0, 0.1), False), ((0.6, 0.9), False),
+                                                 ((0.1, 0.9), True)])  # fmt: skip
+def test_calibration_compares_sure_answers_only_if_there_are_sure_and_other_ones(
+    lows: tuple[float, float], conclusion: bool
+) -> None:
+    shown = show(calibration.view, calibration.request(runs=(A,)))
+    rows = shown.frame[
+        [f"{low:.1f}" in {f"{one:.1f}" for one in lows} for low in shown.frame["low"]]
+    ]
+    assert len(rows) == 2
+    assert bool(replace(shown, found=rows).conclusion) is conclusion
+
+
+def test_a_legend_explains_open_points_only_if_some_are_open() -> None:
+    figure = show(compare.view, compare.request(run_a=A, run_b=B)).figure
+    rows = figure.frame
+    for drawn, is_open in ((rows[rows["unsure"]], True), (rows[~rows["unsure"]], False)):
+        words = str(specification(replace(figure, frame=drawn), {"a": "#000", "b": "#111"}, EDITED))
+        assert (figure.hollow_name in words) is is_open
