@@ -137,7 +137,7 @@ class TypesView(View[TypesRequest, Types]):
             return ""
         n = means.groupby("type", sort=False)["n_relations"].max()
         each = ", ".join(
-            f"{as_share(value)} on {name} ({counted(int(n[name]), 'relation')})"
+            f"{as_share(value)} on {name} ({counted(int(n[str(name)]), 'relation')})"
             for name, value in by_type.sort_values(ascending=False, kind="stable").items()
         )
         average = f"On average over {len(shown.infos)} models, " * (len(shown.infos) > 1)

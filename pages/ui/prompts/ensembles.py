@@ -126,7 +126,7 @@ def draw_all_relations(choice: PromptsChoice) -> None:
     if picked.rows:
         name = str(table["relation"][picked.rows[0]])
         there = {"prompts_view": screens.ONE_RELATION, "relation": name}
-        links.go(screens.RESULTS, links.params_without(["prompts_part"]) | there)
+        links.go(screens.RESULTS, {**links.params_without(["prompts_part"]), **there})
 
 
 def draw_relation(choice: PromptsChoice) -> None:

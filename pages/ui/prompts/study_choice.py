@@ -180,11 +180,11 @@ def choose_study(*, of_relation: bool, of_set: bool) -> PromptsChoice | None:
     names = whole.relations
     if of_relation:
         drop_stale("relation", names)
-        titles = {one: relation_label(one, whole.info.relation(one).label) for one in names}
-        shown = titles[st.session_state.get("relation", first)]
-        note_unknown("Relation", "relation", titles, shown)
+        of_names = {one: relation_label(one, whole.info.relation(one).label) for one in names}
+        shown = of_names[st.session_state.get("relation", first)]
+        note_unknown("Relation", "relation", of_names, shown)
         relation = boxes[0].selectbox(
-            "Relation", list(names), format_func=titles.__getitem__, key="relation", bind=BOUND
+            "Relation", list(names), format_func=of_names.__getitem__, key="relation", bind=BOUND
         )
     mark = (str(whole.info.folder), whole.info.digest, relation)
     study = _cached("prompts study", mark, lambda: whole.relation(relation))
