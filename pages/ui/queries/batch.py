@@ -60,14 +60,7 @@ def typed_sentences() -> str:
 
 def _layout(draw: DrawField) -> None:
     widgets.draw_with_ask(draw, "file")
-    models, more = st.columns([3, 1.8], vertical_alignment="bottom")
-    with models:
-        names = draw("models")
-    with more, st.container(horizontal=True):
-        with st.popover("From a file", icon=":material/upload_file:"):
-            _draw_upload(names)
-        with st.popover("Options", icon=":material/tune:"):
-            widgets.draw_cloze_options(draw)
+    widgets.draw_models_and_options(draw, cloze=True, more=_draw_upload)
     note = st.empty()  # always drawn, so that elements below keep their place during a rerun
     text = st.session_state[TEXT] or ""
     if len(quote(text)) <= MAX_ADDRESS:
@@ -100,7 +93,12 @@ def _type_sentences(_: object) -> str:
 
 
 def _draw_upload(models: Sequence[str]) -> None:
-    """Draw the upload of a file whose sentences replace those in the text field."""
+    """Draw the popover for a file whose sentences replace those in the text field."""
+    with st.popover("From a file", icon=":material/upload_file:"):
+        _draw_file(models)
+
+
+def _draw_file(models: Sequence[str]) -> None:
     if not visitors.may("upload"):
         st.caption(f"{visitors.WHO_HAS_RIGHT['upload']} Paste the sentences instead.")
         return

@@ -55,21 +55,17 @@ def _layout(draw: DrawField) -> None:
     ]
     alternatives = widgets.Example(GRID_EXAMPLE, {url_state.SENTENCE.texts: GRID_EXAMPLE})
     widgets.draw_chips([*(one for one in examples if one.label in CHIPS), alternatives])
-    models, more = st.columns([3, 1], vertical_alignment="bottom")
-    with models:
-        draw("models")
-    with more, st.container(horizontal=True, key="more"):
-        widgets.draw_examples(
+    widgets.draw_models_and_options(
+        draw,
+        "top_k",
+        "open_book",
+        cloze=True,
+        more=lambda _: widgets.draw_examples(
             examples,
-            label="More examples",
             caption="Most are from Petroni et al. 2019, Figure 1 and Table 3.",
-            scrolls=True,
             below=_draw_all_examples,
-        )
-        with st.popover("Options", icon=":material/tune:"):
-            draw("top_k")
-            widgets.draw_cloze_options(draw)
-            draw("open_book")
+        ),
+    )
 
 
 def _draw_missing_blank(text: str) -> None:

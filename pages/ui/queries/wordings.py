@@ -333,8 +333,8 @@ WORDINGS = Tab(
     kind=KIND,
     name="Wordings",
     opens=screens.WORDINGS,
-    caption="Choose a relation and type a subject. The relation's template, its paraphrases and "
-    "its negation are asked at once. See whether a model's answer depends on the wording.",
+    caption="Choose a fact. Every wording of it and its negation are asked: does the answer depend "
+    "on the wording?",
     form=FORM,
     draw=_draw_agreement,
     describe=_describe,

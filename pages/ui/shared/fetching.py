@@ -34,11 +34,17 @@ def _draw_download(name: str, is_installed: Callable[[], bool], cancelled: str) 
     return False
 
 
-def draw_offer(entry: Entry, *, about: bool = True) -> None:
-    """Draw a button that downloads the model, the download's progress, or how to install it.
+def draw_offer(entry: Entry, note: str = "", *, about: bool = True) -> None:
+    """Draw a line with a button that downloads the model, its progress, or how to install it.
 
-    about: whether the button's tooltip describes the model.
+    note: ends the sentence that the model isn't installed. about: whether the line names the
+    model, and the button's tooltip describes it.
     """
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _draw_offer(entry, note, about=about)
+
+
+def _draw_offer(entry: Entry, note: str, *, about: bool) -> None:
     if entry.source.how == "assets":  # its package is installed from a terminal
         st.caption(install_message(entry))
         return
@@ -53,8 +59,10 @@ def draw_offer(entry: Entry, *, about: bool = True) -> None:
     if fault := fault_of(entry):
         st.warning(plain(fault, code=True), icon=":material/broken_image:")
     more = plain(f"{describe_origin(entry)} {entry.note}".strip(), code=True) if about else None
+    if about:
+        st.markdown(f"**{plain(entry.title)}** isn't installed{note}.", width="content")
     if st.button(label, key=f"get {entry.name}", icon=":material/download:", help=more):
-        jobs.start(entry.name, ModelRequest(entry.name))
+        jobs.start(entry.name, ModelRequest(entry.name), about=entry.title)
         st.rerun()
 
 
