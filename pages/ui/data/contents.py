@@ -139,11 +139,16 @@ def _draw_relations(dataset: Dataset) -> None:
             "subject": fact.subject,
             "object": fact.object,
             "templates": " / ".join(fact.templates) or None,
-            "evidence sentence": next(iter(evidence[fact.id]), "").replace("[MASK]", "___") or None,
-            "evidence sentences": len(evidence[fact.id]) or None,
+            "sentence": _first_of(evidence[fact.id]),
             "origin": fact.origin or None,
         },
     )
+
+
+def _first_of(texts: Sequence[str]) -> str | None:
+    """The first sentence, and how many others there are; None if there is none."""
+    more = f" (and {len(texts) - 1} more)" * (len(texts) > 1)
+    return texts[0].replace("[MASK]", "___") + more if texts else None
 
 
 def _evidence(fact: Fact, fillers: Sequence[Callable[[str], Query]]) -> list[str]:

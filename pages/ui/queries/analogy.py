@@ -230,13 +230,13 @@ def _draw_below(
     """Draw the verdict, the models' first answers in one line, and what was ranked."""
     request = answer.asked.request
     with lines[0].container(gap="xsmall"):
+        answers = [one.answer for one in answer.models]
         if request.gold:
             predictions.draw_conclusion(_verdict(answer.models, request.gold))
-        answers = [one.answer for one in answer.models]
-        firsts = {one.name: one.blanks[0] for one in answers}
+        else:
+            predictions.draw_first_answers({one.name: one.blanks[0] for one in answers})
         asked = predictions.with_blank(answer.asked.shared.query.parts, "___")
-        st.html(f'<div class="lx-muted">{asked}</div>')
-        predictions.draw_first_answers(firsts)
+        st.html(f'<div class="lx-muted">Sentence: {asked}</div>')
         with st.container(horizontal=True, vertical_alignment="center"):
             draw_outside_candidates("analogy", answers, 0)
     without = "" if request.keep_query_words else ", without the given words"

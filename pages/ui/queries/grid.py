@@ -226,7 +226,7 @@ GRID = Tab(
     kind=grid.kind,
     name="Alternatives",
     opens=screens.ALTERNATIVES,
-    caption="Change a word of a sentence, and see how the answers change. Write the alternatives in "
+    caption="Change a word of a sentence and see how the answers change. Write the alternatives in "
     "braces.",
     form=FORM,
     language_of=lambda request: " ".join(request.texts).replace("___", ""),

@@ -21,6 +21,11 @@ def size_of(n_bytes: int | None) -> str:
     return f" ({format_bytes(n_bytes)})" if n_bytes else ""
 
 
+def availability(n_bytes: int | None, *, is_installed: bool) -> str:
+    """The cell of a table that says whether something is installed, else its download's size."""
+    return "installed" if is_installed else f"download{size_of(n_bytes)}"
+
+
 def _draw_download(name: str, is_installed: Callable[[], bool], cancelled: str) -> bool:
     """Draw a download's progress, or its error or cancellation; return whether it is running."""
     job = jobs.find(name)
