@@ -54,8 +54,8 @@ def draw_list(entries: list[Entry]) -> str:
                 round(entry.n_parameters / 1e6) if entry.n_parameters and can else None
                 for entry, can in zip(entries, can_run, strict=True)
             ],
-            "download (GB)": [
-                "installed" if is_here(entry) else _size_of(entry) if can else None
+            "availability": [
+                fetching.availability(_size_of(entry), is_installed=is_here(entry)) if can else None
                 for entry, can in zip(entries, can_run, strict=True)
             ],
             "why it can't run": [
@@ -73,9 +73,9 @@ def draw_list(entries: list[Entry]) -> str:
         show=titles.__getitem__,
         column_config={
             "parameters (M)": st.column_config.NumberColumn(format="localized"),
-            "download (GB)": st.column_config.TextColumn(
-                help="Size of the weights. A range if only the number of parameters is known: 2 "
-                "or 4 bytes each."
+            "availability": st.column_config.TextColumn(
+                help="With the size of the weights, about 4 bytes for each parameter if it isn't "
+                "known."
             ),
         },
         placeholder="–",
@@ -83,13 +83,9 @@ def draw_list(entries: list[Entry]) -> str:
     )
 
 
-def _size_of(entry: Entry) -> str | None:
-    """The size of a model's weights in GB, or its range; None if unknown."""
-    if entry.source.n_bytes:
-        return fixed(entry.source.n_bytes / 1e9, 2)
-    if not entry.n_parameters:
-        return None
-    return "–".join(fixed(size * entry.n_parameters / 1e9, 2) for size in (2, 4))
+def _size_of(entry: Entry) -> int | None:
+    """The size of a model's weights in bytes, at most 4 per parameter; None if unknown."""
+    return entry.source.n_bytes or (entry.n_parameters and 4 * entry.n_parameters)
 
 
 def draw_model(entry: Entry, status: str) -> None:

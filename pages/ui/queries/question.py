@@ -152,9 +152,7 @@ def _draw_stored(asked: Asked[AskRequest, None]) -> None:
             )
             if question != asked.request.question.strip():
                 golds = FIELD.gold_of[question].split(GOLD_SEPARATOR)
-                st.caption(
-                    f"There is no stored answer to your question. One to “{plain(question)}”:"
-                )
+                st.caption(f"Your question has no stored answer. One to “{plain(question)}”:")
             found = match(row["answer"], golds, question) if golds else None
             prob = np.exp(row["first_log_prob"])
             value = f'<div class="lx-muted">prob. {predictions.probability(prob)}</div>'
