@@ -133,22 +133,20 @@ def _draw_relations(dataset: Dataset) -> None:
     fillers = [filler(one.template) for one in relation.prompts]
     evidence = {fact.id: _evidence(fact, fillers) for fact in facts[:MOST_FACTS]}
     st.markdown(f"### {counted(len(facts), 'fact')}")
+    origins, n = {fact.origin for fact in facts}, sum(map(len, evidence.values()))
+    notes = [f"Origin: {plain(*origins)}."] if len(origins) == 1 and any(origins) else []
+    notes += [f"{n:,} sentences of their own, the first of each fact below."] * bool(n)
+    st.caption(" ".join(notes))
     _draw_rows(
         facts,
         lambda fact: {
             "subject": fact.subject,
             "object": fact.object,
             "templates": " / ".join(fact.templates) or None,
-            "sentence": _first_of(evidence[fact.id]),
-            "origin": fact.origin or None,
+            "sentence": next(iter(evidence[fact.id]), "").replace("[MASK]", "___") or None,
+            "origin": (fact.origin if len(origins) > 1 else "") or None,
         },
     )
-
-
-def _first_of(texts: Sequence[str]) -> str | None:
-    """The first sentence, and how many others there are; None if there is none."""
-    more = f" (and {len(texts) - 1} more)" * (len(texts) > 1)
-    return texts[0].replace("[MASK]", "___") + more if texts else None
 
 
 def _evidence(fact: Fact, fillers: Sequence[Callable[[str], Query]]) -> list[str]:

@@ -81,7 +81,7 @@ def draw_sets() -> None:
         }
     )
     names = [listed.name for listed in sources]
-    left, right = st.columns([6, 5], gap="medium")
+    left, right = st.columns([7, 5], gap="medium")
     with left:
         st.caption("Lists of facts, pairs and prompts to ask models. Click one to see it.")
         chosen = choose_row(

@@ -105,7 +105,6 @@ def draw_runs() -> None:
                     for run, time in zip(runs, times, strict=True)
                 ],
                 "data": [run.info.dataset if run.info else None for run in runs],
-                "kind": [kinds.title_of(run.info.kind) if run.info else None for run in runs],
                 "scored": [run.info.n if run.info else None for run in runs],
                 "P@1": [_precision(run.info) if run.info else None for run in runs],
             }
@@ -265,6 +264,7 @@ def _details(run: KeptRun) -> dict[str, str]:
     if visitors.may("manage"):
         facts["folder"] = str(run.folder)
     if run.info:
+        facts["kind"] = kinds.title_of(run.info.kind)
         facts["rows"] = f"{run.info.n:,} scored, {run.info.n_excluded:,} excluded"
         if how := settings_text(run.info.precision, run.info.device):
             facts["computed"] = how
