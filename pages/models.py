@@ -176,7 +176,7 @@ def draw_add() -> None:
     n_added = st.session_state.get(N_ADDED, 0)  # another key closes the popover
     with (
         st.popover("Add a model", icon=":material/add:", key=f"add model {n_added}"),
-        st.form("add", clear_on_submit=True, border=False),
+        st.form("add", border=False),
     ):
         reference = st.text_input(
             "Folder, hub name or server",
