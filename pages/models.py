@@ -274,7 +274,9 @@ def main() -> None:
         if status == OFFERED and statuses.get(name) == INSTALLED:
             st.session_state[GOT] = st.session_state["chosen later"] = name
         if "chosen later" in st.session_state:
-            links.set_param("model", [st.session_state.pop("chosen later")])
+            chosen = st.session_state.pop("chosen later")
+            links.set_param("model", [chosen])
+            st.toast(f"Added: {plain(url_state.title_of(chosen))}", icon=":material/check:")
         is_operator = visitors.may("manage")
         impossible = [entry for entry in entries if statuses[entry.name] == IMPOSSIBLE]
         asked = st.query_params.get("model")

@@ -135,7 +135,7 @@ def _draw_relations(dataset: Dataset) -> None:
     st.markdown(f"### {counted(len(facts), 'fact')}")
     origins, n = {fact.origin for fact in facts}, sum(map(len, evidence.values()))
     notes = [f"Origin: {plain(*origins)}."] if len(origins) == 1 and any(origins) else []
-    notes += [f"{n:,} sentences of their own, the first of each fact below."] * bool(n)
+    notes += [f"{counted(n, 'sentence')} of {'its' if n == 1 else 'their'} own."] * bool(n)
     st.caption(" ".join(notes))
     _draw_rows(
         facts,

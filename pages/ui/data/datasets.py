@@ -168,22 +168,13 @@ def draw_import() -> None:
         if (name := st.session_state.get(IMPORTED)) in installed.installed_names():
             with imported, errors_shown():
                 _draw_imported(name)
-        show_note(
-            f"{'Choose a file, or type a path' if visitors.may('paths') else 'Choose a file'}: its "
-            "first rows are shown before anything is imported."
-        )
+        else:
+            which = "Choose a file" + ", or type a path" * visitors.may("paths")
+            show_note(f"{which}: its first rows are shown before anything is imported.")
         return
     st.session_state.pop(IMPORTED, None)
     if _draw_content(file) == "data":
         _draw_import_of_data(file, form, running=running)
-
-
-def _draw_import_button(*, disabled: bool) -> bool:
-    """Draw the button; return whether it was clicked, which withdraws an earlier agreement."""
-    clicked = st.button("Import", icon=":material/upload:", type="primary", disabled=disabled)
-    if clicked:
-        st.session_state.pop("to replace", None)
-    return clicked
 
 
 def _draw_content(file: ChosenFile) -> Content:
@@ -215,7 +206,8 @@ def _draw_import_of_data(file: ChosenFile, form: int, *, running: bool) -> None:
         is_readable = True
     with st.container(horizontal=True, vertical_alignment="center"):
         # Enabled while the template is missing: the click that ends its typing starts the import.
-        wanted = _draw_import_button(disabled=running or not is_readable)
+        off = running or not is_readable
+        wanted = st.button("Import", icon=":material/upload:", type="primary", disabled=off)
         if request and isinstance(request, str):
             (show_error if wanted else show_note)(request)
     if isinstance(request, str) or running:
@@ -223,7 +215,7 @@ def _draw_import_of_data(file: ChosenFile, form: int, *, running: bool) -> None:
     name = import_name(Path(file.name), given or None)
     exists = name in installed.installed_names()
     if wanted and exists:
-        st.session_state["to replace"] = name
+        st.session_state["to replace"] = name  # until another name is typed
     replaces = exists and st.session_state.get("to replace") == name and _agree_to_replace(name)
     if not (replaces or (wanted and not exists)):
         return
