@@ -23,12 +23,11 @@ from pages.ui.shared.messages import counted, errors_shown, name_value_lines, pl
 DOWNLOADS = ("assets", "hub", "wheel", "release")  # ways to obtain a model
 INSTALLED, OFFERED, IMPOSSIBLE = "installed", "can be downloaded", "can't run here"
 # In the session: what is to be said of the added model, the model whose first answer is shown, the
-# shown model and its status, the model that was just downloaded, and how many were added.
-NOTE, TESTED, SHOWN, GOT, N_ADDED = (
+# shown model and its status, and how many were added.
+NOTE, TESTED, SHOWN, N_ADDED = (
     "note on the added model",
     "model that was tested",
     "shown model",
-    "downloaded model",
     "number of added models",
 )
 TEST_SENTENCE = "The capital of France is ___."
@@ -122,8 +121,9 @@ def draw_model(entry: Entry, status: str) -> None:
             st.warning(plain(str(error), code=True), icon=":material/folder_off:")
     elif status == OFFERED:
         fetching.draw_offer(entry, about=False)
-    removable = entry.added and visitors.may("manage")
-    if removable and st.button("Remove from the list", icon=":material/remove:"):
+    if (entry.added and visitors.may("manage")) and st.button(
+        "Remove from the list", icon=":material/remove:"
+    ):
         forget_model(entry.name)
         st.rerun()
 
@@ -131,10 +131,9 @@ def draw_model(entry: Entry, status: str) -> None:
 def _draw_use(entry: Entry) -> None:
     """Draw the way to Ask, and the test that loads the model and shows its first answer."""
     chat = is_chat(entry.name)
-    link: screens.Params = {"models": [entry.name]}
-    if chat:
-        link = {"tab": "Question", "generators": [entry.name]}
+    question: screens.Params = {"tab": "Question", "generators": [entry.name]}
     with st.container(horizontal=True, vertical_alignment="center"):
+        link = question if chat else {"models": [entry.name]}
         links.draw_link("Ask it", "edit_note", screens.ASK, link, type="primary")
         if st.button(
             "Test it",
@@ -142,8 +141,6 @@ def _draw_use(entry: Entry) -> None:
             help="Loads the model and shows its first answer to one sentence.",
         ):
             st.session_state[TESTED] = entry.name
-    if st.session_state.pop(GOT, None) == entry.name:
-        st.success("Installed.", icon=":material/check_circle:")
     if note := st.session_state.pop(NOTE, ""):
         st.warning(plain(note), icon=":material/forum:")
     if st.session_state.get(TESTED) == entry.name:
@@ -272,11 +269,11 @@ def main() -> None:
         entries.sort(key=lambda entry: (INSTALLED, OFFERED, IMPOSSIBLE).index(statuses[entry.name]))
         name, status = st.session_state.get(SHOWN, ("", ""))
         if status == OFFERED and statuses.get(name) == INSTALLED:
-            st.session_state[GOT] = st.session_state["chosen later"] = name
+            st.session_state["chosen later"] = name
         if "chosen later" in st.session_state:
             chosen = st.session_state.pop("chosen later")
             links.set_param("model", [chosen])
-            st.toast(f"Added: {plain(url_state.title_of(chosen))}", icon=":material/check:")
+            st.toast(f"Ready: {plain(url_state.title_of(chosen))}", icon=":material/check:")
         is_operator = visitors.may("manage")
         impossible = [entry for entry in entries if statuses[entry.name] == IMPOSSIBLE]
         asked = st.query_params.get("model")

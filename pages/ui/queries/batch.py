@@ -95,39 +95,36 @@ def _type_sentences(_: object) -> str:
 def _draw_upload(models: Sequence[str]) -> None:
     """Draw the popover for a file whose sentences replace those in the text field."""
     with st.popover("From a file", icon=":material/upload_file:"):
-        _draw_file(models)
+        if not visitors.may("upload"):
+            st.caption(f"{visitors.WHO_HAS_RIGHT['upload']} Paste the sentences instead.")
+            return
+        number = st.session_state.get("many files", 0)
+        file = st.file_uploader(
+            "A table, or one sentence per line",
+            key=f"many file {number}",
+            max_upload_size=MAX_BYTES // 1_000_000,
+            help="A table (CSV, TSV, JSON, Parquet, Arrow, Excel, ODS) has a column **text**, "
+            "and a column **gold** if there are right answers. Other files have one sentence per "
+            "line.",
+        )
+        if file is None:
+            return
 
+        def take(lines: Sequence[BatchLine]) -> None:
+            st.session_state[TEXT] = write_lines(lines)
+            st.session_state["many files"] = number + 1
 
-def _draw_file(models: Sequence[str]) -> None:
-    if not visitors.may("upload"):
-        st.caption(f"{visitors.WHO_HAS_RIGHT['upload']} Paste the sentences instead.")
-        return
-    number = st.session_state.get("many files", 0)
-    file = st.file_uploader(
-        "A table, or one sentence per line",
-        key=f"many file {number}",
-        max_upload_size=MAX_BYTES // 1_000_000,
-        help="A table (CSV, TSV, JSON, Parquet, Arrow, Excel, ODS) has a column **text**, and a "
-        "column **gold** if there are right answers. Other files have one sentence per line.",
-    )
-    if file is None:
-        return
-
-    def take(lines: Sequence[BatchLine]) -> None:
-        st.session_state[TEXT] = write_lines(lines)
-        st.session_state["many files"] = number + 1
-
-    try:
-        lines = read_file(file.getvalue(), file.name, models=models)
-    except UserError as error:
-        show_error(str(error))
-        return
-    st.button(
-        f"Ask its {counted(len(lines), 'sentence')}",
-        icon=":material/play_arrow:",
-        on_click=take,
-        args=(lines,),
-    )
+        try:
+            lines = read_file(file.getvalue(), file.name, models=models)
+        except UserError as error:
+            show_error(str(error))
+            return
+        st.button(
+            f"Ask its {counted(len(lines), 'sentence')}",
+            icon=":material/play_arrow:",
+            on_click=take,
+            args=(lines,),
+        )
 
 
 def _draw_summary(_: AskedLines, column: ModelColumn[BatchModelAnswers]) -> None:

@@ -73,7 +73,6 @@ def _draw_missing_blank(text: str) -> None:
 
     A question is opened on the tab Question.
     """
-    values = {"gold": ""}
     if text.endswith("?"):
         if st.button("Ask it as a question", icon=":material/add:", key="blank"):
             links.go(screens.ASK, {"tab": "Question", "question": text})
@@ -184,9 +183,8 @@ def _draw_below(
                 )
             with st.container(horizontal=True, vertical_alignment="center"):
                 draw_outside_candidates("cloze", models, number)
-    caption = [
-        predictions.describe_candidates(candidates, {one.name: one.n_candidates for one in models})
-    ]
+    sizes = {one.name: one.n_candidates for one in models}
+    caption = [predictions.describe_candidates(candidates, sizes)]
     caption += [
         plain(
             f"Stored answers of {url_state.title_of(name)}: from {found.n_candidates:,} words "

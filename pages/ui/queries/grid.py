@@ -123,8 +123,6 @@ def _draw_grid(asked: GridAsked, column: ModelColumn[ModelGrid]) -> None:
     look = HeatMapLook(scale(), LEAST, top_k, by_rank, most_rows)
     if clicked := draw_heat_map(found, names, look):
         _open(clicked)
-    if found.note:
-        st.caption(plain(found.note))
     with st.expander("As a table"):
         if len(names) > 1:
             lines = {"every sentence": found.shared}
@@ -136,6 +134,7 @@ def _draw_grid(asked: GridAsked, column: ModelColumn[ModelGrid]) -> None:
                 if words
             )
             st.html(f'<div class="lx-muted">{head}</div>{"".join(listed)}')
+        st.caption(plain(found.note))
         rows = list(found.cells.values())
         columns: dict[str, list[object]] = {"word": [row[0].word for row in rows]}
         if any(row[0].group for row in rows):
@@ -190,9 +189,8 @@ def _draw_above(asked: GridAsked) -> None:
     st.html(f"<div><b>{len(texts)} sentences:</b> {shown}</div>")
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         by = url_state.pick("Colour", COLOURS, key="grid_by", label_visibility="collapsed")
-        low, middle = (f"{LEAST:f}".rstrip("0") + " or less", "0.01")
-        if by == COLOURS[1]:
-            low, middle = str(N_KNOWN), "10"
+        least = f"{LEAST:f}".rstrip("0") + " or less"
+        low, middle = (least, "0.01") if by == COLOURS[0] else (str(N_KNOWN), "10")
         st.html(colour_scale(f"log scale: {low}", scale(), "1", middle), width="content")
         st.toggle("All words", key=ALL_WORDS, bind=url_state.BOUND)
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 from html import escape
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from lama_core.models.sources.catalog import find_model
@@ -120,10 +119,11 @@ def _draw_below(answer: Answer[AskRequest, None, ModelText], *_: object) -> None
             "again for a new one.",
         )
     st.caption(
-        "Each token is the likeliest one after the text before it; an answer ends at its first "
-        "line break. Probability: the product of its tokens' probabilities, so long texts have "
-        "low ones. **✓**: the text contains a right answer as whole words. If the question already "
-        "contains it, the text must be that answer alone."
+        "Probability: the product of the tokens' probabilities, so long texts have low ones. "
+        "**✓**: the text contains a right answer as whole words.",
+        help="Each token is the likeliest one after the text before it; an answer ends at its "
+        "first line break. If the question already contains a right answer, the text must be that "
+        "answer alone.",
     )
 
 
@@ -136,12 +136,14 @@ def _draw_stored(asked: Asked[AskRequest, None]) -> None:
     infos = list_runs(kinds=("generation",)).intact().runs if missing else ()
     for name in missing:
         run = next((info for info in infos if info.model == name), None)
-        rows = cache.finished_run(run).facts.set_index("query") if run else pd.DataFrame()
-        known = (q for q in (asked.request.question.strip(), EXAMPLES[0][0]) if q in rows.index)
-        if run is None or not (question := next(known, "")):
+        if run is None:
             continue
-        row = rows.loc[[question]].iloc[0]
-        golds = asked.request.golds
+        rows = cache.finished_run(run).facts.dropna(subset=["answer"]).set_index("query")
+        golds, question = asked.request.golds, asked.request.question.strip()
+        shown = next((one for one in (question, EXAMPLES[0][0]) if one in rows.index), None)
+        if shown is None:
+            continue
+        row = rows.loc[[shown]].iloc[0]
         with st.container(border=True):
             kind = predictions.title_of_kind(find_model(name).kind)
             predictions.draw_head(
@@ -150,10 +152,10 @@ def _draw_stored(asked: Asked[AskRequest, None]) -> None:
                 model_colours(asked.request.models)[name],
                 f"{kind} · stored answer, asked for a word or a name only",
             )
-            if question != asked.request.question.strip():
-                golds = FIELD.gold_of[question].split(GOLD_SEPARATOR)
-                st.caption(f"Your question has no stored answer. One to “{plain(question)}”:")
-            found = match(row["answer"], golds, question) if golds else None
+            if shown != question:
+                golds = FIELD.gold_of[shown].split(GOLD_SEPARATOR)
+                st.caption(f"Your question has no stored answer. One to “{plain(shown)}”:")
+            found = match(row["answer"], golds, shown) if golds else None
             prob = np.exp(row["first_log_prob"])
             value = f'<div class="lx-muted">prob. {predictions.probability(prob)}</div>'
             st.html(_said(row["answer"], found) + value)

@@ -22,15 +22,6 @@ def kept(field: str, key: str = "") -> Callable[[Any], dict[str, Any]]:
     return lambda request: {key or field: getattr(request, field)}
 
 
-def text_field(field: str, label: str, *, key: str = "", first: str = "", help: str) -> Widget:
-    """A line of text."""
-
-    def draw(_: Any) -> str:
-        return st.text_input(label, first, key=key or field, bind=url_state.BOUND, help=help) or ""
-
-    return Widget(draw, kept(field, key))
-
-
 def list_field(
     field: str,
     label: str,

@@ -193,8 +193,6 @@ def _draw_fact(asked: AskedRelation) -> None:
         text += f" Asked: the first {n_queried} of {n_queried + question.n_left_out} wordings."
     if request.mined and not question.n_mined:
         text += " No mined prompts are installed for this relation."
-    if question.n_mined and not request.mined:
-        text += f" Options has {counted(question.n_mined, 'wording')} found in texts (mined), too."
     st.markdown(text)
 
 

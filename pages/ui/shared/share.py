@@ -70,9 +70,8 @@ def draw_address(address: str) -> None:
         if not address:
             hosting = f"{links.path_of(screens.HELP)}?doc=hosting"
             st.caption(
-                "Works on this computer only, so it has no QR code.",
-                help=f"`lama-explorer app --public` opens the app to others; see "
-                f"[Hosting]({hosting}).",
+                "Works on this computer only. For phones, start the app with "
+                f"`lama-explorer app --public`: see [Hosting]({hosting})."
             )
             return
         st.caption("Works on this computer only. Others in the network open:")
