@@ -81,14 +81,14 @@ def draw_sets() -> None:
         }
     )
     names = [listed.name for listed in sources]
-    left, right = st.columns([7, 5], gap="medium")
+    left, right = st.columns(2, gap="medium")
     with left:
         st.caption("Lists of facts, pairs and prompts to ask models. Click one to see it.")
         chosen = choose_row(
             "Data set", table, names, key="source", drops=("relation",), height=None
         )
     listed = sources[names.index(chosen)]
-    with right, st.container(key="detail"):
+    with right, st.container(key="detail-of-data"):
         with errors_shown():
             draw_source(listed)
         if listed.installed:

@@ -305,7 +305,7 @@ def _draw_table(answer: RelationAnswer, *_: object) -> None:
         [(query.text("___"), question.gold or "") for query in question.queries],
         models,
         columns={
-            "sentence": text("sentence", width="large"),
+            "sentence": text("sentence", width=350),
             "wording": text("wording", help=explain("Kinds of wordings")),
             KINDS["causal"].title: text(width="medium", help=SEES_LATER),
         },
