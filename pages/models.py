@@ -131,10 +131,14 @@ def draw_model(entry: Entry, status: str) -> None:
 def _draw_use(entry: Entry) -> None:
     """Draw the way to Ask, and the test that loads the model and shows its first answer."""
     chat = is_chat(entry.name)
-    question: screens.Params = {"tab": "Question", "generators": [entry.name]}
     with st.container(horizontal=True, vertical_alignment="center"):
-        link = question if chat else {"models": [entry.name]}
-        links.draw_link("Ask it", "edit_note", screens.ASK, link, type="primary")
+        links.draw_link(
+            "Ask it",
+            "edit_note",
+            screens.ASK,
+            {"tab": "Question", "generators": [entry.name]} if chat else {"models": [entry.name]},
+            type="primary",
+        )
         if st.button(
             "Test it",
             icon=":material/bolt:",

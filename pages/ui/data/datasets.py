@@ -173,18 +173,13 @@ def draw_import() -> None:
             show_note(f"{which}: its first rows are shown before anything is imported.")
         return
     st.session_state.pop(IMPORTED, None)
-    if _draw_content(file) == "data":
-        _draw_import_of_data(file, form, running=running)
-
-
-def _draw_content(file: ChosenFile) -> Content:
-    """Draw what the file contains, and the form of a file of results; `unclear` after an error."""
+    content: Content = "unclear"  # after an error
     with errors_shown():
         content = _choose_content(file)
         if content == "results":
             results_import.draw_form(file)
-        return content
-    return "unclear"
+    if content == "data":
+        _draw_import_of_data(file, form, running=running)
 
 
 def _draw_import_of_data(file: ChosenFile, form: int, *, running: bool) -> None:

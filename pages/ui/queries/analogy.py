@@ -170,8 +170,7 @@ def _draw_arithmetic(answers: tuple[VectorAnswer, ...], gold: str) -> None:
     if not answers:
         return
     rows = []
-    lists = (answer.predictions for answer in answers)
-    for rank, items in enumerate(zip_longest(*lists), start=1):
+    for rank, items in enumerate(zip_longest(*(one.predictions for one in answers)), start=1):
         cells = (
             f'<td class="word">{_word(item.token, word_key(item.token) == gold)}</td>'
             f'<td class="num muted {predictions.DETAIL}">{fixed(item.score, 2)}</td>'
