@@ -14,7 +14,7 @@ from tiny_models import save_model_folder
 
 from lama_core.errors import UserError
 from lama_core.models.cache import check_and_add_model
-from lama_core.models.protocols import StatementScores
+from lama_core.models.protocols import FIRST_RESCORED, StatementScores
 from lama_core.queries.blank_answers import BlankAnswer
 from lama_core.queries.sentences import ModelSentences, compare_sentences
 from pages.ui.queries.grid import LEAST, SCALES
@@ -138,7 +138,7 @@ def test_a_causal_model_shows_its_first_words_before_its_ranking(
 
     monkeypatch.setattr(predictions, "draw_answers", draw_and_note)
     app = open_page("cloze", text="Paris is ___ in France.", models=folder, rescored="100")
-    assert drawn == [32, 56]  # words that the tokenizer writes as one token, so not 1911
+    assert drawn == [FIRST_RESCORED, 56]  # words that the tokenizer writes as one token, so not 1911
     assert "56 rescored words" in "".join(one.proto.body for one in app.get("html"))
     assert not any("Preliminary" in one.value for one in app.caption), "replaced by the ranking"
     app.run()
