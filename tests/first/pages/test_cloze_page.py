@@ -138,11 +138,12 @@ def test_a_causal_model_shows_its_first_words_before_its_ranking(
 
     monkeypatch.setattr(predictions, "draw_answers", draw_and_note)
     app = open_page("cloze", text="Paris is ___ in France.", models=folder, rescored="100")
-    assert drawn == [FIRST_RESCORED, 56]  # words that the tokenizer writes as one token, so not 1911
+    # Words that the tokenizer writes as one token, so not 1911.
+    assert drawn == [FIRST_RESCORED, 56]
     assert "56 rescored words" in "".join(one.proto.body for one in app.get("html"))
     assert not any("Preliminary" in one.value for one in app.caption), "replaced by the ranking"
     app.run()
-    assert drawn == [32, 56, 56], "only the final ranking is cached"
+    assert drawn == [FIRST_RESCORED, 56, 56], "only the final ranking is cached"
     whole = False
     n_kept = len(query_queue.ANSWERS)
     app = open_page("cloze", text="Oslo is ___ in France.", models=folder, rescored="100")
