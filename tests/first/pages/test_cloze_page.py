@@ -148,7 +148,7 @@ def test_a_causal_model_shows_its_first_words_before_its_ranking(
     n_kept = len(query_queue.ANSWERS)
     app = open_page("cloze", text="Oslo is ___ in France.", models=folder, rescored="100")
     assert drawn[3:] == [FIRST_RESCORED] and len(query_queue.ANSWERS) == n_kept
-    assert any("Preliminary: the first 32 proposed words" in one.value for one in app.caption)
+    assert any(predictions.PRELIMINARY in one.value for one in app.caption)
     assert not query_queue.QUEUE.n_running and not query_queue.QUEUE.n_waiting
 
 
