@@ -3,8 +3,6 @@
 It opens on all relations of a study; a relation and a fact of it are opened from there.
 """
 
-from typing import Any
-
 import streamlit as st
 
 from pages.ui.prompts.study_choice import PromptsChoice, choose_study, describe, describe_ranking
@@ -48,15 +46,17 @@ def draw_view(view: str, part: str, choice: PromptsChoice) -> None:
 def draw_prompts_tab() -> None:
     """Draw the view, its choices and its part."""
     left, right = st.columns([4, 5])
-    hidden: Any = {"label_visibility": "collapsed"}
     asked = {*st.query_params}
     if links.is_new_url() and "prompts_view" not in asked and {"relation", "try"} & asked:
         links.set_param("prompts_view", [ONE])  # a URL of an earlier version
-    view, part = pick("View", VIEWS, key="prompts_view", place=left, **hidden), ""
+    view, part = (
+        pick("View", VIEWS, key="prompts_view", place=left, label_visibility="collapsed"),
+        "",
+    )
     links.set_param("prompts_view", [view])  # also the default, as the URL may name a relation
     if view in PARTS:
         key, parts = PARTS[view]
-        part = pick("Show", parts, key=key, place=right, **hidden)
+        part = pick("Show", parts, key=key, place=right, label_visibility="collapsed")
     choice = choose_study(of_relation=view != ALL, of_set=part != screens.IN_PAPER)
     if choice is None:
         show_note(
