@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from lama_core.datasets.prompt_sets import check_templates
@@ -19,12 +18,10 @@ from lama_core.probes.prompts.accuracy_growth import PromptTrial, stored_trial
 from lama_core.rounding import percent
 from lama_core.scoring.blanks import shows_subject
 from lama_core.service import queries
-from lama_core.views.figure import Axis, Figure, said_interval
 from pages.ui.prompts.study_choice import PromptsChoice
 from pages.ui.prompts.table import LEAST_FACTS, draw_facts, keep_trial
 from pages.ui.shared import cache, links
 from pages.ui.shared.fetching import draw_offer
-from pages.ui.shared.figures import draw_figure
 from pages.ui.shared.messages import counted, errors_shown, plain
 from pages.ui.shared.url_state import BOUND, title_of
 
@@ -176,7 +173,7 @@ def _query_batch(choice: PromptsChoice, growth: PromptTrial) -> PromptTrial:
 
 
 def _draw_grown(choice: PromptsChoice, state: dict[str, Any]) -> None:
-    """Draw the result so far and, unless queries are running, P@1 by number of facts."""
+    """Draw the result so far."""
     growth: PromptTrial = state["growth"]
     places = {fact.id: place for place, fact in enumerate(choice.study.test)}
     order = state["order"][: len(growth.asked)]
@@ -184,39 +181,6 @@ def _draw_grown(choice: PromptsChoice, state: dict[str, Any]) -> None:
     if growth.is_whole:
         keep_trial(choice, growth, facts)
     _draw_result(choice, growth, facts, running=state["running"])
-    if not state["running"]:  # a new chart for each batch would flicker
-        with st.expander("P@1 by number of facts queried", icon=":material/show_chart:"):
-            draw_figure(growth_line(growth, choice.footnote), {"": choice.colour}, "growth")
-
-
-def growth_line(growth: PromptTrial, caption: str) -> Figure:
-    """Return P@1 by the number of facts queried, with a band of its intervals."""
-    rows = [
-        {
-            "n": n,
-            "run": "",
-            "value": point.value,
-            "low": point.low,
-            "high": point.high,
-            "said": f"after {counted(n, 'fact')}: {percent(point.value)} %\n"
-            f"{said_interval(point.low, point.high)}",
-        }
-        for n, point in enumerate(growth.curve(), start=1)
-    ]
-    return Figure(
-        shape="lines",
-        frame=pd.DataFrame(rows),
-        by=Axis(column="n", title="facts queried, in random order", ends=(0, growth.total)),
-        value=Axis(
-            column="value", title="P@1, % of the facts queried", share=True, ends=(0.0, 1.0)
-        ),
-        names={"": "P@1 so far, with its 95 % interval"},
-        low="low",
-        high="high",
-        bands=True,
-        title=f"Accuracy of {growth.template}",
-        caption=caption,
-    )
 
 
 def _draw_result(
