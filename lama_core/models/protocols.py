@@ -36,7 +36,7 @@ START_TOKENS: tuple[StartToken, ...] = get_args(StartToken)
 TracedPart = Literal["states", "attention", "mlp"]
 HIDINGS: tuple[Hiding, ...] = get_args(Hiding)
 RESCORED = 250
-FIRST_RESCORED = 32  # words in the first of the passes that rescore words
+FIRST_RESCORED = 24  # words in the first of the passes that rescore words
 BLANK = "___"
 # With an automatic number of steps, integrated gradients stop after MAX_POINTS points, or when the
 # estimated error is at most MIN_ERROR (natural log) or MAX_ERROR_SHARE of the difference between

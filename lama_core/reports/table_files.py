@@ -76,6 +76,29 @@ def json_of_table(table: pd.DataFrame, about: Mapping[str, Any]) -> bytes:
     return out.getvalue()
 
 
+def json_texts(texts: pa.Array | pa.Scalar) -> pa.Array | pa.Scalar:
+    """Return texts, or the words of a dictionary, as JSON."""
+    if isinstance(texts, pa.Scalar):
+        return pa.scalar(_JSON.cell(texts.as_py()))
+    if pa.types.is_dictionary(texts.type):
+        return _texts(texts.dictionary, _JSON).take(texts.indices)
+    return _texts(texts, _JSON)
+
+
+def json_lines(cells: Mapping[str, pa.Array | pa.Scalar]) -> pa.Buffer:
+    """Return rows as JSON, an object a line. cells: the JSON of each cell by its name."""
+    starts = [f"{',' if number else '{'}{json_cell(name)}:" for number, name in enumerate(cells)]
+    parts = [part for pair in zip(starts, cells.values(), strict=True) for part in pair]
+    return _buffer([*parts, "}\n"], _JSON)
+
+
+def _buffer(parts: Sequence[Any], form: _Form) -> pa.Buffer:
+    """Return rows, each its parts in order, as bytes."""
+    options = {"null_handling": "replace", "null_replacement": form.missing}
+    lines = pc.binary_join_element_wise(*parts, "", **options)
+    return pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), "")[0].as_buffer()
+
+
 def _joined(start: str, table: pd.DataFrame, between: Sequence[str], form: _Form) -> io.BytesIO:
     """Return a text and the rows: `between` has the text before each cell and after the last."""
     out = io.BytesIO()
@@ -88,11 +111,7 @@ def _joined(start: str, table: pd.DataFrame, between: Sequence[str], form: _Form
         for text, column, known in zip(texts, columns, words, strict=False):
             block = column.iloc[row : row + BLOCK]
             parts += [text, _cells(block, form) if known is None else _coded(block, known)]
-        options = {"null_handling": "replace", "null_replacement": form.missing}
-        lines = pc.binary_join_element_wise(*parts, texts[-1], "", **options)
-        out.write(
-            pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), "")[0].as_buffer()
-        )
+        out.write(_buffer([*parts, texts[-1]], form))
     return out
 
 

@@ -26,12 +26,12 @@ from lama_core import __version__
 from lama_core.errors import UserError, choose
 from lama_core.files import user_path, work_folder
 from lama_core.progress import Progress
+from lama_core.reports.table_files import json_lines, json_texts
 from lama_core.requests import Function, Request, argument, option
 from lama_core.runs.facts_table import (
     RANKED,
     column_names,
     encode_top,
-    known_words,
     place_top,
     read_batches,
     read_candidates,
@@ -134,62 +134,40 @@ def _batches(run: Run, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
 
 
 def _write_table(run: Run, folder: Path) -> int:
-    n = 0
+    n, known = 0, run.known_to[run.counted] == RANKED
     with (folder / TABLE_FILE).open("wb") as file:
-        known = run.known_to[run.counted] == RANKED
         for batch in _batches(run, _TABLE):
-            rows = _table_rows(run, batch, known[n : n + len(batch)])
+            file.write(json_lines(_table_cells(run, batch, known[n : n + len(batch)])))
             n += len(batch)
-            file.writelines(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
     return n
 
 
-def _table_rows(
+def _table_cells(
     run: Run, batch: pa.RecordBatch, ranked: NDArray[np.bool_]
-) -> Iterator[dict[str, Any]]:
-    """Yield rows of results. ranked: whether the rank of each row is known."""
-    rank = "rank_filtered" if run.info.ranking == "filtered" else "rank_raw"
-    names = ("relation", "subject", "object", "query", rank, "log_prob")
-    codes, top_words = encode_top([batch["top_words"]])
-    known = known_words(top_words)
-    n_words = (codes >= 0).sum(axis=1)
-    scores = place_top(batch["top_log_probs"]).astype(float)
-    are_known = (np.isfinite(scores) | (codes < 0)).all(axis=1)
-    made_by = _made_by(run)
-    for (
-        relation,
-        subject,
-        answer,
-        query,
-        place,
-        log_prob,
-        words,
-        values,
-        n,
-        is_known,
-        is_ranked,
-    ) in zip(
-        *(batch[name].to_pylist() for name in names),
-        known[codes].tolist(),
-        scores.tolist(),
-        n_words.tolist(),
-        are_known.tolist(),
-        ranked.tolist(),
-        strict=True,
-    ):
-        yield {
-            "relation": relation,
-            "subject": subject,
-            "object": answer,
-            "query": query,
-            "model": run.info.model,
-            "made_by": made_by,
-            "rank": place if is_ranked else None,
-            "correct": place == 1,
-            "log_prob": log_prob if log_prob is not None and math.isfinite(log_prob) else None,
-            "predictions": words[:n],
-            "scores": values[:n] if is_known else [],
-        }
+) -> dict[str, pa.Array | pa.Scalar]:
+    """Return the cells of rows of results as JSON. ranked: whether each row's rank is known."""
+    rank = batch["rank_filtered" if run.info.ranking == "filtered" else "rank_raw"]
+    log_prob = batch["log_prob"]
+    codes, words = encode_top([batch["top_words"]])
+    named, scores = codes >= 0, place_top(batch["top_log_probs"])
+    known = named & (np.isfinite(scores) | ~named).all(axis=1, keepdims=True)
+    return {
+        **{name: json_texts(batch[name]) for name in ("relation", "subject", "object", "query")},
+        "model": json_texts(pa.scalar(run.info.model)),
+        "made_by": json_texts(pa.scalar(_made_by(run))),
+        "rank": pc.if_else(pa.array(ranked), rank, None).cast(pa.string()),
+        "correct": pc.fill_null(pc.equal(rank, 1), False).cast(pa.string()),
+        "log_prob": pc.if_else(pc.is_finite(log_prob), log_prob, None).cast(pa.string()),
+        "predictions": _lists(json_texts(words).take(pa.array(codes[named])), named),
+        "scores": _lists(pa.array(scores[known]).cast(pa.string()), known),
+    }
+
+
+def _lists(cells: pa.Array, of: NDArray[np.bool_]) -> pa.Array:
+    """Return cells as JSON lists, one for each row of `of`, bool [row, cell]: which it has."""
+    ends = np.concatenate([[0], np.cumsum(of.sum(axis=1))]).astype(np.int32)
+    joined = pc.binary_join(pa.ListArray.from_arrays(ends, cells), ",")
+    return pc.binary_join_element_wise("[", joined, "]", "")
 
 
 def _made_by(run: Run) -> str:

@@ -19,6 +19,7 @@ from tools.bench import (
     statements,
     study,
     trace,
+    views,
 )
 from tools.bench.measuring import BenchRow
 
@@ -38,6 +39,7 @@ BENCHMARKS: dict[str, Callable[..., Iterator[BenchRow]]] = {
     "statements": statements.run,
     "study": study.run,
     "trace": trace.run,
+    "views": views.run,
 }
 
 
