@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
-from opening import open_page, said
+from opening import html, open_page, said
 from streamlit.testing.v1 import AppTest
 
 from lama_entities.card import EntityRequest
@@ -94,3 +94,12 @@ def test_the_history_opens_the_same_card() -> None:
     app = open_page("cloze", **params)
     assert app.text_input(key="entity").value == "Norway"
     assert "**Norway**: region." in said(app)
+
+
+def test_a_pin_of_an_address_names_no_folder() -> None:
+    pin = {"kind": "entity", "models": ["minilm-mlm"], "name": "Norway", "dataset": "/etc"}
+    app = open_page("cloze", **CARD, entity="Norway", pin=json.dumps(pin))
+    (fault,) = (one.value.replace("\\", "") for one in app.error)
+    assert "can't reference the data set '/etc'" in fault
+    shown = open_page("cloze", **CARD, entity="Peru", pin=json.dumps(pin | {"dataset": "starter"}))
+    assert "capital: oslo" in html(shown)

@@ -229,8 +229,6 @@ def test_of_many_pins_those_that_nobody_asked_wait_until_they_are_wanted(
             "can't reference the candidate list",
         ),
         (json.dumps({**PIN, "open_book": "/etc"}), "can't reference the open-book text '/etc'"),
-        (json.dumps({"kind": "wordings", "models": [MODEL], "relation": "P36", "subject": "x",
-                     "dataset": "/etc"}), "can't reference the data set '/etc'"),
         (json.dumps({"kind": "analogy", "models": [MODEL], "text": ["a", "b", "c"]}),
          "An analogy needs three words and a blank"),
         (json.dumps({"kind": "analogy", "models": [MODEL], "text": ["a is to b as c is to ___"]}),
