@@ -33,8 +33,6 @@ TERMS_OF_ASK = (
     "Inspect",
 )
 
-MEASURED = ("Candidates", "Rank", "Log-probability", "Token")
-
 
 def draw_departures(wanted: str = "") -> None:
     """Draw docs/departures.md as folded sections; the wanted paper's is open.
@@ -114,12 +112,6 @@ def main() -> None:
     # What the URL names comes first; before departures, what the numbers are.
     if wanted := st.query_params.get("paper"):
         _draw_measured()
-        terms = read_terms(glossary_text())
-        st.subheader("Terms", anchor=False)
-        with st.container(gap="xxsmall"):
-            for term in MEASURED:
-                with st.expander(term):
-                    st.markdown(terms[term])
         draw_departures(wanted)
     if document := st.query_params.get("doc"):
         draw_documents(document)

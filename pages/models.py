@@ -23,12 +23,11 @@ from pages.ui.shared.messages import counted, errors_shown, name_value_lines, pl
 DOWNLOADS = ("assets", "hub", "wheel", "release")  # ways to obtain a model
 INSTALLED, OFFERED, IMPOSSIBLE = "installed", "can be downloaded", "can't run here"
 # In the session: what is to be said of the added model, the model whose first answer is shown, the
-# shown model and its status, the model that was just downloaded, and how many were added.
-NOTE, TESTED, SHOWN, GOT, N_ADDED = (
+# shown model and its status, and how many were added.
+NOTE, TESTED, SHOWN, N_ADDED = (
     "note on the added model",
     "model that was tested",
     "shown model",
-    "downloaded model",
     "number of added models",
 )
 TEST_SENTENCE = "The capital of France is ___."
@@ -54,8 +53,8 @@ def draw_list(entries: list[Entry]) -> str:
                 round(entry.n_parameters / 1e6) if entry.n_parameters and can else None
                 for entry, can in zip(entries, can_run, strict=True)
             ],
-            "download (GB)": [
-                "installed" if is_here(entry) else _size_of(entry) if can else None
+            "availability": [
+                fetching.availability(_size_of(entry), is_installed=is_here(entry)) if can else None
                 for entry, can in zip(entries, can_run, strict=True)
             ],
             "why it can't run": [
@@ -73,9 +72,9 @@ def draw_list(entries: list[Entry]) -> str:
         show=titles.__getitem__,
         column_config={
             "parameters (M)": st.column_config.NumberColumn(format="localized"),
-            "download (GB)": st.column_config.TextColumn(
-                help="Size of the weights. A range if only the number of parameters is known: 2 "
-                "or 4 bytes each."
+            "availability": st.column_config.TextColumn(
+                help="With the size of the weights, about 4 bytes for each parameter if it isn't "
+                "known."
             ),
         },
         placeholder="–",
@@ -83,13 +82,9 @@ def draw_list(entries: list[Entry]) -> str:
     )
 
 
-def _size_of(entry: Entry) -> str | None:
-    """The size of a model's weights in GB, or its range; None if unknown."""
-    if entry.source.n_bytes:
-        return fixed(entry.source.n_bytes / 1e9, 2)
-    if not entry.n_parameters:
-        return None
-    return "–".join(fixed(size * entry.n_parameters / 1e9, 2) for size in (2, 4))
+def _size_of(entry: Entry) -> int | None:
+    """The size of a model's weights in bytes, at most 4 per parameter; None if unknown."""
+    return entry.source.n_bytes or (entry.n_parameters and 4 * entry.n_parameters)
 
 
 def draw_model(entry: Entry, status: str) -> None:
@@ -126,8 +121,9 @@ def draw_model(entry: Entry, status: str) -> None:
             st.warning(plain(str(error), code=True), icon=":material/folder_off:")
     elif status == OFFERED:
         fetching.draw_offer(entry, about=False)
-    removable = entry.added and visitors.may("manage")
-    if removable and st.button("Remove from the list", icon=":material/remove:"):
+    if (entry.added and visitors.may("manage")) and st.button(
+        "Remove from the list", icon=":material/remove:"
+    ):
         forget_model(entry.name)
         st.rerun()
 
@@ -135,19 +131,20 @@ def draw_model(entry: Entry, status: str) -> None:
 def _draw_use(entry: Entry) -> None:
     """Draw the way to Ask, and the test that loads the model and shows its first answer."""
     chat = is_chat(entry.name)
-    link: screens.Params = {"models": [entry.name]}
-    if chat:
-        link = {"tab": "Question", "generators": [entry.name]}
     with st.container(horizontal=True, vertical_alignment="center"):
-        links.draw_link("Ask it", "edit_note", screens.ASK, link, type="primary")
+        links.draw_link(
+            "Ask it",
+            "edit_note",
+            screens.ASK,
+            {"tab": "Question", "generators": [entry.name]} if chat else {"models": [entry.name]},
+            type="primary",
+        )
         if st.button(
             "Test it",
             icon=":material/bolt:",
             help="Loads the model and shows its first answer to one sentence.",
         ):
             st.session_state[TESTED] = entry.name
-    if st.session_state.pop(GOT, None) == entry.name:
-        st.success("Installed.", icon=":material/check_circle:")
     if note := st.session_state.pop(NOTE, ""):
         st.warning(plain(note), icon=":material/forum:")
     if st.session_state.get(TESTED) == entry.name:
@@ -180,7 +177,7 @@ def draw_add() -> None:
     n_added = st.session_state.get(N_ADDED, 0)  # another key closes the popover
     with (
         st.popover("Add a model", icon=":material/add:", key=f"add model {n_added}"),
-        st.form("add", clear_on_submit=True, border=False),
+        st.form("add", border=False),
     ):
         reference = st.text_input(
             "Folder, hub name or server",
@@ -276,9 +273,11 @@ def main() -> None:
         entries.sort(key=lambda entry: (INSTALLED, OFFERED, IMPOSSIBLE).index(statuses[entry.name]))
         name, status = st.session_state.get(SHOWN, ("", ""))
         if status == OFFERED and statuses.get(name) == INSTALLED:
-            st.session_state[GOT] = st.session_state["chosen later"] = name
+            st.session_state["chosen later"] = name
         if "chosen later" in st.session_state:
-            links.set_param("model", [st.session_state.pop("chosen later")])
+            chosen = st.session_state.pop("chosen later")
+            links.set_param("model", [chosen])
+            st.toast(f"Ready: {plain(url_state.title_of(chosen))}", icon=":material/check:")
         is_operator = visitors.may("manage")
         impossible = [entry for entry in entries if statuses[entry.name] == IMPOSSIBLE]
         asked = st.query_params.get("model")

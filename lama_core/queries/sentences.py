@@ -124,11 +124,6 @@ class ModelSentences(AboutModel):
     sentences: tuple[ScoredSentence, ...]
     n_left_out: int
 
-    def likeliest(self) -> ScoredSentence | None:
-        """Return the sentence with the highest sum; the first wins a tie; None without a sum."""
-        scored = [sentence for sentence in self.sentences if sentence.total is not None]
-        return max(scored, key=lambda sentence: sentence.total or 0.0, default=None)
-
     def notes(self) -> list[str]:
         """Return notes on sentences that have no score, one sentence each."""
         notes = []

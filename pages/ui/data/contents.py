@@ -133,15 +133,18 @@ def _draw_relations(dataset: Dataset) -> None:
     fillers = [filler(one.template) for one in relation.prompts]
     evidence = {fact.id: _evidence(fact, fillers) for fact in facts[:MOST_FACTS]}
     st.markdown(f"### {counted(len(facts), 'fact')}")
+    origins, n = {fact.origin for fact in facts}, sum(map(len, evidence.values()))
+    notes = [f"Origin: {plain(*origins)}."] if len(origins) == 1 and any(origins) else []
+    notes += [f"{counted(n, 'sentence')} of {'its' if n == 1 else 'their'} own."] * bool(n)
+    st.caption(" ".join(notes))
     _draw_rows(
         facts,
         lambda fact: {
             "subject": fact.subject,
             "object": fact.object,
             "templates": " / ".join(fact.templates) or None,
-            "evidence sentence": next(iter(evidence[fact.id]), "").replace("[MASK]", "___") or None,
-            "evidence sentences": len(evidence[fact.id]) or None,
-            "origin": fact.origin or None,
+            "sentence": next(iter(evidence[fact.id]), "").replace("[MASK]", "___") or None,
+            "origin": (fact.origin if len(origins) > 1 else "") or None,
         },
     )
 

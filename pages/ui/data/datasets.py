@@ -43,7 +43,6 @@ from pages.ui.shared.url_state import choose_row, title_of
 
 IMPORT = "import data"
 IMPORTED = "imported"  # in the session: the name of the last imported dataset
-NO_FILE = "Choose a file."
 CONTENTS: dict[Content, str] = {"results": "results of models", "data": "facts to ask"}
 TABLE_HELP = (
     "A table has one row per fact, with the columns **subject** and **object**, and a **template** "
@@ -75,25 +74,21 @@ def draw_sets() -> None:
         {
             "name": [listed.name for listed in sources],
             "about": [listed.title.partition(":")[2].strip() or listed.title for listed in sources],
-            "download": [
-                "installed"
-                if listed.installed
-                else format_bytes(listed.size)
-                if listed.size
-                else "size unknown"
+            "availability": [
+                fetching.availability(listed.size, is_installed=listed.installed)
                 for listed in sources
             ],
         }
     )
     names = [listed.name for listed in sources]
-    left, right = st.columns([6, 5], gap="medium")
+    left, right = st.columns(2, gap="medium")
     with left:
         st.caption("Lists of facts, pairs and prompts to ask models. Click one to see it.")
         chosen = choose_row(
             "Data set", table, names, key="source", drops=("relation",), height=None
         )
     listed = sources[names.index(chosen)]
-    with right, st.container(key="detail"):
+    with right, st.container(key="detail-of-data"):
         with errors_shown():
             draw_source(listed)
         if listed.installed:
@@ -107,10 +102,10 @@ def draw_source(listed: Listed) -> None:
     published = is_published(listed.name)
     note = source(listed.name).note if published else ""
     is_imported = listed.name in installed.installed_names()
+    if listed.n_facts:
+        of = f" of {counted(listed.n_relations, 'relation')}" if listed.n_relations else ""
+        st.markdown(f"**{listed.n_facts:,} {listed.kind}**{of}")
     facts = {
-        listed.kind: f"{listed.n_facts or 0:,}" * bool(listed.n_facts)
-        + f" of {counted(listed.n_relations or 0, 'relation')}"
-        * bool(listed.n_facts and listed.n_relations),
         **counts_by_source(listed),
         "licence": listed.licence,
         "cite": listed.citation,
@@ -119,8 +114,8 @@ def draw_source(listed: Listed) -> None:
         "size on disk": format_bytes(dataset_bytes(listed.name)) if is_imported else "",
         "note": note,
     }
-    st.markdown(name_value_lines(facts, links=published))
     if not listed.installed:
+        st.markdown(name_value_lines(facts, links=published))
         fetching.draw_source_offer(listed.name, about=False)
         return
     with st.container(horizontal=True):
@@ -136,6 +131,8 @@ def draw_source(listed: Listed) -> None:
             links.go(screens.RESULTS, {**screens.NEW_PROBE, "data": listed.name})
         if is_imported:
             _draw_rename_and_delete(listed.name)
+    with st.expander("Sources, licence and folder"):
+        st.markdown(name_value_lines(facts, links=published))
 
 
 def draw_import() -> None:
@@ -159,7 +156,8 @@ def draw_import() -> None:
     tools = [one.title for one in others]
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
-            "**Facts to ask models**: a table with one fact per row, or a data set as published."
+            "**Facts to ask models**: a table with one fact per row (subject, object and a "
+            "template or sentence), or a data set as published."
             f"  \n**Results that you have**: a {table.title}; {'; '.join(tools)}."
         )
         icon = ":material/download:"
@@ -170,30 +168,18 @@ def draw_import() -> None:
         if (name := st.session_state.get(IMPORTED)) in installed.installed_names():
             with imported, errors_shown():
                 _draw_imported(name)
-        if _draw_import_button(disabled=running):
-            show_note("Choose a file, or type a path." if visitors.may("paths") else NO_FILE)
+        else:
+            which = "Choose a file" + ", or type a path" * visitors.may("paths")
+            show_note(f"{which}: its first rows are shown before anything is imported.")
         return
     st.session_state.pop(IMPORTED, None)
-    if _draw_content(file) == "data":
-        _draw_import_of_data(file, form, running=running)
-
-
-def _draw_import_button(*, disabled: bool) -> bool:
-    """Draw the button; return whether it was clicked, which withdraws an earlier agreement."""
-    clicked = st.button("Import", icon=":material/upload:", type="primary", disabled=disabled)
-    if clicked:
-        st.session_state.pop("to replace", None)
-    return clicked
-
-
-def _draw_content(file: ChosenFile) -> Content:
-    """Draw what the file contains, and the form of a file of results; `unclear` after an error."""
+    content: Content = "unclear"  # after an error
     with errors_shown():
         content = _choose_content(file)
         if content == "results":
             results_import.draw_form(file)
-        return content
-    return "unclear"
+    if content == "data":
+        _draw_import_of_data(file, form, running=running)
 
 
 def _draw_import_of_data(file: ChosenFile, form: int, *, running: bool) -> None:
@@ -215,7 +201,8 @@ def _draw_import_of_data(file: ChosenFile, form: int, *, running: bool) -> None:
         is_readable = True
     with st.container(horizontal=True, vertical_alignment="center"):
         # Enabled while the template is missing: the click that ends its typing starts the import.
-        wanted = _draw_import_button(disabled=running or not is_readable)
+        off = running or not is_readable
+        wanted = st.button("Import", icon=":material/upload:", type="primary", disabled=off)
         if request and isinstance(request, str):
             (show_error if wanted else show_note)(request)
     if isinstance(request, str) or running:
@@ -223,7 +210,7 @@ def _draw_import_of_data(file: ChosenFile, form: int, *, running: bool) -> None:
     name = import_name(Path(file.name), given or None)
     exists = name in installed.installed_names()
     if wanted and exists:
-        st.session_state["to replace"] = name
+        st.session_state["to replace"] = name  # until another name is typed
     replaces = exists and st.session_state.get("to replace") == name and _agree_to_replace(name)
     if not (replaces or (wanted and not exists)):
         return

@@ -33,7 +33,7 @@ from pages.ui.shared.url_state import choose_row, title_of
 MOST_NAMED = 2  # relations of a run in the table
 
 MESSAGE = "message on runs"  # in the session: shown at the next rerun
-NAME_WIDTH = 400  # pixels
+NAME_WIDTH = 460  # pixels
 
 
 def draw_runs() -> None:
@@ -78,6 +78,9 @@ def draw_runs() -> None:
         elif job.cancelled and job not in of_jobs.values():
             with jobs.draw_row("", job.share, kept_in_words(job.about, runs_of(job, kept))):
                 _draw_resume(job.name, partial(jobs.restart, job))
+                if st.button("Discard", icon=":material/delete:", key=f"discard {job.name}"):
+                    jobs.forget(job.name)
+                    st.rerun()
     for run in kept:
         if run.name in of_jobs and not ((made_by := of_jobs[run.name]) and made_by.running):
             _draw_unfinished(run, made_by)
@@ -102,8 +105,6 @@ def draw_runs() -> None:
                     for run, time in zip(runs, times, strict=True)
                 ],
                 "data": [run.info.dataset if run.info else None for run in runs],
-                "kind": [kinds.title_of(run.info.kind) if run.info else None for run in runs],
-                "relations": [len(run.info.scored_relations) if run.info else None for run in runs],
                 "scored": [run.info.n if run.info else None for run in runs],
                 "P@1": [_precision(run.info) if run.info else None for run in runs],
             }
@@ -118,7 +119,6 @@ def draw_runs() -> None:
             column_config={
                 "run": st.column_config.TextColumn(width=NAME_WIDTH),
                 "data": st.column_config.TextColumn(width=80),
-                "relations": st.column_config.NumberColumn(help="With a scored fact."),
                 "scored": st.column_config.NumberColumn(
                     format="localized",
                     help="Scored queries: a fact asked in ten wordings counts ten times. Of "
@@ -237,6 +237,10 @@ def _draw_unfinished(run: KeptRun, job: jobs.Job | None) -> None:
     with jobs.draw_row("", run.share, kept_in_words(_name(run), [run], how)):
         if job and jobs.may_cancel(job):
             _draw_resume(job.name, partial(jobs.restart, job))
+        place = st.container(width="content")
+        if not is_made and (visitors.may("manage") or (job and jobs.is_own(job))):
+            with place.popover("Discard", icon=":material/delete:", key=f"discard {run.name}"):
+                _draw_delete(run)
         if not visitors.may("manage"):
             return
         try:
@@ -251,7 +255,6 @@ def _draw_unfinished(run: KeptRun, job: jobs.Job | None) -> None:
             st.markdown(name_value_lines(_details(run)))
             if request:
                 draw_command(request, key=f"command of {run.name}")
-            _draw_delete(run)
 
 
 def _details(run: KeptRun) -> dict[str, str]:
@@ -261,6 +264,7 @@ def _details(run: KeptRun) -> dict[str, str]:
     if visitors.may("manage"):
         facts["folder"] = str(run.folder)
     if run.info:
+        facts["kind"] = kinds.title_of(run.info.kind)
         facts["rows"] = f"{run.info.n:,} scored, {run.info.n_excluded:,} excluded"
         if how := settings_text(run.info.precision, run.info.device):
             facts["computed"] = how
@@ -345,5 +349,7 @@ def _draw_delete(run: KeptRun) -> None:
     if st.button("Delete permanently", key=f"delete {run.name}", type="primary"):
         with errors_shown():
             delete_run(run.name)
+            if job := _job_of(run):
+                jobs.forget(job.name)
             st.session_state[MESSAGE] = f"{_name(run)} is deleted."
             st.rerun()

@@ -31,38 +31,28 @@ from pages.ui.shared import predictions, screens, url_state
 from pages.ui.shared.model_columns import ModelColumn, reserve_line
 
 BLANK, MISSING = "___", "?"
-# Kind of relation -> analogies; the last word is the gold answer. Source of the kinds: Gladkova et
-# al. 2016 (BATS).
-EXAMPLES = {
-    "Encyclopedic": (
-        "Paris : France :: Rome : Italy",
-        "Tokyo : Japan :: Paris : France",
-        "Portugal : Lisbon :: Sweden : Stockholm",
-        "king : queen :: man : woman",
-    ),
-    "Lexicographic": (
-        "hot : cold :: high : low",
-        "big : large :: small : little",
-        "day : week :: month : year",
-    ),
-    "Derivational": (
-        "quick : quickly :: slow : slowly",
-        "happy : unhappy :: able : unable",
-        "teach : teacher :: write : writer",
-    ),
-    "Inflectional": (
-        "big : bigger :: small : smaller",
-        "know : knowing :: think : thinking",
-        "student : students :: year : years",
-        "walk : walked :: play : played",
-    ),
-}
+# Analogies; the last word is the gold answer. The first ones are always shown: MiniLM-MLM and its
+# twin have the first answer right, and one of them the others.
+EXAMPLES = (
+    "Paris : France :: Rome : Italy",
+    "man : king :: woman : queen",
+    "day : week :: month : year",
+    "big : bigger :: small : smaller",
+    "Tokyo : Japan :: Paris : France",
+    "Portugal : Lisbon :: Sweden : Stockholm",
+    "hot : cold :: high : low",
+    "big : large :: small : little",
+    "quick : quickly :: slow : slowly",
+    "happy : unhappy :: able : unable",
+    "teach : teacher :: write : writer",
+    "know : knowing :: think : thinking",
+    "student : students :: year : years",
+    "walk : walked :: play : played",
+)
+N_CHIPS = 4
 # The best template for MiniLM-MLM and its twin, with which the tab opens.
 OPENING = "rel-same"
-HOW = (
-    "A is to B as C is to which word? Each model fills the blank of a template; vector arithmetic "
-    "finds the word by the model's embeddings."
-)
+HOW = "A is to B as C is to which word? Each model answers in a sentence, and by vector arithmetic."
 IN_WORDS = re.compile(r"(.+?) is to (.+?) as (.+?) is to (.+?)\.?")
 
 
@@ -82,14 +72,10 @@ def read_words(line: str) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _examples_of(kind: str) -> list[tuple[str, str]]:
-    """The analogies of a kind with their last words missing, and these words."""
-    split = (line.rpartition(" ") for line in EXAMPLES[kind])
-    return [(f"{start} {MISSING}", gold) for start, _, gold in split]
-
-
 FIELD = url_state.ExampleField(
-    "solve", "solution", lambda: [one for kind in EXAMPLES for one in _examples_of(kind)]
+    "solve",
+    "solution",
+    lambda: [(f"{line.rpartition(' ')[0]} {MISSING}", line.split()[-1]) for line in EXAMPLES],
 )
 
 
@@ -119,17 +105,18 @@ def _layout(draw: DrawField) -> None:
         draw("gold")
     with button:
         widgets.draw_ask("Solve")
-    with st.container(horizontal=True, gap="xsmall", key="chips"):
-        for kind in EXAMPLES:
-            widgets.draw_examples(
-                (
-                    widgets.Example(text, {FIELD.texts: text, FIELD.golds: gold})
-                    for text, gold in _examples_of(kind)
-                ),
-                label=EXAMPLES[kind][0].partition(" :: ")[0],
-                caption=f"{kind} relations",
-            )
-    widgets.draw_models_and_options(draw, "keep_query_words", "top_k", template=True, cloze=True)
+    examples = widgets.examples_of(FIELD)
+    widgets.draw_chips(examples[:N_CHIPS])
+    widgets.draw_models_and_options(
+        draw,
+        "template",
+        "keep_query_words",
+        "top_k",
+        cloze=True,
+        more=lambda _: widgets.draw_examples(
+            examples, caption="Pairs of facts, meanings and forms of words."
+        ),
+    )
     with line:
         draw("text")
 
@@ -160,10 +147,12 @@ FORM = Form(
 
 
 def _draw_above(asked: AnalogyAsked) -> list[DeltaGenerator]:
-    """Draw the sentence; return a placeholder for the verdict and the first answers."""
-    line = reserve_line("solve")
-    st.html(f'<div class="lx-asked">{predictions.with_blank(asked.shared.query.parts)}</div>')
-    return [line]
+    """Draw the analogy in words; return a placeholder for the verdict and the first answers."""
+    a, b, c, d = (
+        predictions.BLANK if word == BLANK else escape(word) for word in asked.request.text
+    )
+    st.html(f'<div class="lx-sentence">{a} is to {b} as {c} is to {d}</div>')
+    return [reserve_line("solve")]
 
 
 def _draw_solution(asked: AnalogyAsked, column: ModelColumn[Solution]) -> None:
@@ -181,8 +170,7 @@ def _draw_arithmetic(answers: tuple[VectorAnswer, ...], gold: str) -> None:
     if not answers:
         return
     rows = []
-    lists = (answer.predictions for answer in answers)
-    for rank, items in enumerate(zip_longest(*lists), start=1):
+    for rank, items in enumerate(zip_longest(*(one.predictions for one in answers)), start=1):
         cells = (
             f'<td class="word">{_word(item.token, word_key(item.token) == gold)}</td>'
             f'<td class="num muted {predictions.DETAIL}">{fixed(item.score, 2)}</td>'
@@ -207,10 +195,10 @@ def _draw_arithmetic(answers: tuple[VectorAnswer, ...], gold: str) -> None:
         else ""
     )
     st.html(
-        '<div class="lx-muted" style="margin-top:.6rem">'
-        "Vector arithmetic on the model's input embeddings</div>"
+        "<details><summary>Vector arithmetic</summary>"
+        '<div class="lx-muted">On the model\'s input embeddings</div>'
         f'<table class="lx lx-small"><thead><tr><th>#</th>{heads}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table>{line}"
+        f"<tbody>{''.join(rows)}</tbody></table>{line}</details>"
     )
 
 
@@ -219,9 +207,9 @@ def _word(word: str, right: bool) -> str:
 
 
 def _verdict(models: Sequence[Solution], gold: str) -> str:
-    """HTML: in how many models the right answer is first, by template and by arithmetic."""
+    """HTML: in how many models the right answer is first, in the sentence and by arithmetic."""
     first = sum(one.answer.blanks[0].is_right is True for one in models)
-    by_template = f"<b>{first} of {len(models)}</b> with the template"
+    by_template = f"<b>{first} of {len(models)}</b> in the sentence"
     text = f"Models with <b>{escape(gold)}</b> first: {by_template}"
     ranks = grouped((each.method, each.gold_rank) for one in models for each in one.baselines)
     counts = {how: f"<b>{each.count(1)} of {len(each)}</b>" for how, each in ranks.items()}
@@ -229,8 +217,8 @@ def _verdict(models: Sequence[Solution], gold: str) -> str:
         return f"{text}."
     arithmetic = " and ".join(f"{count} ({method})" for method, count in counts.items())
     if len(set(counts.values())) == 1 and len(counts) > 1:
-        return f"{text}, {counts.popitem()[1]} with vector arithmetic (by both formulas)."
-    return f"{text}, with vector arithmetic {arithmetic}."
+        arithmetic = f"{counts.popitem()[1]} (both formulas)"
+    return f"{text}, by vector arithmetic {arithmetic}."
 
 
 def _draw_below(
@@ -241,11 +229,13 @@ def _draw_below(
     """Draw the verdict, the models' first answers in one line, and what was ranked."""
     request = answer.asked.request
     with lines[0].container(gap="xsmall"):
+        answers = [one.answer for one in answer.models]
         if request.gold:
             predictions.draw_conclusion(_verdict(answer.models, request.gold))
-        answers = [one.answer for one in answer.models]
-        firsts = {one.name: one.blanks[0] for one in answers}
-        predictions.draw_first_answers(firsts, label="Template: ")
+        else:
+            predictions.draw_first_answers({one.name: one.blanks[0] for one in answers})
+        asked = predictions.with_blank(answer.asked.shared.query.parts, "___")
+        st.html(f'<div class="lx-muted">Sentence: {asked}</div>')
         with st.container(horizontal=True, vertical_alignment="center"):
             draw_outside_candidates("analogy", answers, 0)
     without = "" if request.keep_query_words else ", without the given words"

@@ -210,11 +210,9 @@ def _draw_notes(
     lines[0].html(f"<div>{predictions.describe_first_answers(firsts, rights)}</div>")
     statement = answer.models[0].answers[0].statement
     st.caption(
-        "Share: of these answers (softmax of their log-probabilities), so it depends on which "
-        "answers are typed; it isn't the answer's probability. "
-        f"Log-probabilities are natural logarithms, the {request.aggregate} over "
-        f"{TOKENS_OF[request.part]} (“{plain(statement)}”). For each token's log-probability, "
-        f"hover over an answer or open Tokens.{describe_sums(answer.models)}"
+        "Share: softmax of the typed answers' log-probabilities, so it isn't a probability. "
+        f"Log-probabilities: natural logarithms, the {request.aggregate} over "
+        f"{TOKENS_OF[request.part]} (“{plain(statement)}”).{describe_sums(answer.models)}"
     )
 
 

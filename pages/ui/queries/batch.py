@@ -60,14 +60,7 @@ def typed_sentences() -> str:
 
 def _layout(draw: DrawField) -> None:
     widgets.draw_with_ask(draw, "file")
-    models, more = st.columns([3, 1.8], vertical_alignment="bottom")
-    with models:
-        names = draw("models")
-    with more, st.container(horizontal=True):
-        with st.popover("From a file", icon=":material/upload_file:"):
-            _draw_upload(names)
-        with st.popover("Options", icon=":material/tune:"):
-            widgets.draw_cloze_options(draw)
+    widgets.draw_models_and_options(draw, cloze=True, more=_draw_upload)
     note = st.empty()  # always drawn, so that elements below keep their place during a rerun
     text = st.session_state[TEXT] or ""
     if len(quote(text)) <= MAX_ADDRESS:
@@ -100,36 +93,38 @@ def _type_sentences(_: object) -> str:
 
 
 def _draw_upload(models: Sequence[str]) -> None:
-    """Draw the upload of a file whose sentences replace those in the text field."""
-    if not visitors.may("upload"):
-        st.caption(f"{visitors.WHO_HAS_RIGHT['upload']} Paste the sentences instead.")
-        return
-    number = st.session_state.get("many files", 0)
-    file = st.file_uploader(
-        "A table, or one sentence per line",
-        key=f"many file {number}",
-        max_upload_size=MAX_BYTES // 1_000_000,
-        help="A table (CSV, TSV, JSON, Parquet, Arrow, Excel, ODS) has a column **text**, and a "
-        "column **gold** if there are right answers. Other files have one sentence per line.",
-    )
-    if file is None:
-        return
+    """Draw the popover for a file whose sentences replace those in the text field."""
+    with st.popover("From a file", icon=":material/upload_file:"):
+        if not visitors.may("upload"):
+            st.caption(f"{visitors.WHO_HAS_RIGHT['upload']} Paste the sentences instead.")
+            return
+        number = st.session_state.get("many files", 0)
+        file = st.file_uploader(
+            "A table, or one sentence per line",
+            key=f"many file {number}",
+            max_upload_size=MAX_BYTES // 1_000_000,
+            help="A table (CSV, TSV, JSON, Parquet, Arrow, Excel, ODS) has a column **text**, "
+            "and a column **gold** if there are right answers. Other files have one sentence per "
+            "line.",
+        )
+        if file is None:
+            return
 
-    def take(lines: Sequence[BatchLine]) -> None:
-        st.session_state[TEXT] = write_lines(lines)
-        st.session_state["many files"] = number + 1
+        def take(lines: Sequence[BatchLine]) -> None:
+            st.session_state[TEXT] = write_lines(lines)
+            st.session_state["many files"] = number + 1
 
-    try:
-        lines = read_file(file.getvalue(), file.name, models=models)
-    except UserError as error:
-        show_error(str(error))
-        return
-    st.button(
-        f"Ask its {counted(len(lines), 'sentence')}",
-        icon=":material/play_arrow:",
-        on_click=take,
-        args=(lines,),
-    )
+        try:
+            lines = read_file(file.getvalue(), file.name, models=models)
+        except UserError as error:
+            show_error(str(error))
+            return
+        st.button(
+            f"Ask its {counted(len(lines), 'sentence')}",
+            icon=":material/play_arrow:",
+            on_click=take,
+            args=(lines,),
+        )
 
 
 def _draw_summary(_: AskedLines, column: ModelColumn[BatchModelAnswers]) -> None:

@@ -55,21 +55,17 @@ def _layout(draw: DrawField) -> None:
     ]
     alternatives = widgets.Example(GRID_EXAMPLE, {url_state.SENTENCE.texts: GRID_EXAMPLE})
     widgets.draw_chips([*(one for one in examples if one.label in CHIPS), alternatives])
-    models, more = st.columns([3, 1], vertical_alignment="bottom")
-    with models:
-        draw("models")
-    with more, st.container(horizontal=True, key="more"):
-        widgets.draw_examples(
+    widgets.draw_models_and_options(
+        draw,
+        "top_k",
+        "open_book",
+        cloze=True,
+        more=lambda _: widgets.draw_examples(
             examples,
-            label="More examples",
             caption="Most are from Petroni et al. 2019, Figure 1 and Table 3.",
-            scrolls=True,
             below=_draw_all_examples,
-        )
-        with st.popover("Options", icon=":material/tune:"):
-            draw("top_k")
-            widgets.draw_cloze_options(draw)
-            draw("open_book")
+        ),
+    )
 
 
 def _draw_missing_blank(text: str) -> None:
@@ -77,7 +73,6 @@ def _draw_missing_blank(text: str) -> None:
 
     A question is opened on the tab Question.
     """
-    values = {"gold": ""}
     if text.endswith("?"):
         if st.button("Ask it as a question", icon=":material/add:", key="blank"):
             links.go(screens.ASK, {"tab": "Question", "question": text})
@@ -188,9 +183,8 @@ def _draw_below(
                 )
             with st.container(horizontal=True, vertical_alignment="center"):
                 draw_outside_candidates("cloze", models, number)
-    caption = [
-        predictions.describe_candidates(candidates, {one.name: one.n_candidates for one in models})
-    ]
+    sizes = {one.name: one.n_candidates for one in models}
+    caption = [predictions.describe_candidates(candidates, sizes)]
     caption += [
         plain(
             f"Stored answers of {url_state.title_of(name)}: from {found.n_candidates:,} words "

@@ -107,7 +107,7 @@ def draw_batch() -> None:
         [model.name for model in answer.models],
         columns={
             "line": number("line", format="localized", width=60),
-            "sentence": text("sentence", width="large"),
+            "sentence": text("sentence", width=320),
             "gold": text("right answer"),
         },
         model_columns={

@@ -48,15 +48,15 @@ THEIRS = ("k", "book", "look", "explain", "changed", "sentences_many", "many_fin
           "details")  # fmt: skip
 ALL_WORDS = "all_words"  # key: whether the heat maps have all words
 EXAMPLES = (
-    widgets.Example("Capitals", {"grid": GRID_EXAMPLE}),
-    widgets.Example("Jobs", {"grid": "The {nurse|engineer|farmer} said that ___ was tired."}),
-    widgets.Example("Two alternatives", {"grid": "The {old|young} {man|woman} worked as a ___."}),
+    GRID_EXAMPLE,
+    "The {nurse|engineer|farmer} said that ___ was tired.",
+    "The {old|young} {man|woman} worked as a ___.",
 )
 
 
 def _layout(draw: DrawField) -> None:
     widgets.draw_with_ask(draw, "texts", label="Compare")
-    widgets.draw_chips(EXAMPLES)
+    widgets.draw_chips(widgets.Example(text, {"grid": text}) for text in EXAMPLES)
     widgets.draw_models_and_options(draw, "top_k", "n_groups", cloze=True)
 
 
@@ -79,12 +79,13 @@ FORM = Form(
     {
         "texts": widgets.list_field(
             "texts",
-            "Sentences with a blank, one per line",
+            "Sentence with a blank and alternatives",
             key="grid",
             first=(GRID_EXAMPLE,),
             between="\n",
             height=110,
-            help=f"Alternatives in braces make several sentences, at most {MAX_SENTENCES}.",
+            help=f"Alternatives in braces make several sentences, at most {MAX_SENTENCES}. Or type "
+            "the sentences, one per line.",
         ),
         "models": widgets.MODELS,
         "top_k": widgets.slider_field("top_k", "Words per sentence", 3, 30, 10, key="grid_k"),
@@ -122,19 +123,18 @@ def _draw_grid(asked: GridAsked, column: ModelColumn[ModelGrid]) -> None:
     look = HeatMapLook(scale(), LEAST, top_k, by_rank, most_rows)
     if clicked := draw_heat_map(found, names, look):
         _open(clicked)
-    if len(names) > 1:
-        lines = {"every sentence": found.shared}
-        lines |= {f"{name} only": found.only_in(at, top_k) for at, name in enumerate(names)}
-        head = f"Words among the first {top_k} of every sentence, or of one sentence only"
-        listed = (
-            f"<div><b>{escape(where)}:</b> {escape(', '.join(words))}</div>"
-            for where, words in lines.items()
-            if words
-        )
-        st.html(f'<div class="lx-muted">{head}</div>{"".join(listed)}')
-    if found.note:
-        st.caption(plain(found.note))
     with st.expander("As a table"):
+        if len(names) > 1:
+            lines = {"every sentence": found.shared}
+            lines |= {f"{name} only": found.only_in(at, top_k) for at, name in enumerate(names)}
+            head = f"Words among the first {top_k} of every sentence, or of one sentence only"
+            listed = (
+                f"<div><b>{escape(where)}:</b> {escape(', '.join(words))}</div>"
+                for where, words in lines.items()
+                if words
+            )
+            st.html(f'<div class="lx-muted">{head}</div>{"".join(listed)}')
+        st.caption(plain(found.note))
         rows = list(found.cells.values())
         columns: dict[str, list[object]] = {"word": [row[0].word for row in rows]}
         if any(row[0].group for row in rows):
@@ -182,13 +182,17 @@ def names_of(texts: list[str]) -> list[str]:
 
 
 def _draw_above(asked: GridAsked) -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
-        by = url_state.pick("Colour", COLOURS, key="grid_by")
+    """Draw the sentences that the alternatives make, and the heat maps' options and scale."""
+    texts = [escape(query.text("___")) for query in asked.shared]
+    more = f" · and {len(texts) - MOST_NAMED} more" * (len(texts) > MOST_NAMED)
+    shown = " · ".join(texts[:MOST_NAMED]) + more
+    st.html(f"<div><b>{len(texts)} sentences:</b> {shown}</div>")
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        by = url_state.pick("Colour", COLOURS, key="grid_by", label_visibility="collapsed")
+        least = f"{LEAST:f}".rstrip("0") + " or less"
+        low, middle = (least, "0.01") if by == COLOURS[0] else (str(N_KNOWN), "10")
+        st.html(colour_scale(f"log scale: {low}", scale(), "1", middle), width="content")
         st.toggle("All words", key=ALL_WORDS, bind=url_state.BOUND)
-    low, middle = (f"{LEAST:f}".rstrip("0") + " or less", "0.01")
-    if by == COLOURS[1]:
-        low, middle = str(N_KNOWN), "10"
-    st.html(colour_scale(f"{by}, log scale: {low}", scale(), "1", middle))
 
 
 def _draw_below(answer: GridAnswer, *_: object) -> None:
@@ -220,8 +224,8 @@ GRID = Tab(
     kind=grid.kind,
     name="Alternatives",
     opens=screens.ALTERNATIVES,
-    caption="Type a sentence with a blank and alternatives such as {Paris|Rome}, or sentences that "
-    "differ in a word. Each model's first words are compared.",
+    caption="Change a word of a sentence and see how the answers change. Write the alternatives in "
+    "braces.",
     form=FORM,
     language_of=lambda request: " ".join(request.texts).replace("___", ""),
     above=_draw_above,

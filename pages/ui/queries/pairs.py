@@ -62,7 +62,7 @@ def _layout(draw: DrawField) -> None:
         widgets.Example(query, {"query": query, "pairs": pairs, "right_pair": GOLDS[query]}, pairs)
         for query, pairs in EXAMPLES
     )
-    widgets.draw_models_and_options(draw, "normalise", "precision", template=True)
+    widgets.draw_models_and_options(draw, "template", "normalise", "precision")
 
 
 FORM = Form(

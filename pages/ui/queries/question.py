@@ -9,6 +9,7 @@ import streamlit as st
 
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
+from lama_core.queries.answer_matching import Match, match
 from lama_core.queries.blank_answers import GOLD_SEPARATOR
 from lama_core.queries.kind import Answer, Asked
 from lama_core.queries.question import (
@@ -22,22 +23,22 @@ from lama_core.queries.question import (
 from lama_core.queries.question_prompts import MAX_TOKENS
 from lama_core.rounding import fixed
 from lama_core.runs.find import list_runs
+from lama_core.views.colours import model_colours
 from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form
 from pages.ui.queries.tab import Tab
-from pages.ui.shared import links, predictions, screens, url_state
+from pages.ui.shared import cache, links, predictions, screens, url_state
 from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.model_columns import ModelColumn
 from pages.ui.shared.token_strips import heat_scale, heat_strip
 
-# Questions with their right answers.
+# Questions with their right answers; the run of SmolLM2 has all but the last.
 EXAMPLES = (
     ("What is the capital of Norway?", "Oslo"),
+    ("What is the capital of South Carolina?", "Columbia"),
+    ("In which city was Pablo Picasso born?", "Málaga | Malaga"),
+    ("What was the native language of Cicero?", "Latin"),
     ("Who wrote Don Quixote?", "Miguel de Cervantes | Cervantes"),
-    ("What is the largest planet of the solar system?", "Jupiter"),
-    ("Which language do most people speak in Brazil?", "Portuguese"),
-    ("In which year did the First World War begin?", "1914"),
-    ("Is a whale a fish or a mammal?", "mammal"),
 )
 AGAIN = "asked servers"  # in the session: request to one model -> when it was asked again
 FIELD = url_state.ExampleField("question", "right_texts", lambda: EXAMPLES)
@@ -118,28 +119,65 @@ def _draw_below(answer: Answer[AskRequest, None, ModelText], *_: object) -> None
             "again for a new one.",
         )
     st.caption(
-        "Each token is the likeliest one after the text before it; an answer ends at its first "
-        "line break. Probability: the product of its tokens' probabilities, so long texts have "
-        "low ones. **✓**: the text contains a right answer as whole words. If the question already "
-        "contains it, the text must be that answer alone."
+        "Probability: the product of the tokens' probabilities, so long texts have low ones. "
+        "**✓**: the text contains a right answer as whole words.",
+        help="Each token is the likeliest one after the text before it; an answer ends at its "
+        "first line break. If the question already contains a right answer, the text must be that "
+        "answer alone.",
     )
 
 
-def _draw_stored_runs(asked: Asked[AskRequest, None]) -> None:
-    """Draw a link to the answers in a finished run of each model that isn't installed."""
+def _draw_stored(asked: Asked[AskRequest, None]) -> None:
+    """Draw the stored answer of each model that isn't installed, and a link to its run.
+
+    If the run doesn't have the question, the answer is one to the first example.
+    """
     missing = [name for name in asked.request.models if not is_here(find_model(name))]
     infos = list_runs(kinds=("generation",)).intact().runs if missing else ()
     for name in missing:
         run = next((info for info in infos if info.model == name), None)
-        if run is not None:
+        if run is None:
+            continue
+        rows = cache.finished_run(run).facts.dropna(subset=["answer"]).set_index("query")
+        golds, question = asked.request.golds, asked.request.question.strip()
+        shown = next((one for one in (question, EXAMPLES[0][0]) if one in rows.index), None)
+        if shown is None:
+            continue
+        row = rows.loc[[shown]].iloc[0]
+        with st.container(border=True):
+            kind = predictions.title_of_kind(find_model(name).kind)
+            predictions.draw_head(
+                name,
+                url_state.title_of(name),
+                model_colours(asked.request.models)[name],
+                f"{kind} · stored answer, asked for a word or a name only",
+            )
+            if shown != question:
+                golds = FIELD.gold_of[shown].split(GOLD_SEPARATOR)
+                st.caption(f"Your question has no stored answer. One to “{plain(shown)}”:")
+            found = match(row["answer"], golds, shown) if golds else None
+            prob = np.exp(row["first_log_prob"])
+            value = f'<div class="lx-muted">prob. {predictions.probability(prob)}</div>'
+            st.html(_said(row["answer"], found) + value)
             links.draw_link(
-                f"Read {plain(predictions.short_title(name))}'s stored answers to "
-                f"{run.n:,} questions",
+                f"Its answers to {run.n:,} questions",
                 "fact_check",
                 screens.RESULTS,
                 {**screens.ALL_FACTS, "runs": run.id},
                 key=f"stored {name}",
             )
+
+
+def _said(text: str, found: Match | None) -> str:
+    """HTML of a generated text and its verdict."""
+    shown = escape(text) if text else '<span class="lx-muted">(an empty text)</span>'
+    chip = ""
+    if found:
+        style, verdict = VERDICTS[found.verdict]
+        if found.right and not found.exact_match:
+            verdict = "✓ contains the right answer"
+        chip = f'<span class="lx-chip{style}">{verdict}</span>'
+    return f'<div class="lx-sentence">{shown}</div>{chip}'
 
 
 def _describe(one: ModelText) -> str:
@@ -149,14 +187,7 @@ def _describe(one: ModelText) -> str:
 def _draw_text(_: Asked[AskRequest, None], column: ModelColumn[ModelText]) -> None:
     """Draw a model's text with its verdict, probability and tokens."""
     one, colour = column.answer, column.colour
-    text, n = one.generated.text.strip(), len(one.generated.tokens)
-    shown = escape(text) if text else '<span class="lx-muted">(an empty text)</span>'
-    parts = [f'<div class="lx-sentence">{shown}</div>']
-    if one.match:
-        style, verdict = VERDICTS[one.match.verdict]
-        if one.match.right and not one.match.exact_match:
-            verdict = "✓ contains the right answer"
-        parts.append(f'<span class="lx-chip{style}">{verdict}</span>')
+    parts, n = [_said(one.generated.text.strip(), one.match)], len(one.generated.tokens)
     if one.prob is not None:
         parts.append(
             f'<div class="lx-muted">prob. {predictions.probability(one.prob)}'
@@ -179,18 +210,17 @@ QUESTION = Tab(
     kind=ask.kind,
     name="Question",
     opens={"tab": "Question"},
-    caption="Type a question. Each model answers in its own words; the text is compared with the "
-    "right answers. Masked models fill blanks and can't answer.",
+    caption="Type a question. Each model that generates text answers in its own words.",
     form=FORM,
     draw=_draw_text,
     describe=_describe,
     can_answer=can_generate,
     cannot="Masked models fill blanks and don't generate text; choose a causal or encoder-decoder "
-    "model, or a chat server.",
+    "model such as SmolLM2 135M Instruct, or a chat server.",
     since=_since,
     per_row=3,
     language_of=lambda request: request.question,
-    above=_draw_stored_runs,
+    above=_draw_stored,
     below=_draw_below,
     exported="question",
     has_details=True,

@@ -24,7 +24,6 @@ from pages.ui.shared import predictions, screens
 from pages.ui.shared.model_columns import ModelColumn
 from pages.ui.shared.token_strips import heat_scale, heat_strip
 
-LIKELIER = ("likelier", "likeliest")
 MOST_TIMES = 1_000_000
 MOST_LEAD = math.log(MOST_TIMES)
 # The acceptable sentence of each pair comes first.
@@ -68,19 +67,14 @@ FORM = Form(
 def _draw_strips(_: AskedSentences, column: ModelColumn[ModelSentences]) -> None:
     """Draw a model's sentences as strips of tokens, each below its sum and mean."""
     found, colour = column.answer, column.colour
-    best = found.likeliest()
-    hides = KINDS[found.kind].sees_both  # its sums aren't log-probabilities of sentences
-    total, badges = ("sum", ("higher", "highest")) if hides else ("log-prob.", LIKELIER)
-    badge = badges[len(found.sentences) > 2]
     if conclusion := _preferred(found):
         predictions.draw_conclusion(conclusion)
     parts = [heat_scale(colour)]
     for one in found.sentences:
         parts.append(
-            f'<div class="lx-pair"><b>{_values(one, total)}</b><span class="lx-muted">'
+            f'<div class="lx-pair"><b>{_values(one)}</b><span class="lx-muted">'
             f"{_minus_first(one, found)}</span>"
-            + f'<span class="lx-chip">{badge}</span>' * (one is best)
-            + f"</div>{heat_strip(one.tokens, colour)}"
+            f"</div>{heat_strip(one.tokens, colour)}"
         )
     parts += [f'<div class="lx-muted">{escape(note)}</div>' for note in found.notes()]
     st.html("".join(parts))
@@ -118,10 +112,10 @@ def _times(lead: float) -> str:
     return f"about {fixed(ratio, 0 if ratio >= 10 else 1)} times"
 
 
-def _values(one: ScoredSentence, total: str) -> str:
+def _values(one: ScoredSentence) -> str:
     if one.total is None or one.mean is None:
         return one.fault
-    return f"{total} {fixed(one.total, 2)}, mean {fixed(one.mean, 2)}"
+    return f"sum {fixed(one.total, 2)}, mean {fixed(one.mean, 2)}"
 
 
 def _minus_first(one: ScoredSentence, found: ModelSentences) -> str:

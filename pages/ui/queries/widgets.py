@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.glossary import explain
 from lama_core.models.protocols import HIDINGS, RESCORED, START_TOKENS, Context
+from lama_core.progress import ignore
 from lama_core.queries.analogy_templates import TEMPLATES, template_label, template_name
 from lama_core.queue import nothing
 from pages.ui.queries.form import DrawField, Widget
@@ -19,15 +20,6 @@ from pages.ui.shared.messages import plain
 def kept(field: str, key: str = "") -> Callable[[Any], dict[str, Any]]:
     """The URL parameter of a widget whose values are those of the field."""
     return lambda request: {key or field: getattr(request, field)}
-
-
-def text_field(field: str, label: str, *, key: str = "", first: str = "", help: str) -> Widget:
-    """A line of text."""
-
-    def draw(_: Any) -> str:
-        return st.text_input(label, first, key=key or field, bind=url_state.BOUND, help=help) or ""
-
-    return Widget(draw, kept(field, key))
 
 
 def list_field(
@@ -265,24 +257,29 @@ def draw_with_ask(draw: DrawField, *fields: str, label: str = "Ask") -> tuple[An
 
 
 def draw_models_and_options(
-    draw: DrawField, *options: str, template: bool = False, cloze: bool = False
+    draw: DrawField,
+    *options: str,
+    cloze: bool = False,
+    more: Callable[[Sequence[str]], object] = ignore,
 ) -> None:
     """Draw the row below a query: the models, and a popover with the options.
 
     Args:
         draw: Draws a field.
         options: The fields of the popover.
-        template: Whether the row has the field `template`, too.
         cloze: Whether the popover ends with `CLOZE_OPTIONS`.
+        more: Draws what is before the popover, from the chosen models.
     """
-    fields, widths = (("models", "template"), (4, 4, 1.6)) if template else (("models",), (3, 1))
-    *places, more = st.columns(widths, vertical_alignment="bottom")
-    draw_in(draw, fields, places)
-    with more, st.popover("Options", icon=":material/tune:"):
-        for name in options:
-            draw(name)
-        if cloze:
-            draw_cloze_options(draw)
+    place, row = st.columns([3, 1], vertical_alignment="bottom")
+    with place:
+        names = draw("models")
+    with row, st.container(horizontal=True, key="more" if more is not ignore else None):
+        more(names)
+        with st.popover("Options", icon=":material/tune:"):
+            for name in options:
+                draw(name)
+            if cloze:
+                draw_cloze_options(draw)
 
 
 def draw_in(
@@ -306,19 +303,16 @@ def draw_chips(examples: Iterable[Example]) -> None:
 def draw_examples(
     examples: Iterable[Example],
     *,
-    label: str = "Examples",
-    caption: str = "",
-    scrolls: bool = False,
+    caption: str,
     below: Callable[[], object] = nothing,
 ) -> None:
-    """Draw the popover with worked examples; a click on one fills in the form.
+    """Draw the popover with more examples; a click on one fills in the form.
 
-    scrolls: Whether there are so many that the list scrolls. below: Draws what is below them.
+    below: Draws what is below them.
     """
-    with st.popover(label, icon=":material/lightbulb:"):
-        if caption:
-            st.caption(caption)
-        with st.container(height=380, border=False, gap=None) if scrolls else st.container():
+    with st.popover("More examples", icon=":material/lightbulb:"):
+        st.caption(caption)
+        with st.container(height=380, border=False, gap=None):
             for one in examples:
                 _draw_example(one, "tertiary")
         below()

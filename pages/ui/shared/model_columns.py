@@ -1,4 +1,4 @@
-"""One column per model with its answer, or the offer to download the model."""
+"""One column per model with its answer; a line below offers each model that isn't installed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,6 @@ from pages.ui.shared.fetching import draw_offer
 from pages.ui.shared.messages import errors_shown, plain
 
 Answer = TypeVar("Answer")
-ONLY_OF_RUNS = "Stored answers exist only for the sentences of its runs."
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +84,8 @@ def query_models(
         ask: A model's name, names of all queried models -> the model's answer.
         describe: A model's answer -> the line under its name.
         per_row: The largest number of columns side by side.
-        stored: Model that isn't installed, but has runs -> its stored answers, drawn above the
-            offer; None if no run has this query.
+        stored: Model that isn't installed, but has runs -> its stored answers, which its column
+            has; None if no run has this query.
         draw: Draws a model's answer into its place, before the next model is queried.
         offers: Whether models that aren't installed are offered; once on a screen.
 
@@ -95,29 +94,26 @@ def query_models(
     """
     here = tuple(name for name in names if is_here(find_model(name)))
     colours = model_colours(names)
-    boxes = make_boxes(names, per_row=per_row)
+    kept = {name: found for name, found in (stored or {}).items() if found}
+    boxes = make_boxes([name for name in names if name in here or name in kept], per_row=per_row)
+    for name in names if offers else ():
+        if name not in here:
+            draw_offer(find_model(name), "; its answers are those of a run" * (name in kept))
     waiting = {}
     for name, box in boxes.items():
         with box:
             head = st.empty()
             with head:
-                found = (stored or {}).get(name)
+                found = kept.get(name)
                 hint = f"From its run {found.run} on {found.n_candidates:,} words" if found else ""
-                state = " · stored answers" if found else " · not installed" * (name not in here)
-                detail = _with_corpus_size(
-                    name, predictions.title_of_kind(find_model(name).kind) + state
-                )
+                kind = predictions.title_of_kind(find_model(name).kind)
+                detail = _with_corpus_size(name, kind + " · stored answers" * bool(found))
                 predictions.draw_head(name, url_state.title_of(name), colours[name], detail, hint)
             if name in here:
                 waiting[name] = (head, st.empty(), st.empty())
                 waiting[name][1].skeleton(height=220)
-            else:
-                if found:
-                    predictions.draw_answers(found.blank, colours[name])
-                elif name in (stored or {}):
-                    st.caption(ONLY_OF_RUNS)
-                if offers:
-                    draw_offer(find_model(name))
+            elif found:
+                predictions.draw_answers(found.blank, colours[name])
     columns: dict[str, ModelColumn[Answer]] = {}
     # What is drawn while a model is asked has a place of its own: a browser keeps the elements of a
     # container that is drawn twice in a run.

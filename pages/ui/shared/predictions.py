@@ -218,8 +218,8 @@ def short_title(name: str) -> str:
     return title_of(name).partition(" (")[0]
 
 
-def draw_first_answers(blanks: Mapping[str, BlankAnswer], *, label: str = "") -> None:
-    """Draw the first answer of each model with answers on the screen in one line, after a label."""
+def draw_first_answers(blanks: Mapping[str, BlankAnswer]) -> None:
+    """Draw the first answer of each model with answers on the screen in one line."""
     tops = {name: found.predictions[0] for name, found in blanks.items()}
     firsts = {
         name: marked_answer(top.token, top.begins, None, outside(blanks[name]))
@@ -227,7 +227,7 @@ def draw_first_answers(blanks: Mapping[str, BlankAnswer], *, label: str = "") ->
     }
     verdicts = {name: found.is_right for name, found in blanks.items()}
     rights = {name: right for name, right in verdicts.items() if right is not None}
-    st.html(f"<div>{label}{describe_first_answers(firsts, rights)}</div>")
+    st.html(f"<div>{describe_first_answers(firsts, rights)}</div>")
 
 
 def outside(blank: BlankAnswer) -> str:

@@ -40,7 +40,9 @@ def draw_share(place: DeltaGenerator, query: str) -> None:
         return
     address = whole_address(query)
     with place, st.popover("Share", icon=":material/share:", type="tertiary"):
-        st.caption("This URL opens the current screen.")
+        st.caption(
+            "This URL holds what is typed and chosen on this screen. Answers are computed again."
+        )
         name = "" if page == screens.ASK else PurePosixPath(page).stem
         can_be_short = len(address) > LONG and screens.resolve(name, {})[0] == page
         if can_be_short and not is_this_machine(address):
@@ -68,9 +70,8 @@ def draw_address(address: str) -> None:
         if not address:
             hosting = f"{links.path_of(screens.HELP)}?doc=hosting"
             st.caption(
-                "Works on this computer only, so it has no QR code.",
-                help=f"`lama-explorer app --public` opens the app to others; see "
-                f"[Hosting]({hosting}).",
+                "Works on this computer only. For phones, start the app with "
+                f"`lama-explorer app --public`: see [Hosting]({hosting})."
             )
             return
         st.caption("Works on this computer only. Others in the network open:")

@@ -295,9 +295,9 @@ def test_filled_templates_are_not_shown_as_evidence(tmp_path: Path) -> None:
     for relation in ("P36", "P1376"):
         app = open_page("data", source=name, relation=relation)
         (shown[relation],) = (one.value for one in app.dataframe if "subject" in one.value)
-    assert "evidence sentence" not in shown["P36"]
-    assert shown["P1376"]["evidence sentence"].dropna().tolist() == ["___ is old."]
-    assert shown["P1376"]["evidence sentences"].dropna().tolist() == [1]
+    assert "sentence" not in shown["P36"]
+    assert shown["P1376"]["sentence"].dropna().tolist() == ["___ is old."]
+    assert "1 sentence of its own" in said(app)
 
 
 def test_the_starter_facts_are_not_called_lamas() -> None:
@@ -362,7 +362,7 @@ def test_runs_have_titles_and_ids_in_urls_choose_them() -> None:
     n = sum((len(one.train) + len(one.test)) * len(one.rows) for one in parts)
     assert f"**{study.info.n} test facts** of 8 relations, 151 prompts, {n:,} queries" in said(app)
     table = app.dataframe[0].value
-    assert len(table) == len(list_kept()) and {"relations", "scored"} <= set(table)
+    assert len(table) == len(list_kept()) and set(table) == {"run", "data", "scored", "P@1"}
 
 
 def test_a_data_set_and_a_relation_in_the_url_are_shown() -> None:

@@ -12,7 +12,9 @@ from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
 from lama_core.queries.question import AskRequest
 from lama_core.requests import command_line
+from lama_core.runs.find import list_runs, load_run
 from pages.ui.queries import history, pins
+from pages.ui.queries.question import EXAMPLES
 from pages.ui.shared import links, screens
 from pages.ui.shared.query_queue import ANSWERS
 
@@ -51,7 +53,7 @@ def speaking(home: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """The catalogue's causal models are made-up ones."""
     ANSWERS.clear()
     monkeypatch.setattr("lama_core.service.queries.load_model", lambda name, **_: Speaker(name))
-    for module in ("shared.model_columns", "queries.pins"):
+    for module in ("shared.model_columns", "queries.pins", "queries.question"):
         monkeypatch.setattr(f"pages.ui.{module}.is_here", lambda _: True)
     monkeypatch.setattr("lama_core.service.queries.CACHE.identity", lambda *_: "made up")
 
@@ -197,15 +199,36 @@ def test_smollm_answers_within_the_limits(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.usefixtures("home")
-def test_stored_answers_of_a_model_that_is_not_here_are_a_click_away(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("question", "gold", "text", "verdict"),
+    [
+        (NORWAY, "Oslo", "The capital of Norway is Oslo.", "✓ contains the right answer"),
+        ("In which city was Pablo Picasso born?", "Malaga", "Pablo Picasso was born in Barcelona",
+         "✗ wrong"),
+        ("Who are you?", "", "The capital of Norway is Oslo.", "✓ contains the right answer"),
+    ],
+)  # fmt: skip
+def test_a_model_that_is_not_here_has_its_stored_answer_or_an_example_and_a_button(
+    monkeypatch: pytest.MonkeyPatch, question: str, gold: str, text: str, verdict: str
 ) -> None:
     gone: list[tuple[str, dict[str, object]]] = []
     monkeypatch.setattr(links, "go", lambda page, params: gone.append((page, dict(params))))
-    app = open_page("", tab="Question", models=SMOLLM)
-    (link,) = (one for one in app.button if one.label.startswith("Read "))
-    assert link.label == "Read SmolLM2 135M Instruct's stored answers to 1,240 questions"
+    app = opened(question=question, right_texts=gold)
+    (answer,) = answers(app)
+    assert text in answer and verdict in answer
+    is_example = any("One to “What is the capital of Norway" in one.value for one in app.caption)
+    assert is_example == (question == "Who are you?")
+    assert any("SmolLM2 135M Instruct** isn't installed." in one.value for one in app.markdown)
+    assert [one.label for one in app.button].count("Get it (92.9 MB)") == 1
+    (link,) = (one for one in app.button if one.label == "Its answers to 1,240 questions")
     link.click().run()
     ((page, params),) = gone
     assert page == screens.RESULTS and params["tab"] == "Wrong answers"
     assert str(params["runs"]).startswith("starter-smollm2_135m-questions_0_shot")
+
+
+@pytest.mark.usefixtures("home")
+def test_all_examples_but_one_have_a_stored_answer() -> None:
+    asked = [question for question, _ in EXAMPLES]
+    (info,) = (one for one in list_runs(kinds=("generation",)).runs if "0-shot" in one.prompts)
+    assert set(asked) - set(load_run(info.id).facts["query"]) == {"Who wrote Don Quixote?"}

@@ -50,14 +50,10 @@ def test_what_differs_is_the_words_between_the_shared_ends(
     assert tuple(one.text[one.start : one.end] for one in found) == parts
 
 
-def test_the_likeliest_is_by_the_sum_and_what_cannot_be_written_is_none() -> None:
-    found = scored(ByWord(), *PAIR[::-1])
-    assert found.likeliest() is found.sentences[1]
+def test_what_cannot_be_written_has_no_sum() -> None:
     lost = scored(ByWord(lost="Oslo"))
-    assert lost.likeliest() is lost.sentences[1]
     assert (lost.sentences[0].total, lost.sentences[1].difference) == (None, None)
     assert lost.notes() == ["1 of the sentences contains characters that this model can't write."]
-    assert scored(ByWord(lost="")).likeliest() is None
 
 
 def test_a_sentence_without_a_scored_token_has_no_sum() -> None:
@@ -65,7 +61,6 @@ def test_a_sentence_without_a_scored_token_has_no_sum() -> None:
     first, second = bare.sentences
     assert (first.total, first.mean, first.n_tokens) == (None, None, 0)
     assert (second.total, second.difference) == (-1.0, None)
-    assert bare.likeliest() is second
     assert bare.notes() == [
         "1 of the sentences has only one token, which this model can't score without a token "
         "before it."

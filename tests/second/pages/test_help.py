@@ -52,7 +52,7 @@ def test_the_page_shows_every_departure_and_an_address_opens_those_of_one_paper(
     assert any(text.strip().startswith("Differences between this project") for text in texts)
     assert not opened(app)
     heads = [one.value for one in open_page("help", paper="LPAQA").subheader]
-    assert heads[:3] == ["From a sentence to P@1", "Terms", "Departures from the papers"]
+    assert heads[:3] == ["From a sentence to P@1", "Departures from the papers", "Glossary"]
     assert opened(open_page("help", doc="hosting")) == ["Hosting"]
     assert opened(open_page("method")) == ["All departures in a table"]
 
