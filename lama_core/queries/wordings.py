@@ -304,9 +304,8 @@ def make_relation_question(
     objects = gather_knowledge(dataset, (relation,)).objects.get((relation, subject), ())
     installed = relation_wordings(dataset, found)
     wordings = [wording for wording in installed if mined or wording.kind not in MINED]
-    negated = [wording for wording in wordings if wording.kind == "negated"]
-    others = [wording for wording in wordings if wording.kind != "negated"]
-    chosen = (*others[: MAX_WORDINGS - len(negated)], *negated)
+    negated = [wording for wording in wordings if wording.kind == "negated"]  # the last ones
+    chosen = (*wordings[: min(MAX_WORDINGS, len(wordings)) - len(negated)], *negated)
     return RelationQuestion(
         dataset=dataset.name,
         relation=found.name,
@@ -398,8 +397,9 @@ class RelationKind(QueryKind[RelationRequest, RelationQuestion, RelationModelAns
                     likeliest=blank.rows[0].token,
                 )
             )
-        n = answers[0].n_candidates
-        return RelationModelAnswers(n_candidates=n, answers=tuple(found), **model_fields(model))
+        return RelationModelAnswers(
+            n_candidates=answers[0].n_candidates, answers=tuple(found), **model_fields(model)
+        )
 
     def rows(self, asked: AskedRelation, one: RelationModelAnswers) -> Sequence[WordingRow]:
         """Return a row for each wording."""
@@ -441,8 +441,10 @@ class RelationKind(QueryKind[RelationRequest, RelationQuestion, RelationModelAns
         """Yield the known objects, then each model's table."""
         question = answer.asked.shared
         known = ", ".join(question.objects) or "none"
-        gold = question.gold or "-"
-        yield f"{question.relation} {question.label}: {question.subject}, gold answer: {gold}"
+        yield (
+            f"{question.relation} {question.label}: {question.subject}, "
+            f"gold answer: {question.gold or '-'}"
+        )
         yield f"objects in {question.dataset}: {known}"
         if question.n_left_out:
             n = len(question.wordings)

@@ -2,11 +2,11 @@
 
     entity --data, or the model--> type --relations.tsv--> sentences --one batch--> answers
 
-A relation's sentence is its first template with the entity's name. All sentences are answered
-together, with the answers that `cloze` gives; as in runs, a causal model sees the left context.
-A model that generates text can also be asked for facts: it writes `relation: object; relation:
-object` in one line, after such lines about two other entities of the type. Hu et al. 2025 (GPTKB)
-ask for lists of facts so; here each object also has the probability of its tokens.
+A relation's sentence is a template with the entity's name (`types.templates_of`). All sentences are
+answered together, with the answers that `cloze` gives; as in runs, a causal model sees the left
+context. A model that generates text can also be asked for facts: it writes `relation: object;
+relation: object` in one line, after such lines about two other entities of the type. Hu et al. 2025
+(GPTKB) ask for lists of facts so; here each object also has the probability of its tokens.
 
 The type is that of the entity's facts (`types.find_entity`). Without facts, each model is asked
 with "X is a ___": its best word of types.tsv tells the type.
@@ -58,6 +58,7 @@ from lama_entities.types import (
     relation_types,
     relations_of,
     similar_name,
+    templates_of,
     type_words,
 )
 
@@ -120,7 +121,7 @@ class CardRelation:
     Attributes:
         name: Its name, such as P19; empty if only a model named it.
         label: In words.
-        template: Its first template.
+        template: Its template on this card.
         objects: The entity's objects in the data, in file order.
     """
 
@@ -128,6 +129,10 @@ class CardRelation:
     label: str
     template: str = ""
     objects: tuple[str, ...] = ()
+
+    def sentence(self, name: str, blank: str = "[MASK]") -> str:
+        """Return the sentence about an entity with its blank; empty without a template."""
+        return fill(self.template, name).text(blank) if self.template else ""
 
     def is_right(self, word: str) -> bool | None:
         """Return whether an answer is one of the objects; None if the data have none."""
@@ -306,18 +311,19 @@ class EntityKind(QueryKind[EntityRequest, CardQuestion, ModelCard]):
             request.on_note(f"{dataset.name} has no fact about {name!r}{hint}.")
         entity = found or Entity(name, (), {})
         chosen = request.type or next(iter(entity.types), None)
-        fitting = {
-            kind: tuple(
+        fitting = {}
+        for kind in [chosen] if chosen else type_words():
+            usable = relations_of(dataset, kind)
+            templates = templates_of(usable)
+            fitting[kind] = tuple(
                 CardRelation(
                     one.name,
                     relation_types()[one.name].label,
-                    one.templates[0],
+                    templates[one.name],
                     entity.objects.get(one.name, ()),
                 )
-                for one in relations_of(dataset, kind)
+                for one in usable
             )
-            for kind in ([chosen] if chosen else type_words())
-        }
         fitting = {kind: relations for kind, relations in fitting.items() if relations}
         if not fitting:
             raise UserError(_no_relations(dataset, chosen))
@@ -379,9 +385,7 @@ class EntityKind(QueryKind[EntityRequest, CardQuestion, ModelCard]):
                 one.type,
                 answer.relation.name,
                 answer.relation.label,
-                fill(answer.relation.template, asked.shared.name).text()
-                if answer.relation.template and answer.context
-                else "",
+                answer.relation.sentence(asked.shared.name) if answer.context else "",
                 answer.context,
                 item.rank,
                 item.token,

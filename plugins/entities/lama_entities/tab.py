@@ -32,6 +32,8 @@ from pages.ui.shared.model_columns import ModelColumn, reserve_line
 
 KIND = EntityKind(load=cache.dataset_of)
 NAME, TYPE, DATA, ASK, TRAIL = "entity", "entity_type", "entity_data", "entity_ask", "trail"
+CONTEXT, TOP_K = "entity_context", "entity_k"
+PARAMS = ("tab", NAME, TYPE, DATA, ASK, TRAIL, CONTEXT, TOP_K)
 CARDS = {"tab": "Entities"}
 FROM_DATA = "as in the data"
 MAX_TRAIL = 12
@@ -100,14 +102,17 @@ FORM = Form(
             widgets.kept("ask", ASK),
         ),
         "dataset": Widget(_choose_data, widgets.kept("dataset", DATA)),
-        "top_k": widgets.slider_field("top_k", "Answers per relation", 1, 10, 3, key="entity_k"),
+        "top_k": widgets.slider_field("top_k", "Answers per relation", 1, 10, 3, key=TOP_K),
         **widgets.CLOZE_OPTIONS,
-        "context": widgets.choice_field(
-            "context",
-            "Causal models see",
-            ("left", "both"),
-            help="left: the text before the blank. both: proposed words are scored in the whole "
-            "sentence, so that a card takes long.",
+        "context": Widget(
+            lambda _: url_state.pick(
+                "Causal models see",
+                ("left", "both"),
+                key=CONTEXT,
+                help="left: the text before the blank. both: proposed words are scored in the "
+                "whole sentence, so that a card takes long.",
+            ),
+            widgets.kept("context", CONTEXT),
         ),
     },
     _layout,
@@ -189,7 +194,7 @@ def _draw_card(asked: AskedCard, column: ModelColumn[ModelCard]) -> None:
                     "width": f"{100 * item.prob:.1f}%" if math.isfinite(item.prob) else "0",
                     "verdict": {True: "✓", False: "✗", None: ""}[verdict],
                     "name": name,
-                    "opens": {"card": there, "address": f"?{urlencode(there, doseq=True)}"},
+                    "opens": {"params": there, "address": f"?{urlencode(there, doseq=True)}"},
                 }
             )
         right = ""
@@ -197,8 +202,15 @@ def _draw_card(asked: AskedCard, column: ModelColumn[ModelCard]) -> None:
             shown = ", ".join(answer.relation.objects[:3])
             rank = f" (rank {answer.gold.rank:,})" if answer.gold else ""
             right = f"right: {shown}{rank}"
+        sentence = answer.relation.sentence(asked.shared.name, "___") if answer.context else ""
+        alone = links.params_without(PARAMS) | {
+            "text": sentence,
+            "gold": (*answer.relation.objects, "")[0],
+        }
         return {
             "label": answer.relation.label,
+            "sentence": sentence,
+            "alone": {"params": alone, "address": f"?{urlencode(alone, doseq=True)}"},
             "right": right,
             "likelier": answer.likelier and f"likelier: {answer.likelier}",
             "note": answer.outside,
@@ -252,7 +264,10 @@ def _draw_below(answer: CardsAnswer, lines: Sequence[DeltaGenerator], _: object)
         )
         lines[0].html(f"<div>No relation is on all cards. Types: {escape(kinds)}.</div>")
     sizes = {card.name: card.n_candidates for card in answer.models if not card.listed}
-    notes = ["Click an answer to open its card. Bars and numbers: probabilities of the answers."]
+    notes = [
+        "Click an answer to open its card, or a relation to open its sentence. Bars and numbers: "
+        "probabilities of the answers."
+    ]
     if sizes:
         notes.append(predictions.describe_candidates(answer.asked.candidates, sizes))
     st.caption(" ".join(notes))

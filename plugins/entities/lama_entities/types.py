@@ -19,7 +19,7 @@ import csv
 import difflib
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -116,6 +116,18 @@ def relations_of(dataset: Dataset, kind: str) -> tuple[Relation, ...]:
         for row in fitting
         if (same := row.constraint("same")) is None or same.relation not in known
     )
+
+
+def templates_of(relations: Sequence[Relation]) -> dict[str, str]:
+    """Return the name of each relation -> its first template that no relation before it has.
+
+    Country, continent and region have the same first template: "[X] is located in [Y]."
+    """
+    found: dict[str, str] = {}
+    for one in relations:
+        others = (template for template in one.templates if template not in found.values())
+        found[one.name] = next(others, one.templates[0])
+    return found
 
 
 @dataclass(frozen=True, slots=True)

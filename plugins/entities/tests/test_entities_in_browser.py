@@ -19,6 +19,11 @@ def test_a_click_opens_the_answers_card_and_back_returns(page: Page, app_url: st
     trail.get_by_role("button", name="Oslo").click()
     expect(page.get_by_label("Entity", exact=True)).to_have_value("Oslo")
     expect(trail).not_to_contain_text("capital of")
+    rows.first.get_by_role("link", name="capital of").click()  # its sentence alone
+    expect(page.get_by_role("tab", name="Sentence")).to_have_attribute("aria-selected", "true")
+    expect(page.locator("input[value='Oslo is the capital of ___.']")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_label("Entity", exact=True)).to_have_value("Oslo")
     page.go_back()
     expect(page.get_by_label("Entity", exact=True)).to_have_value("Norway")
     expect(trail).to_contain_text("capital of")
@@ -29,7 +34,7 @@ def test_a_card_of_a_phone_fits_and_its_address_opens_it(page: Page, app_url: st
     page.goto(f"{app_url}/?tab=Entities&models=MiniLM-MLM&entity=Marie+Curie")
     expect(page.locator(".lx-card-rows .first")).to_have_count(19)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    first = page.locator(".lx-card-rows a").first
+    first = page.locator(".lx-card-rows .first a").first
     address = first.get_attribute("href")
     assert address is not None and "trail=" in address
     page.goto(f"{app_url}/{address}")

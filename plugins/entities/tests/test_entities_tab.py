@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
-from opening import open_page, said
+from opening import html, open_page, said
 from streamlit.testing.v1 import AppTest
 
 from lama_entities.card import EntityRequest
@@ -29,7 +29,10 @@ def test_a_card_has_relations_with_a_right_answer_first() -> None:
     assert heading == 5
     first = rows[0]
     assert (first["label"], first["words"][0]["verdict"]) == ("capital", "✓")
-    assert first["words"][0]["opens"]["card"]["entity"] == "Oslo"
+    assert first["words"][0]["opens"]["params"]["entity"] == "Oslo"
+    alone = first["alone"]["params"]
+    assert (alone["text"], alone["gold"]) == ("The capital of Norway is ___.", "Oslo")
+    assert "tab" not in alone and "entity" not in alone
 
 
 def test_a_trail_shows_the_way_and_leads_back(gone: list[dict[str, Any]]) -> None:
@@ -37,7 +40,7 @@ def test_a_trail_shows_the_way_and_leads_back(gone: list[dict[str, Any]]) -> Non
     app = open_page("cloze", **CARD, entity="Stockholm", trail=trail)
     assert "shares border with" in said(app) and app.query_params["trail"] == trail
     (rows,) = cards(app)
-    further = rows[0]["words"][0]["opens"]["card"]
+    further = rows[0]["words"][0]["opens"]["params"]
     assert further["trail"] == [*trail, "P1376:Stockholm"]
     next(one for one in app.button if one.label == "Sweden").click().run()
     assert (gone[0]["entity"], gone[0]["trail"]) == ("Sweden", trail[:1])
@@ -91,3 +94,12 @@ def test_the_history_opens_the_same_card() -> None:
     app = open_page("cloze", **params)
     assert app.text_input(key="entity").value == "Norway"
     assert "**Norway**: region." in said(app)
+
+
+def test_a_pin_of_an_address_names_no_folder() -> None:
+    pin = {"kind": "entity", "models": ["minilm-mlm"], "name": "Norway", "dataset": "/etc"}
+    app = open_page("cloze", **CARD, entity="Norway", pin=json.dumps(pin))
+    (fault,) = (one.value.replace("\\", "") for one in app.error)
+    assert "can't reference the data set '/etc'" in fault
+    shown = open_page("cloze", **CARD, entity="Peru", pin=json.dumps(pin | {"dataset": "starter"}))
+    assert "capital: oslo" in html(shown)

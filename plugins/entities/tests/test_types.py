@@ -3,7 +3,14 @@
 import pytest
 
 from lama_core.datasets import load_dataset
-from lama_entities.types import find_entity, relation_types, relations_of, similar_name, type_words
+from lama_entities.types import (
+    find_entity,
+    relation_types,
+    relations_of,
+    similar_name,
+    templates_of,
+    type_words,
+)
 
 KINDS = {"single": 0, "symmetric": 0, "inverse": 1, "same": 1, "within": 1, "contains": 1}
 LAMA = (
@@ -34,6 +41,16 @@ def test_a_person_has_19_relations_of_the_starter_facts_each_once() -> None:
     assert len(found) == 19
     assert {"P19", "date_of_birth"} < {one.name for one in found}
     assert "place_of_birth" not in {one.name for one in found}  # P19 under another name
+
+
+def test_no_two_relations_of_a_card_ask_with_the_same_sentence() -> None:
+    starter = load_dataset("starter")
+    for kind in type_words():
+        templates = templates_of(relations_of(starter, kind))
+        assert len({*templates.values()}) == len(templates), kind
+    cities = templates_of(relations_of(starter, "city"))
+    assert cities["P17"] == "[X] is located in [Y]."
+    assert cities["P30"] == starter.relation("P30").templates[1]
 
 
 @pytest.mark.parametrize(
