@@ -37,7 +37,9 @@ def draw_broken(shown: Shown[BeliefsRequest, CheckedBeliefs], models: Mapping[st
     """
     st.markdown("### Beliefs that disagree")
     by_name = {shown.names[info.id]: info.id for info in shown.infos}
-    name = pick("Model", [*by_name], key="broken_of") if len(by_name) > 1 else next(iter(by_name))
+    name = next(iter(by_name))
+    if len(by_name) > 1:
+        name = pick("Model", [*by_name], key="broken_of", format_func=plain)
     kinds = ("all", *(one for one in MEANINGS if one in set(shown.frame["constraint"])))
     kind = pick("Constraint", kinds, key="broken_kind")
     run = by_name[name]
