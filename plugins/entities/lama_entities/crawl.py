@@ -30,7 +30,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from lama_core.candidates.columns import Candidates, Columns
-from lama_core.candidates.lists import check_words_known, named_candidates
+from lama_core.candidates.lists import COMMON, check_words_known, named_candidates
 from lama_core.candidates.spelling import Place
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.errors import TextRefusedError, UserError
@@ -43,7 +43,7 @@ from lama_core.progress import Unit
 from lama_core.requests import argument, option
 from lama_core.rounding import counted, percent
 from lama_core.runs.facts_table import make_facts_table
-from lama_core.runs.info import OWN_WORDS, RelationInfo, text_digest
+from lama_core.runs.info import RelationInfo, text_digest
 from lama_core.runs.spec import Finished, Load, RunSpec, ScoringJob, load_by_name
 from lama_core.scoring import shared_fields
 from lama_core.scoring.batches import encode_queries, plan_batches
@@ -123,7 +123,7 @@ class CrawlRequest(shared_fields.OutSettings, command="crawl", python="crawl"):
     ] = 0.1
     dataset: shared_fields.Dataset = "starter"
     relations: shared_fields.Relations = ()
-    candidates: shared_fields.AnyCandidates = OWN_WORDS
+    candidates: shared_fields.AnyCandidates = COMMON
     context: shared_fields.Context = None
     precision: shared_fields.Precision = "auto"
     revisions: shared_fields.Revisions = ()
@@ -328,11 +328,13 @@ class CrawlSpec(RunSpec, kind="crawl", version=1):
                 }
                 if (word := answer.get("object")) is not None:
                     known = find_entity(dataset, word, kinds)
-                    fitting = [kind for kind in known.types if kind in kinds] if known else []
-                    row["object_type"] = [*fitting, *kinds][0]
-                    row["object_id"] = ids.get(word, "")
+                    types = known.types if known else ()
+                    fitting = [kind for kind in types if kind in kinds]
+                    name = row["object"] = known.name if known else word
+                    row["object_type"] = [*fitting, *types, *kinds][0]
+                    row["object_id"] = ids.get(name, "")
                     row["probability"] = math.exp(answer["log_prob"])
-                    is_right = "right" if word_key(word) in keys else "wrong"
+                    is_right = "right" if word_key(name) in keys else "wrong"
                     row["truth"] = is_right if right else "unknown"
                 rows.append(row)
         columns = {name: [row.get(name) for row in rows] for name in SCHEMA.names}
