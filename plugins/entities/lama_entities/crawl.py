@@ -330,7 +330,8 @@ class CrawlSpec(RunSpec, kind="crawl", version=1):
                     known = find_entity(dataset, word, kinds)
                     types = known.types if known else ()
                     fitting = [kind for kind in types if kind in kinds]
-                    name = row["object"] = known.name if known else word
+                    is_same = known is not None and word_key(known.name) == word_key(word)
+                    name = row["object"] = known.name if known and is_same else word
                     row["object_type"] = [*fitting, *types, *kinds][0]
                     row["object_id"] = ids.get(name, "")
                     row["probability"] = math.exp(answer["log_prob"])
@@ -443,9 +444,10 @@ class DepthWork:
             chosen = [*spelled] if self.candidates.per_relation else range(len(columns.words))
             self.spelled[key] = spelled, np.array(sorted(chosen), dtype=np.int64)
         spelled, among = self.spelled[key]
-        best = among[np.argsort(-log_probs[among], kind="stable")]
-        n_kept = int((log_probs[best] >= math.log(self.above)).sum())
-        few = None if n_kept else f"no answer has a probability of {percent(self.above)} %"
+        found = log_probs[among]
+        best = np.flatnonzero(found >= math.log(self.above))
+        few = None if len(best) else f"no answer has a probability of {percent(self.above)} %"
+        best = best[np.argsort(-found[best], kind="stable")] if len(best) else [found.argmax()]
         return [
             {
                 "number": number,
@@ -454,7 +456,7 @@ class DepthWork:
                 "log_prob": float(log_probs[column]),
                 "excluded": few,
             }
-            for rank, column in enumerate(best[: max(1, n_kept)].tolist(), start=1)
+            for rank, column in enumerate(among[best].tolist(), start=1)
         ]
 
 

@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -176,21 +176,22 @@ def _labels(info: RunInfo) -> dict[str, str]:
     return {one.name: one.label or one.name for one in info.relations}
 
 
-def _card(info: RunInfo, name: str, kind: str) -> dict[str, str]:
-    """Return the URL parameters of a thing's card by the crawl's model."""
+def _cards(info: RunInfo) -> Callable[[str, str], dict[str, str]]:
+    """Return a function: name and type -> the URL parameters of its card by the crawl's model."""
     data = info.request.fields.get("dataset", info.dataset) if info.request else info.dataset
-    return {"tab": "Entities", "entity": name, "entity_type": kind, "models": info.model} | (
+    same = {"tab": "Entities", "models": info.model} | (
         {"entity_data": data} if data in facts_here() else {}
     )
+    return lambda name, kind: {**same, "entity": name, "entity_type": kind}
 
 
 def _draw_picture(crawls: Sequence[Run]) -> None:
     """Draw the graph; the browser takes the picture that fits its width."""
-    info = crawls[0].info
+    card = _cards(crawls[0].info)
     labels = {name: label for crawl in crawls for name, label in _labels(crawl.info).items()}
 
     def address(node: Node) -> str:
-        return f"{links.path_of(screens.ASK)}?{urlencode(_card(info, node.name, node.kind))}"
+        return f"{links.path_of(screens.ASK)}?{urlencode(card(node.name, node.kind))}"
 
     models = [title_of(crawl.info.model) for crawl in crawls]
     pictures = []
@@ -249,13 +250,11 @@ def _draw_table(crawl: Run) -> None:
         f"{len(table):,} beliefs. Unknown: the data have no answer. Click a row to open a card."
     )
     if picked:
-        row = rows.iloc[picked[0]]
+        row, card = rows.iloc[picked[0]], _cards(crawl.info)
         with st.container(horizontal=True):
             for place in ("subject", "object"):
                 name, kind = str(row[place]), str(row[f"{place}_type"])
-                links.draw_link(
-                    plain(name), "badge", screens.ASK, _card(crawl.info, name, kind), key=place
-                )
+                links.draw_link(plain(name), "badge", screens.ASK, card(name, kind), key=place)
     made = {"run": crawl.info.id}
 
     def draw_files() -> None:

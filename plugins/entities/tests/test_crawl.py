@@ -69,6 +69,15 @@ def test_a_deeper_crawl_asks_no_query_twice_and_rows_say_why_nothing_is_believed
     assert run.info.n == len(run.facts) - 1
 
 
+def test_an_answer_has_the_spelling_of_the_data_without_their_articles(tmp_path: Path) -> None:
+    facts = {"P36": [("Norway", "oslo")], "P17": [("a lyon", "Norway"), ("Oslo", "Norway")]}
+    model = Believer(changed={("Norway", "P36"): {"OSLO": 0.6, "lyon": 0.3}})
+    run = crawl_world(write_world(tmp_path, facts), model, depth=1)
+    rows = triples.beliefs_of(run)
+    assert set(rows["object"]) == {"Oslo", "lyon"}  # not "a lyon"
+    assert dict(zip(rows["object"], rows["truth"], strict=True))["Oslo"] == "right"
+
+
 def test_the_limit_of_queries_holds_and_is_said(data: Path) -> None:
     notes: list[str] = []
     model = Believer()
