@@ -44,10 +44,7 @@ ASKINGS = {"sentences": "each relation's sentence", "facts": "for a list of fact
 
 
 def _layout(draw: DrawField) -> None:
-    places = st.columns([4, 1.6, 1], vertical_alignment="bottom")
-    widgets.draw_in(draw, ("name", "type"), places[:2])
-    with places[2]:
-        widgets.draw_ask()
+    widgets.draw_with_ask(draw, "name", "type")
     widgets.draw_chips([widgets.Example(name, {NAME: name, TYPE: FROM_DATA}) for name in EXAMPLES])
     widgets.draw_models_and_options(draw, "ask", "dataset", "top_k", cloze=True)
 
