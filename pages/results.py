@@ -1,5 +1,6 @@
 """Results: scores of finished runs by relation and model; every number links to its facts."""
 
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -13,9 +14,12 @@ if TYPE_CHECKING:
     from pages.ui.results.more import Draw
 
 
-def with_runs(draw: "Draw") -> None:
-    """Draw the choice of runs, relations and k, then call `draw` with it; a note without runs."""
-    opened = open_runs()
+def with_runs(draw: "Draw", idle: Container[str] = ()) -> None:
+    """Draw the choice of runs, relations and k, then call `draw` with it; a note without runs.
+
+    idle: as of `open_runs`.
+    """
+    opened = open_runs(idle)
     if opened is None:
         show_note(
             "There is no finished run yet. A run queries a model about every fact of a data set. "
@@ -45,7 +49,7 @@ def draw_compare_tab() -> None:
     """Draw the tab Compare."""
     from pages.ui.results.compare import draw_comparison
 
-    with_runs(draw_comparison)
+    with_runs(draw_comparison, idle=("models",))
 
 
 def draw_wrong_tab() -> None:

@@ -5,7 +5,8 @@ from pages.ui.shared.screens import ASK, DATA, HELP, LESSONS, MODELS, RESULTS
 Params = dict[str, str]
 FACTS = {"tab": "Wrong answers", "facts": "all"}
 PROMPTS = {"tab": "Prompts"}
-ENSEMBLES = {"prompts_view": "Ensembles and the paper"}
+ALL, ONE = {"prompts_view": "All relations"}, {"prompts_view": "One relation"}
+ENSEMBLES = ONE | {"relation_part": "Ensembles"}
 SEVERAL = {"tab": "Several"}
 RANKED = {"score": "Only these answers", "text": "The capital of Brazil is ___.",
           "answers": "Brasília\nRio de Janeiro\nSão Paulo\nBuenos Aires",
@@ -43,14 +44,19 @@ MOVED: tuple[tuple[str, Params, str, Params], ...] = (
     ("results", {"tab": "More", "chart": "P@k curves"}, RESULTS, {"large": "P@k curves"}),
     ("results", {"tab": "More", "chart": "LAMA T-REx"}, RESULTS, {"large": "LAMA T-REx"}),
     ("prompts", {}, RESULTS, PROMPTS),
-    ("results", PROMPTS | {"prompts_view": "Try a prompt"}, RESULTS, PROMPTS),
-    ("results", PROMPTS | {"prompts_view": "Prompts"}, RESULTS, PROMPTS),
+    ("results", PROMPTS | {"prompts_view": "Try a prompt"}, RESULTS, PROMPTS | ONE),
+    ("results", PROMPTS | {"prompts_view": "Prompts"}, RESULTS, PROMPTS | ONE),
+    ("results", PROMPTS | {"prompts_view": "Try and compare"}, RESULTS, PROMPTS | ONE),
+    ("results", PROMPTS | {"prompts_view": "Ensembles and the paper"},
+     RESULTS, PROMPTS | ENSEMBLES),
+    ("results", PROMPTS | {"prompts_view": "Ensembles and the paper", "scope": "all relations"},
+     RESULTS, PROMPTS | ALL),
     ("results", PROMPTS | {"prompts_view": "Ensembles"}, RESULTS, PROMPTS | ENSEMBLES),
     ("results", PROMPTS | {"prompts_view": "Analyses and the paper"},
-     RESULTS, PROMPTS | ENSEMBLES | {"prompts_part": "Analyses"}),
+     RESULTS, PROMPTS | ALL | {"prompts_part": "Analyses"}),
     ("results",
      PROMPTS | {"prompts_view": "Analyses and the paper", "prompts_part": "In the paper"},
-     RESULTS, PROMPTS | ENSEMBLES | {"prompts_part": "In the paper"}),
+     RESULTS, PROMPTS | ALL | {"prompts_part": "In the paper"}),
     ("method", {}, HELP, {"paper": "All"}),
     ("data", {}, DATA, {}),
     ("data", {"tab": "Runs"}, DATA, {"tab": "Runs"}),

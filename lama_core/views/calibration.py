@@ -14,12 +14,12 @@ from lama_core.rounding import fixed, percent
 from lama_core.runs.info import Run, RunInfo
 from lama_core.tables import Column, Line, Table, count, number, share, table_of_frame, text
 from lama_core.views.choice import RunsRequest
-from lama_core.views.conclusions import as_share
+from lama_core.views.conclusions import as_share, listed
 from lama_core.views.figure import Axis, Figure, said, said_interval
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
 MOST = 0.5  # of a run's facts: if more are in the lowest bin, a note says so
-SURE = 0.5  # the conclusion is on the first answers with a larger probability
+SURE = 0.5  # first answers with a larger probability are sure
 CALIBRATED = ("confidence", "accuracy")  # columns that are equal in a calibrated run
 
 
@@ -71,16 +71,29 @@ class CalibrationView(View[CalibrationRequest, pd.DataFrame]):
             yield f"{shown.names[run]}: expected calibration error {error}, {n:,} {shown.counts}"
 
     def conclusion(self, shown: Shown[CalibrationRequest, pd.DataFrame]) -> str:
-        """Return which runs are over- or underconfident where their first answers are sure."""
-        ways = grouped(_ways(shown.frame, shown.names))
-        each = ", ".join(
-            f"{' and '.join(runs)} {'is' if len(runs) == 1 else 'are'} {way}"
-            for way, runs in ways.items()
-        )
-        return f"Where sure (probability above {SURE}), {each}" if each else ""
+        """Return whether each run's sure first answers are right more often than its others."""
+        frame = shown.frame[shown.frame["n"] > 0]
+        frame = frame.assign(sure=frame["low"] >= SURE, right=frame["accuracy"] * frame["n"])
+        sums = frame.groupby(["run", "sure"])[["right", "n"]].sum()
+        shares = (sums["right"] / sums["n"]).unstack().dropna()
+        if shares.shape[1] < 2 or shares.empty:  # no sure answers, or only these
+            return ""
+        n_more = int((shares[True] > shares[False]).sum())
+        of = {0: " not", len(shares): ""}.get(n_more, f" in {n_more} of {len(shares)} runs")
+        each = listed(shown.names, shares[True], others=shares[False], word="against")
+        return f"First answers with a probability above {SURE} are{of} right more often: {each}"
 
     def notes(self, shown: Shown[CalibrationRequest, pd.DataFrame]) -> Iterator[str]:
-        """Yield which run has the smallest error, if that is because its probabilities are low."""
+        """Yield which runs are over- or underconfident where they are sure.
+
+        Also which run has the smallest error, if that is because its probabilities are low.
+        """
+        each = ", ".join(
+            f"{' and '.join(runs)} {'is' if len(runs) == 1 else 'are'} {way}"
+            for way, runs in grouped(_ways(shown.frame, shown.names)).items()
+        )
+        if each:
+            yield f"Where sure (probability above {SURE}), {each}."
         known = {run: ece for run, ece in errors(shown).items() if ece == ece}
         if len(known) > 1:
             best = min(known, key=known.__getitem__)
@@ -135,7 +148,7 @@ class CalibrationView(View[CalibrationRequest, pd.DataFrame]):
 
 
 def _ways(frame: pd.DataFrame, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield whether each run is over- or underconfident where it is sure, and how often right.
+    """Yield whether each run is over- or underconfident where it is sure, and by how much.
 
     names: run -> its name. Runs without sure answers are skipped.
     """
@@ -147,7 +160,7 @@ def _ways(frame: pd.DataFrame, names: Mapping[str, str]) -> Iterator[tuple[str, 
         way = "overconfident" if mean > right else "underconfident"
         if ends.low <= mean <= ends.high:
             way = "calibrated"
-        yield way, f"{names[str(run)]} ({as_share(right)} of {n:,} right)"
+        yield way, f"{names[str(run)]} (mean probability {as_share(mean)}, {as_share(right)} right)"
 
 
 def _mostly_low(frame: pd.DataFrame, run: str) -> str:

@@ -16,15 +16,12 @@ def as_share(value: float) -> str:
     return f"{percent(value)} %" if value == value else "undefined"
 
 
-def with_interval(value: float, low: float, high: float) -> str:
-    """Return a share with its interval, if it has one: `17.2 % (16.6 to 17.9)`."""
-    return as_share(value) + (f" ({percent(low)} to {percent(high)})" if low == low else "")
-
-
 def listed(
     names: Mapping[str, str],
     values: "Mapping[str, float] | pd.Series[Any]",
     write: Callable[[float], str] = as_share,
+    others: "Mapping[str, float] | pd.Series[Any] | None" = None,
+    word: str = "and",
 ) -> str:
     """Return the values of runs in the order of the choice: `13.4 % (A), 17.2 % (B)`.
 
@@ -34,9 +31,14 @@ def listed(
         names: Run id -> its name for readers, in the order of the choice.
         values: Run id -> its value; NaN is omitted.
         write: Writes a value.
+        others: Run id -> a second share, which follows the first: `13.4 and 17.2 % (A)`.
+        word: What stands between the two shares.
     """
     given = {str(run): float(value) for run, value in values.items() if value == value}
     runs, said = [run for run in names if run in given], ", "
     if len(runs) > MOST_NAMED:
         runs, said = [min(runs, key=given.__getitem__), max(runs, key=given.__getitem__)], " to "
-    return said.join(f"{write(given[run])} ({names[run]})" for run in runs)
+    texts = {run: write(given[run]) for run in runs}
+    if others is not None:
+        texts = {run: f"{percent(given[run])} {word} {as_share(others[run])}" for run in runs}
+    return said.join(f"{text} ({names[run]})" for run, text in texts.items())

@@ -128,13 +128,14 @@ class KnownByView(View[KnownByRequest, pd.DataFrame]):
         return [line | {end: line[end].split() for end in ("right", "wrong")} for line in lines]
 
     def conclusion(self, shown: Shown[KnownByRequest, pd.DataFrame]) -> str:
-        """Return the shares of facts that all models, and no model, know."""
+        """Return the shares of facts that all models, only one, and no model know."""
         ids = [info.id for info in shown.infos]
         n = shown.frame.groupby("right")["n"].sum() / shown.frame["n"].sum()
+        one = n[[name for name in ids if name in n]].sum()
         every = "both" if len(ids) == 2 else f"all {len(ids)}"
         return (
             f"{as_share(n[' '.join(ids)])} of the {shown.counts} are known to {every} models, "
-            f"{as_share(n[''])} to none"
+            f"{as_share(one)} to only one, {as_share(n[''])} to none"
         )
 
     def basis(self, shown: Shown[KnownByRequest, pd.DataFrame]) -> str:

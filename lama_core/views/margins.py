@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import exp, inf, isfinite
 from typing import Any
 
 import pandas as pd
@@ -16,6 +16,8 @@ from lama_core.views.choice import RunsRequest
 from lama_core.views.conclusions import listed
 from lama_core.views.figure import Axis, Figure, said
 from lama_core.views.view import Facts, Shown, View, ViewFunction
+
+CLEAR = 1  # the conclusion says how often a margin is larger; the upper end of a bin
 
 
 @dataclass(frozen=True)
@@ -70,10 +72,17 @@ class MarginsView(View[MarginsRequest, pd.DataFrame]):
             yield f"Runs without margins, because they rank words: {', '.join(without)}."
 
     def conclusion(self, shown: Shown[MarginsRequest, pd.DataFrame]) -> str:
-        """Return how often the right answer beats all wrong ones."""
-        right = shown.frame[shown.frame["right"]].groupby("run", sort=False)["share"].sum()
-        each = listed(shown.names, {str(run): share for run, share in right.items()})
-        return f"The right answer beats every wrong one for {each} of the {shown.counts}"
+        """Return how often the right answer beats all wrong ones, and how often clearly."""
+        right = shown.frame[shown.frame["right"]]
+        sums = [
+            right["share"].where(right["low"] >= least, 0).groupby(right["run"], sort=False).sum()
+            for least in (-inf, CLEAR)
+        ]
+        return (
+            f"The right answer beats every wrong one, and by more than {CLEAR} ({exp(CLEAR):.1f} "
+            f"times as likely), for {listed(shown.names, sums[0], others=sums[1])} of the "
+            f"{shown.counts}"
+        )
 
     def figure(self, shown: Shown[MarginsRequest, pd.DataFrame]) -> Figure:
         """Return the histogram, with open bars for wrong first answers."""

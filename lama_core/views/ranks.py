@@ -24,7 +24,7 @@ class RanksRequest(RunsRequest, command="results ranks", python="ranks"):
 
 
 class RanksView(View[RanksRequest, pd.DataFrame]):
-    """Facts by the rank of the gold answer, in bins of equal width on a log axis."""
+    """Facts by the rank of the gold answer, in ranges that end at powers of ten."""
 
     name = "ranks"
     title = "Rank distribution"
@@ -37,7 +37,7 @@ class RanksView(View[RanksRequest, pd.DataFrame]):
     def compute(self, runs: Sequence[Run], request: RanksRequest) -> pd.DataFrame:
         """Return `metrics.rank_histogram`."""
         relations = request.relations or None
-        return rank_histogram(runs, ranking=request.ranking, relations=relations)
+        return rank_histogram(runs, ranking=request.ranking, bins_per_decade=1, relations=relations)
 
     def columns(self, shown: Shown[RanksRequest, pd.DataFrame]) -> tuple[Column, ...]:
         """Return the columns of the table."""
@@ -64,18 +64,21 @@ class RanksView(View[RanksRequest, pd.DataFrame]):
         )
 
     def conclusion(self, shown: Shown[RanksRequest, pd.DataFrame]) -> str:
-        """Return how often the right answer comes late."""
+        """Return how often the right answer comes first, and how often late."""
         by_run = {str(run): part for run, part in shown.frame.groupby("run", sort=False)}
-        late = {  # of runs whose ranks are all known
-            run: part[part["low"] > LATE]["share"].sum()
-            for run, part in by_run.items()
-            if part["share"].sum() > 1 - 1e-9
-        }
+        first, late = (
+            {  # of runs whose ranks are all known
+                run: part[part["low"].between(*ends)]["share"].sum()
+                for run, part in by_run.items()
+                if part["share"].sum() > 1 - 1e-9
+            }
+            for ends in ((1, 1), (LATE + 1, math.inf))
+        )
         if not late:
             return ""
         return (
-            f"The right answer comes after rank {LATE} for "
-            f"{listed(shown.names, late)} of the {shown.counts}"
+            f"The right answer is at rank 1, and after rank {LATE}, for "
+            f"{listed(shown.names, first, others=late)} of the {shown.counts}"
         )
 
     def figure(self, shown: Shown[RanksRequest, pd.DataFrame]) -> Figure:
@@ -97,7 +100,7 @@ class RanksView(View[RanksRequest, pd.DataFrame]):
         return Figure(
             shape="columns",
             frame=frame.assign(rank=bins, said=lines),
-            by=Axis(column="rank", title="rank of the right answer, 1 = best (ranges of ranks)"),
+            by=Axis(column="rank", title="rank of the right answer, 1 = best (log scale)"),
             value=Axis(
                 column="share",
                 title=f"% of {shown.counts}, mean over relations",
@@ -128,7 +131,7 @@ ranks = ViewFunction(
     RanksView(),
     """Count the facts of finished runs by the rank of the gold answer.
 
-    Bins have equal width on a log axis; rank 1 has a separate bin.
+    Bins end at ranks 1, 10, 100, 1,000, 10,000, and so on.
 
     Returns:
         A DataFrame with a row for each run and bin: low and high (ranks, both included), n (facts),

@@ -130,19 +130,18 @@ class TypesView(View[TypesRequest, Types]):
         )
 
     def conclusion(self, shown: Shown[TypesRequest, Types]) -> str:
-        """Return the types of relation with the highest and lowest P@k, averaged over the runs."""
+        """Return P@k of each type of relation, averaged over the runs, the highest first."""
         means = shown.frame[shown.frame["relation"].isna() & shown.frame["p_at_k"].notna()]
         by_type = means.groupby("type", sort=False)["p_at_k"].mean()
         if len(by_type) < 2 or is_level(by_type.max() - by_type.min()):
             return ""
         n = means.groupby("type", sort=False)["n_relations"].max()
-        high, low = (
-            f"{by_type.index[at]} ({as_share(by_type.iloc[at])}, "
-            f"{counted(int(n.iloc[at]), 'relation')})"
-            for at in (int(by_type.argmax()), int(by_type.argmin()))
+        each = ", ".join(
+            f"{as_share(value)} on {name} ({counted(int(n[str(name)]), 'relation')})"
+            for name, value in by_type.sort_values(ascending=False, kind="stable").items()
         )
         average = f"On average over {len(shown.infos)} models, " * (len(shown.infos) > 1)
-        return f"{average}P@{shown.request.k} is highest on {high}, lowest on {low}"
+        return f"{average}P@{shown.request.k} is {each}"
 
     def basis(self, shown: Shown[TypesRequest, Types]) -> str:
         """Return the numbers of the source's relations with a type, and of their facts."""

@@ -28,7 +28,7 @@ from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, interval, share, table_of_frame, text
 from lama_core.views.bars import share_bars
 from lama_core.views.choice import TopRequest
-from lama_core.views.conclusions import with_interval
+from lama_core.views.conclusions import listed
 from lama_core.views.figure import CHANCE, Axis, Figure
 from lama_core.views.view import Facts, Shown, View, ViewFunction
 
@@ -186,27 +186,26 @@ class SlicesView(View[SlicesRequest, Slices]):
             yield note
 
     def conclusion(self, shown: Shown[SlicesRequest, Slices]) -> str:
-        """Return the way of slicing on which the best run depends most, with both ends."""
+        """Return the slices with the highest and the lowest P@k, averaged over the runs.
+
+        They are of the chosen way of slicing, or of that on which the best run depends most.
+        """
         table = shown.frame
-        best = best_run(table)
-        way = most_different(table, best)
+        way = most_different(table, best_run(table))
+        way = shown.request.slice_by or way
         ours = _comparable(table[table["by"] == way])
-        if shown.request.slice_by and len(ours):  # the run that depends most on this way
-            by_run = ours.groupby("run")["p_at_k"]
-            best = str((by_run.max() - by_run.min()).idxmax())
-        ours = ours[ours["run"] == best]
-        ends = ours.sort_values("p_at_k", ascending=False, kind="stable")
-        if len(ends) < 2 or is_level(ends["p_at_k"].max() - ends["p_at_k"].min()):
+        by_slice = ours.pivot(index="slice", columns="run", values="p_at_k").dropna()
+        means = by_slice.mean(axis=1)
+        if len(means) < 2 or is_level(means.max() - means.min()):
             return ""
-        high, low = (
-            f"{with_interval(line['p_at_k'], line['low'], line['high'])} for "
-            f"“{slice_label(way, line['slice'])}”"
-            for line in ends.iloc[[0, -1]].to_dict("records")
-        )
-        most = "" if shown.request.slice_by else " most"
+        ends = [means.idxmax(), means.idxmin()]
+        high, low = (slice_label(way, str(name)) for name in ends)
+        values = by_slice.loc[ends]
+        each = listed(shown.names, values.iloc[0], others=values.iloc[1], word="against")
+        differs = "" if shown.request.slice_by else "differs most "
         return (
-            f"For {shown.names[best]}, P@{shown.request.k} over facts differs{most} by "
-            f"{slicing_label(way)}: {high} and {low}"
+            f"P@{shown.request.k} over facts {differs}by {slicing_label(way)}: highest for "
+            f"“{high}”, lowest for “{low}”, {each}"
         )
 
     def figure(self, shown: Shown[SlicesRequest, Slices]) -> Figure:

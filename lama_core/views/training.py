@@ -295,7 +295,7 @@ def _best_first(table: pd.DataFrame, measure: Measure) -> list[str]:
 
 
 def _conclusion(found: TrainedSeries) -> str:
-    """Return how many facts a series has learned, and when."""
+    """Return how many facts a series has learned, and when, and how many it has forgotten."""
     training = found.training
     steps = training.fates["learned"].dropna().sort_values()
     half = int(steps.iloc[(len(steps) - 1) // 2]) if len(steps) else 0
@@ -304,6 +304,7 @@ def _conclusion(found: TrainedSeries) -> str:
     return (
         f"{series_title(found.series.name)}: {training.n_learned:,} of "
         f"{counted(len(training.facts), 'fact')} of {n_relations} are right at the last step{since}"
+        f"; {training.n_forgotten:,} are forgotten: right at an earlier step only"
     )
 
 

@@ -497,7 +497,7 @@ class _Drawing:
             texted = table.assign(end=end, text=figure.frame[figure.text].astype(str))
             style = {"align": "left", "dx": 0.4 * size, "color": look.ink, "fontSize": 0.95 * size}
             self.mark("text", texted, {"x": "end", "y": "at"}, by_text="text", **style)
-        if figure.hollow_name:
+        if figure.hollow_name and figure.frame[figure.hollow].any():
             self.keys.append(_Key(name=figure.hollow_name, shape="circle", stroke=GREY, size=70))
         for name, symbol in zip(published, cycle(SYMBOLS), strict=False):
             inked: Spec = {"fill": look.edge, "stroke": look.ink, "shape": symbol, "size": 60.0}
@@ -633,7 +633,7 @@ class _Drawing:
             above = {"baseline": "bottom", "dy": -3, "color": look.ink, "fontSize": each}
             self.mark("text", texted, {"x": "at", "y": "end"}, by_text="text", **above)
         self.keys += [_Key(name=name, fill=ink) for name, ink in self.colours.items()]
-        if figure.hollow_name:
+        if figure.hollow_name and figure.frame[figure.hollow].any():
             self.keys.append(_Key(name=figure.hollow_name, stroke=GREY))
         self.baselines(lambda column: {"x": "at", "y": column})
 

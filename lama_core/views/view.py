@@ -258,30 +258,28 @@ class Shown(Generic[R, Found]):
     def size(self, keep: Callable[[RelationInfo], bool] = lambda _: True) -> str:
         """Return how many relations have facts that count, and how many facts these are.
 
-        Such as `61 relations, 11,892 facts`; with two numbers if the runs differ. They are of the
-        chosen relations for which `keep` is true, and of the runs that the frame has.
+        Such as `61 of 62 relations, 11,892 facts` if no fact of a relation counts; with two
+        numbers if the runs differ. They are of the chosen relations for which `keep` is true, and
+        of the runs that the frame has.
         """
         names = getattr(self.request, "relations", ())
         ids = {info.id for info in self.infos}
         runs = ids & set(self.frame.get("run", ())) or ids
         of_run = [
-            [
-                one.n
-                for one in info.relations
-                if one.n and one.name in (names or (one.name,)) and keep(one)
-            ]
+            [one.n for one in info.relations if one.name in (names or (one.name,)) and keep(one)]
             for info in self.infos
             if info.id in runs
         ]
         ends = [
             sorted({min(of), max(of)})
-            for of in zip(*((len(ns), sum(ns)) for ns in of_run), strict=True)
+            for of in zip(*((sum(n > 0 for n in ns), sum(ns)) for ns in of_run), strict=True)
         ]
         n_relations, n_facts = (" to ".join(f"{n:,}" for n in of) for of in ends)
-        relations = "relation" if ends[0] == [1] else "relations"
-        return (
-            f"{n_relations} {relations}, {n_facts} {self.unit if ends[1] == [1] else self.counts}"
-        )
+        most = max(map(len, of_run))
+        of = f" of {most:,}" * (0 < ends[0][-1] < most)  # no fact of the others counts
+        relations = "relation" if (ends[0], of) == ([1], "") else "relations"
+        units = self.unit if ends[1] == [1] else self.counts
+        return f"{n_relations}{of} {relations}, {n_facts} {units}"
 
     @property
     def caption(self) -> str:

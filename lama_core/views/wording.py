@@ -139,13 +139,16 @@ class WordingView(View[WordingRequest, Wordings]):
         found = []
         if len(altered):
             found.append(
-                f"The object is the first answer to {_means(shown, altered, 'altered')} of the "
-                f"altered queries, and to {_means(shown, altered, 'plain')} of the plain ones"
+                f"The first answer stays the same for {_means(shown, altered, 'overlap')} of the "
+                f"altered queries; it is the object for {_means(shown, altered, 'altered')} "
+                f"(plain queries: {_means(shown, altered, 'plain')})"
             )
         if len(agreement):
             found.append(
-                f"Every wording is right for {_means(shown, agreement, 'consistent_accuracy')} of "
-                f"the facts; one wording, on average, for {_means(shown, agreement, 'accuracy')}"
+                f"Two wordings have the same first answer for "
+                f"{_means(shown, agreement, 'consistency')} of the pairs; every wording, and one "
+                "on average, is right for "
+                f"{_means(shown, agreement, 'consistent_accuracy', 'accuracy')} of the facts"
             )
         return ". ".join(found)
 
@@ -206,11 +209,15 @@ class WordingView(View[WordingRequest, Wordings]):
         return Facts(line["run"], {"relations": tuple(names)})
 
 
-def _means(shown: Shown[WordingRequest, Wordings], table: pd.DataFrame, name: str) -> str:
-    """Return the mean of each run, or of all runs if they are the same."""
-    means = table.groupby("run", sort=False)[name].mean()
-    same = set(map(as_share, means))
-    return same.pop() if len(same) == 1 else listed(shown.names, means)
+def _means(
+    shown: Shown[WordingRequest, Wordings], table: pd.DataFrame, name: str, other: str = ""
+) -> str:
+    """Return the mean of each run, with that of another column; or of all if they are the same."""
+    means = table.groupby("run", sort=False).mean(numeric_only=True)
+    if other:
+        return listed(shown.names, means[name], others=means[other])
+    same = set(map(as_share, means[name]))
+    return same.pop() if len(same) == 1 else listed(shown.names, means[name])
 
 
 def _short(label: str) -> str:

@@ -68,7 +68,7 @@ TABS = {
         "tab=Wrong+answers&view=Wrong+answers",
     ),
     "prompts": (
-        "tab=Prompts", "tab=Prompts&prompts_view=Ensembles+and+the+paper",
+        "tab=Prompts", "tab=Prompts&prompts_view=One+relation",
         "tab=Prompts&prompts_view=One+fact",
     ),
     "analogy": ("tab=Analogy", "tab=Analogy&analogy=Score"),

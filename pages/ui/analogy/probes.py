@@ -33,7 +33,8 @@ from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.analogy.spec import ProbeRun, list_probe_runs
 from lama_core.queries.analogy_templates import TEMPLATES, template_label
 from lama_core.rounding import fixed, percentage, rounded
-from lama_core.runs.info import FACTS_FILE, RunInfo
+from lama_core.runs.find import list_runs
+from lama_core.runs.info import FACT_KINDS, FACTS_FILE, RunInfo
 from lama_core.views.analogies import (
     Accuracies,
     AnalogiesRequest,
@@ -108,9 +109,12 @@ def _choose(
     st.toggle("Choose data, models and setting", key="choosing")  # on phones
     with st.container(key="run-choice"):
         data_box, models_box, setting_box, published_box = st.columns(
-            [2.5, 5.9, 3.1, 3.9], vertical_alignment="bottom"
+            [3.4, 5.4, 3.1, 3.5], vertical_alignment="bottom"
         )
     datasets = list(dict.fromkeys(run.info.dataset for run in runs))
+    # The URL may have the data of the other charts.
+    facts = {run.dataset: datasets[0] for run in list_runs(kinds=FACT_KINDS)}
+    links.replace_values("data", {name: facts[name] for name in facts if name not in datasets})
     data = url_state.choose("Data", datasets, key="data", place=data_box)
     of_data = [run for run in runs if run.info.dataset == data]
     kept = links.runs_of_url([run.info for run in of_data], of=data)

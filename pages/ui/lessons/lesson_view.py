@@ -76,14 +76,18 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
         st.progress(min(1.0, number / len(lesson.steps)), text=position)
     progress = progress_in(lesson)
     missing = None if teaching else first_to_predict(lesson, progress.predicted, number)
-    if missing is not None:
+    if missing is not None and number not in progress.seen:  # opened by a link
         st.info(
-            "This lesson has a question before this step. Please predict first.",
+            "This lesson has a question before this step. Predict first, or open the step without "
+            "a prediction.",
             icon=":material/psychology_alt:",
         )
         with st.container(horizontal=True, vertical_alignment="center"):
             if st.button("To the question", type="primary"):
                 links.go(screens.LESSONS, address_of(lesson, missing))
+            if st.button("Open the step", icon=":material/lock_open:"):
+                progress.seen.add(number)
+                st.rerun()
             _draw_way_to_all()
         return
     progress.seen.add(number)

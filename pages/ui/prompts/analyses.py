@@ -1,4 +1,4 @@
-"""Analyses of prompts: divergence by edit distance, and ensembles weighted by other models."""
+"""Analyses of prompts: divergence by edit distance."""
 
 import math
 from collections.abc import Sequence
@@ -6,11 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
-from lama_core.errors import UserError
 from lama_core.glossary import explain
-from lama_core.metrics.intervals import share_intervals
 from lama_core.probes.prompts.analyses import (
     DISTANCES,
     AnalyseRequest,
@@ -19,36 +16,28 @@ from lama_core.probes.prompts.analyses import (
     PromptPair,
     measure_divergence,
     prompt_pairs,
-    transfer_weights,
 )
 from lama_core.probes.prompts.published_scores import PAPER
-from lama_core.probes.prompts.spec import list_studies
 from lama_core.published import published_table
-from lama_core.rounding import fixed, percent
+from lama_core.rounding import fixed
 from lama_core.views.figure import Axis, Figure, said
 from pages.ui.prompts.study_choice import PromptsChoice, load_relations
-from pages.ui.shared import links
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.figures import draw_figure
-from pages.ui.shared.messages import counted, plain
-from pages.ui.shared.tables import draw_table
+from pages.ui.shared.messages import counted
 from pages.ui.shared.url_state import pick, title_of
 
 LEAST_PAIRS = 30  # with fewer, a correlation says nothing
 SCALES = {"min-max": "scaled to 0–1", "longer": "divided by the longer prompt"}
 
 
-def draw_analyses(choice: PromptsChoice, place: DeltaGenerator) -> None:
-    """Draw divergence by edit distance, and P@1 with the ensemble weights of other models.
-
-    place: where to draw the choice of the distance.
-    """
+def draw_analyses(choice: PromptsChoice) -> None:
+    """Draw divergence by edit distance, over all relations."""
     studies = load_relations(choice.whole)
     distance = pick(
         "Edit distance",
         DISTANCES,
         key="distance",
-        place=place,
         format_func=SCALES.__getitem__,
         help=explain("Edit distance"),
     )
@@ -77,7 +66,6 @@ def draw_analyses(choice: PromptsChoice, place: DeltaGenerator) -> None:
         "test facts that exactly one of the two gets right. Box: lower to upper quartile of the "
         "pairs; line: median; diamond: mean; whiskers: lowest to highest pair."
     )
-    _draw_transfer(choice)
     draw_export(
         "divergence",
         lambda: pd.DataFrame(
@@ -134,44 +122,3 @@ def _answer(found: Divergence, distance: Distance) -> str:
         f"Pearson's correlation {correlation} ({fixed(of_paper, 2)} in the paper, on other models "
         "and facts)"
     )
-
-
-def _share_of(share: float, n: int) -> str:
-    """A share of n facts with its 95 % interval."""
-    ends = share_intervals(np.array(round(share * n)), np.array(n))
-    return f"{percent(share)} % ({percent(float(ends.low))} to {percent(float(ends.high))})"
-
-
-def _draw_transfer(choice: PromptsChoice) -> None:
-    """Draw P@1 of this model with ensemble weights that were fitted on other models."""
-    rows = []
-    others = [
-        whole
-        for whole in list_studies(on_problem=lambda _: None)
-        if whole.info.dataset == choice.info.dataset and whole.info.model != choice.info.model
-    ]
-    kept = links.runs_of_url([whole.info for whole in others], of=choice.info.id)
-    for whole in others:
-        info = whole.info
-        if info.id not in kept or choice.study.relation.name not in whole.relations:
-            continue
-        try:
-            other = whole.relation(choice.study.relation.name)
-            found = transfer_weights(choice.study, other, choice.combination)
-        except UserError:
-            continue  # that study lacks this ensemble
-        rows.append(
-            {
-                "weights from": title_of(info.model),
-                "P@1 with these weights": _share_of(found.other, found.n),
-                "P@1 with own weights": _share_of(found.own, found.n),
-                "facts": found.n,
-            }
-        )
-    if rows:
-        name = plain(f"{choice.study.relation.name} {choice.study.relation.label}")
-        st.markdown(
-            f"**This model with ensemble weights fitted on other models, {name}** "
-            f"({choice.study.ranking} ranking)"
-        )
-        draw_table(pd.DataFrame(rows), placeholder="–")

@@ -1,6 +1,6 @@
 """Ensembles of prompts: P@1 and published values, custom weights, P@1 by number of prompts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from lama_core.datasets.prompt_sets import TITLES
 from lama_core.glossary import explain
-from lama_core.metrics.comparison import Difference, paired_difference
+from lama_core.metrics.comparison import paired_difference
 from lama_core.metrics.intervals import METHOD_OF_MEANS, mean_share_intervals, share_intervals
 from lama_core.probes.prompts.ensemble import PAPER, top_k_weights
 from lama_core.probes.prompts.published_scores import BERTS, LINES, Averaging, published
@@ -18,7 +18,7 @@ from lama_core.rounding import fixed, percent, percentage, rounded
 from lama_core.views.colours import PUBLISHED
 from lama_core.views.figure import Axis, Figure, said, said_interval
 from pages.ui.prompts.study_choice import PromptsChoice, load_relations
-from pages.ui.shared import screens
+from pages.ui.shared import links, screens
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.figures import draw_figure
 from pages.ui.shared.messages import draw_headline, errors_shown, plain, show_note
@@ -54,7 +54,6 @@ METHODS_IN_WORDS = {
     "optimised (exact)": "optimised weights, exact",
 }
 MEANS = {"log-linear": "log-probabilities", "linear": "probabilities"}
-SCOPES = ("this relation", "all relations")
 
 
 def score_rows(scores: Sequence[Score], model: str, averaging: Averaging) -> pd.DataFrame:
@@ -95,40 +94,106 @@ def score_rows(scores: Sequence[Score], model: str, averaging: Averaging) -> pd.
     return table
 
 
-def draw_ensembles(choice: PromptsChoice) -> None:
-    """Draw the bars, the sliders for custom weights, and the curve over K."""
-    left, right = st.columns(2, vertical_alignment="bottom")
+def draw_all_relations(choice: PromptsChoice) -> None:
+    """Draw means over all relations, and the relations; a row opens its relation."""
+    studies = load_relations(choice.whole)
+    headline = st.container()
     averaging: Averaging = pick(
         "Average",
         AVERAGES,
         key="average",
         first="micro",
-        place=left,
         format_func=AVERAGES_IN_WORDS.__getitem__,
         help=explain("Micro and macro average"),
     )
-    scope = pick("Facts", SCOPES, key="scope", place=right)
-    studies = (choice.study,) if scope == SCOPES[0] else load_relations(choice.whole)
-    scores = [score for study in studies for score in study.scores()]
-    if any(score.combination == choice.combination for score in scores):
-        _draw_scores(choice, scores, studies, averaging)
-    else:
-        show_note(
-            "This study has no ensemble of these prompts. Choose another set, or start a study "
-            "under **New study**."
-        )
+    table = relation_rows(studies, choice.combination, averaging)
+    with headline:
+        draw_headline(said_over_relations(table, choice.title_of))
+    _draw_scores(choice, studies, averaging)
+    st.markdown("### P@1 by relation")
+    picked = draw_table(
+        table.assign(relation=table["relation"].map(choice.title_of)),
+        key="relations of prompts",
+        picks="row-or-cell",
+        column_config={
+            name: st.column_config.NumberColumn(format="%.1f")
+            for name in table.select_dtypes("float")
+        },
+        placeholder="–",
+        height="content",
+    )
+    st.caption("In percent of the test facts. Click a row, or tap its card, to see its prompts.")
+    if picked.rows:
+        name = str(table["relation"][picked.rows[0]])
+        there = {"prompts_view": screens.ONE_RELATION, "relation": name}
+        links.go(screens.RESULTS, {**links.params_without(["prompts_part"]), **there})
+
+
+def draw_relation(choice: PromptsChoice) -> None:
+    """Draw the bars of a relation, the sliders for custom weights, and the curve over K."""
+    headline = st.container()
+    rows = _draw_scores(choice, (choice.study,), "micro")
+    with headline:
+        draw_headline(_conclusion(choice, rows))
     with errors_shown():
         draw_weights(choice)
     _draw_curve(choice)
 
 
+def relation_rows(
+    studies: Sequence[RelationStudy], combination: str, averaging: Averaging
+) -> pd.DataFrame:
+    """Return P@1 in percent by relation: of the manual prompt, and of each way of combining."""
+    rows = []
+    for study in studies:
+        row: dict[str, object] = {"relation": study.relation.name, "test facts": len(study.test)}
+        for score in study.scores():
+            value = percentage(getattr(score, averaging), 6)
+            if (score.combination, score.method) == ("manual", "top1"):
+                row["Manual"] = value
+            elif score.combination == combination:
+                row[METHOD_TITLES.get(score.method, score.method)] = value
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def said_over_relations(table: pd.DataFrame, names: Callable[[str], str]) -> str:
+    """Return how the best prompt on training facts does over all relations, next to the manual one.
+
+    table: as of `relation_rows`. names: relation -> its title.
+    """
+    if not {"Manual", "Top1"} <= set(table):
+        return ""
+    table = table.dropna(subset=["Manual", "Top1"]).reset_index(drop=True)
+    gain = table["Top1"] - table["Manual"]
+    n, most = len(table), int(gain.abs().argmax())
+    shares = {name: f"{fixed(table[name].mean(), 1)} %" for name in ("Top1", "Manual")}
+    largest = (
+        f", most on {names(str(table['relation'][most]))} "
+        f"({fixed(gain[most], 1, signed=True)} points)"
+    ) * bool(gain[most])
+    return (
+        f"On average over {n} relations ({table['test facts'].sum():,} test facts), the best "
+        f"prompt on the training facts gets {shares['Top1']} right, the manual prompt "
+        f"{shares['Manual']}; it is better in {(gain > 0).sum()} of {n} relations and worse in "
+        f"{(gain < 0).sum()}{largest}"
+    )
+
+
 def _draw_scores(
-    choice: PromptsChoice,
-    scores: Sequence[Score],
-    studies: Sequence[RelationStudy],
-    averaging: Averaging,
-) -> None:
-    """Draw P@1 of a prompt set's ensembles as bars, with published values if the paper has any."""
+    choice: PromptsChoice, studies: Sequence[RelationStudy], averaging: Averaging
+) -> pd.DataFrame:
+    """Draw P@1 of a prompt set's ensembles as bars, with published values if the paper has any.
+
+    Returns the bars; without columns if the study has no ensemble of these prompts.
+    """
+    scores = [score for study in studies for score in study.scores()]
+    if not any(score.combination == choice.combination for score in scores):
+        show_note(
+            "This study has no ensemble of these prompts. Choose another set, or start a study "
+            "under **New study**."
+        )
+        return pd.DataFrame()
     single = len(studies) == 1
     # The paper reports means over all relations only.
     paper_name = "" if single else BERTS.get(choice.info.model, "")
@@ -140,8 +205,6 @@ def _draw_scores(
     rows = rows.drop_duplicates("title")
     n_facts = int(rows["facts"].max())
     relations = choice.study.relation.name if single else f"{len(studies)} relations"
-    gain = _gain_of_best(rows, studies, choice.combination)
-    draw_headline(_conclusion(rows, gain, averaging, len(studies)))
     y_title = f"P@1, {averaging}, % of {n_facts:,} test facts"
     if averaging == "macro" or not single:
         y_title = f"P@1, {averaging} average{f', {relations}' * (not single)}, %"
@@ -175,63 +238,33 @@ def _draw_scores(
     names = tuple(study.relation.name for study in studies)
     made = {**choice.made(), "relation": list(names)}
     draw_export("ensembles", lambda: table, made, choice.request(names))
+    return rows
 
 
-def _best_of(rows: pd.DataFrame) -> pd.Series | None:
-    """Return the best way of combining prompts; None without one."""
+def _conclusion(choice: PromptsChoice, rows: pd.DataFrame) -> str:
+    """Return how a relation's best way of combining prompts does, compared with single prompts."""
+    if rows.empty:
+        return ""
     ways = rows[~rows["title"].isin(("Oracle", "Manual"))]
-    return None if ways.empty else ways.iloc[int(ways["value"].argmax())]
-
-
-def _gain_of_best(
-    rows: pd.DataFrame, studies: Sequence[RelationStudy], combination: str
-) -> Difference | None:
-    """Return P@1 of the best way minus that of the best prompt alone, paired over all facts."""
-    best = _best_of(rows)
-    if best is None:
-        return None
-    pairs = [
-        (alone[1], way[1])
-        for study in studies
-        if (alone := study.ensemble(combination, "top1"))
-        and (way := study.ensemble(combination, best["method"]))
-    ]
-    if not pairs:
-        return None
-    alone, way = (np.concatenate(ranks) == 1 for ranks in zip(*pairs, strict=True))
-    return paired_difference(alone, way)
-
-
-def _conclusion(
-    rows: pd.DataFrame, gain: Difference | None, averaging: Averaging, n_relations: int
-) -> str:
-    """Return how the best way of combining prompts does, compared with single prompts.
-
-    gain: its paired difference from the best prompt alone, over the facts of all relations: it
-    belongs to no macro average, and with several relations to no average at all.
-    """
-    best = _best_of(rows)
-    if best is None or gain is None:
+    best = ways.iloc[int(ways["value"].argmax())]
+    alone, way = (
+        choice.study.ensemble(choice.combination, method) for method in ("top1", best["method"])
+    )
+    if alone is None or way is None:
         return ""
     shown = {row["title"]: f"{fixed(row['value'], 1)} %" for row in rows.to_dict("records")}
-    ends = " to ".join(percent(end, signed=True) for end in (gain.interval.low, gain.interval.high))
-    is_share = averaging == "micro" and n_relations == 1
-    averaged = f"on average over {n_relations} relations" if n_relations > 1 else ""
-    kind = "(macro average over answers)" if averaging == "macro" else ""
-    of = f"of {best['facts']:,} test facts" if is_share else f"{averaged} {kind}".strip()
+    of = f"of {best['facts']:,} test facts"
     manual = f"; the manual prompt {shown['Manual']}" if "Manual" in shown else ""
+    on = f"On {choice.title_of(choice.study.relation.name)}, "
     if shown.get("Top1") == shown[best["title"]]:
-        right = " are right" * is_share
-        return f"No combination beats the best prompt alone: {shown['Top1']} {of}{right}{manual}"
-    if is_share:
-        return (
-            f"{best['title']} gets {shown[best['title']]} {of} right, "
-            f"{'' if gain.interval.low > 0 else 'not '}clearly "
-            f"more than the best prompt alone, {shown['Top1']} (difference {ends} points){manual}"
-        )
-    text = f"{best['title']}: {shown[best['title']]} {of}; the best prompt alone {shown['Top1']}"
-    over = f" (difference over all {best['facts']:,} test facts: {ends} points)"
-    return text + over * (averaging == "micro") + manual
+        return f"{on}no combination beats the best prompt alone: {shown['Top1']} {of}{manual}"
+    ends = paired_difference(alone[1] == 1, way[1] == 1).interval
+    clearly = "" if ends.low > 0 else "not "
+    return (
+        f"{on}{best['title']} gets {shown[best['title']]} {of} right, {clearly}clearly more than "
+        f"the best prompt alone, {shown['Top1']} (difference {percent(ends.low, signed=True)} to "
+        f"{percent(ends.high, signed=True)} points){manual}"
+    )
 
 
 def method_columns(

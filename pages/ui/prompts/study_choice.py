@@ -20,13 +20,12 @@ from lama_core.runs.info import RunInfo
 from lama_core.scoring.blanks import shows_subject
 from lama_core.views.colours import model_colours
 from lama_core.views.figure import relation_label
-from pages.ui.shared import cache, links, screens
+from pages.ui.shared import cache, links
 from pages.ui.shared.export import request_of
 from pages.ui.shared.messages import counted, plain, show_error
 from pages.ui.shared.url_state import BOUND, choose, drop_stale, note_unknown, pick, title_of
 
 T = TypeVar("T")
-PARTS = ("prompts_view", "prompts_part")  # URL parameters of the open view and its part
 MADE_STUDY_KEY = "study made"  # session key: the study that the user just made
 
 
@@ -54,6 +53,10 @@ class PromptsChoice:
     def colour(self) -> str:
         """The model's colour, as on every page."""
         return model_colours([self.info.model])[self.info.model]
+
+    def title_of(self, relation: str) -> str:
+        """Return a relation's name and label."""
+        return relation_label(relation, self.info.relation(relation).label)
 
     @property
     def members(self) -> tuple[int, ...]:
@@ -122,31 +125,44 @@ def _gain(study: Study) -> Gain | None:
         return None  # damaged; choosing the study shows the error
 
 
-def _title_of_study(study: Study) -> str:
-    """Name a study by its model, data, and number of facts or single relation."""
+def _titles_of_study(study: Study) -> tuple[str, str, str]:
+    """Return a study's titles, the shortest first, for the shortest that no other study has.
+
+    By model and data, then also by the number of facts or single relation, then by when it was
+    made.
+    """
     info = study.info
+    short = f"{title_of(info.model)} on {info.dataset}"
     what = counted(len(info.relations), "relation")
     if len(info.relations) == 1:
         what = relation_label(info.relations[0].name, info.relations[0].label)
-    return f"{title_of(info.model)} on {info.dataset}: {what}, {counted(info.n, 'fact')}"
+    longer = f"{short}: {what}, {counted(info.n, 'fact')}"
+    return short, longer, f"{longer}, {info.made[:16]}"
 
 
-def choose_study() -> PromptsChoice | None:
-    """Draw the widgets that choose a study, relation and prompts; None without studies."""
+def choose_study(*, of_relation: bool, of_set: bool) -> PromptsChoice | None:
+    """Draw the widgets that choose a study, relation and prompts; None without studies.
+
+    of_relation, of_set: whether the choice of a relation, and of prompts, changes what is shown.
+    """
     studies = {study.info.id: study for study in list_studies(on_problem=show_error)}
     if not studies:
         return None
     st.toggle("Choose study, relation and prompts", key="choosing")  # on phones
     with st.container(key="run-choice"):
-        left, middle, right = st.columns([4, 3, 5], vertical_alignment="bottom")
-    named = {key: _title_of_study(study) for key, study in studies.items()}
-    n_same = Counter(named.values())
+        left, *boxes = st.columns(
+            [4, *[3] * of_relation, 5 if of_set else 8],
+            vertical_alignment="bottom",
+        )
+    titles = {key: _titles_of_study(study) for key, study in studies.items()}
+    n_same = Counter(title for of_study in titles.values() for title in of_study)
     labels = {
-        key: title if n_same[title] == 1 else f"{title}, {studies[key].info.made[:16]}"
-        for key, title in named.items()
+        key: next(title for title in of_study if n_same[title] == 1 or title == of_study[-1])
+        for key, of_study in titles.items()
     }
     # In URLs from before another study of the same title was made, the title is replaced.
-    links.replace_values("study", {named[key]: labels[key] for key in reversed(studies)})
+    former = {title: labels[key] for key in reversed(studies) for title in titles[key]}
+    links.replace_values("study", former)
     made = [studies[name] for name in st.session_state.get(MADE_STUDY_KEY, ()) if name in studies]
     name = choose(
         "Model and facts",
@@ -159,29 +175,22 @@ def choose_study() -> PromptsChoice | None:
         "is the study with most test facts.",
     )
     whole = studies[name]
-    open_parts = {st.session_state.get(key, st.query_params.get(key)) for key in PARTS}
-    idle = open_parts == {
-        screens.ENSEMBLES,
-        screens.IN_PAPER,
-    }  # its tables are of all relations and sets
     gain = _gain(whole)
-    first = gain.relation if gain else whole.relations[0]
+    relation = first = whole.relations[0]
     names = whole.relations
-    drop_stale("relation", names)
-    titles = {key: f"{key} {whole.info.relation(key).label}".strip() for key in names}
-    note_unknown("Relation", "relation", titles, titles[st.session_state.get("relation", first)])
-    relation = middle.selectbox(
-        "Relation",
-        list(names),
-        index=names.index(first),
-        format_func=titles.__getitem__,
-        key="relation",
-        bind=BOUND,
-        disabled=idle,
-    )
+    if of_relation:
+        drop_stale("relation", names)
+        of_names = {one: relation_label(one, whole.info.relation(one).label) for one in names}
+        shown = of_names[st.session_state.get("relation", first)]
+        note_unknown("Relation", "relation", of_names, shown)
+        relation = boxes[0].selectbox(
+            "Relation", list(names), format_func=of_names.__getitem__, key="relation", bind=BOUND
+        )
     mark = (str(whole.info.folder), whole.info.digest, relation)
     study = _cached("prompts study", mark, lambda: whole.relation(relation))
-    combination = _choose_set(study, right, first=gain.combination if gain else "", disabled=idle)
+    combination = "all"
+    if of_set:
+        combination = _choose_set(study, boxes[-1], first=gain.combination if gain else "")
     if combination != "all":
         st.caption(f"**{TITLES[combination]}**: {MEANINGS[combination]}")
     if study.ranking == "filtered" and study.removed is None:
@@ -194,7 +203,7 @@ def choose_study() -> PromptsChoice | None:
     return PromptsChoice(whole, study, combination)
 
 
-def _choose_set(study: RelationStudy, place: DeltaGenerator, *, first: str, disabled: bool) -> str:
+def _choose_set(study: RelationStudy, place: DeltaGenerator, *, first: str) -> str:
     """Draw the choice of a combination of prompt sets with several prompts."""
     sets = [key for key in study.pool.combinations() if len(study.pool.members(key)) > 1]
     sets = sets or ["all"]
@@ -207,7 +216,6 @@ def _choose_set(study: RelationStudy, place: DeltaGenerator, *, first: str, disa
             first=first if first in sets else sets[-1],
             format_func=TITLES.__getitem__,
             help=explain("Sets of prompts"),
-            disabled=disabled,
         )
 
 

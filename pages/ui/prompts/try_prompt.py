@@ -5,11 +5,10 @@ in batches of facts until all facts are done or the user stops.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from lama_core.datasets.prompt_sets import check_templates
@@ -19,16 +18,19 @@ from lama_core.probes.prompts.accuracy_growth import PromptTrial, stored_trial
 from lama_core.rounding import percent
 from lama_core.scoring.blanks import shows_subject
 from lama_core.service import queries
-from lama_core.views.figure import Axis, Figure, said_interval
 from pages.ui.prompts.study_choice import PromptsChoice
 from pages.ui.prompts.table import LEAST_FACTS, draw_facts, keep_trial
 from pages.ui.shared import cache, links
 from pages.ui.shared.fetching import draw_offer
-from pages.ui.shared.figures import draw_figure
 from pages.ui.shared.messages import counted, errors_shown, plain
 from pages.ui.shared.url_state import BOUND, title_of
 
 BATCH = 8
+PLACEHOLDER = "[X] is a city in [Y] ."
+HELP = (
+    "[X] is the subject, [Y] the blank. Prompts of the study show their result at once; the model "
+    "is queried with a new one."
+)
 SENTENCE = re.compile(r"[^:;()]* (is|was|are) [^:;()]*\.")
 STATE = "trying"
 TYPED = "typed prompt"  # session key: the user has typed a prompt, which isn't tried yet
@@ -49,17 +51,34 @@ def example_of(choice: PromptsChoice) -> str:
     return "" if best is None else pool.templates[best]
 
 
-def draw_try(choice: PromptsChoice) -> str:
-    """Draw the input and the prompt's result, from the study or the model; return the prompt."""
-    study, model = choice.study, plain(title_of(choice.info.model))
-    fact = study.test[0]
+def draw_entry(choice: PromptsChoice, open_relation: Callable[[], None]) -> None:
+    """Draw an input for a prompt, whose result is on the screen that `open_relation` opens."""
+
+    def take() -> None:
+        st.session_state["try"] = st.session_state["first_try"]
+        links.set_param("try", [st.session_state["try"]])
+        _want_trial()
+        open_relation()
+
+    _draw_task(choice)
+    st.text_input("Prompt", key="first_try", placeholder=PLACEHOLDER, help=HELP, on_change=take)
+
+
+def _draw_task(choice: PromptsChoice) -> None:
+    study = choice.study
+    fact, manual = study.test[0], study.pool.manual
     relation = plain(study.relation.label or study.relation.name)
-    manual = study.pool.manual
     beat = "" if manual is None else f" Can you beat “{plain(study.pool.templates[manual])}”?"
     st.markdown(
         f"Write a sentence for the relation **{relation}**: [X] is the subject's place (such as "
         f"{plain(fact.subject)}), [Y] for the right answer ({plain(fact.object)}).{beat}"
     )
+
+
+def draw_try(choice: PromptsChoice) -> str:
+    """Draw the input and the prompt's result, from the study or the model; return the prompt."""
+    study, model = choice.study, plain(title_of(choice.info.model))
+    _draw_task(choice)
     example = example_of(choice)
     before = st.session_state.get("try", "")
     if links.is_new_url() or not before:
@@ -73,9 +92,8 @@ def draw_try(choice: PromptsChoice) -> str:
         "Prompt",
         key="try",
         bind=BOUND,
-        placeholder="[X] is a city in [Y] .",
-        help="[X] is the subject, [Y] the blank. Prompts of the study show their result at once; "
-        "the model is queried with a new one.",
+        placeholder=PLACEHOLDER,
+        help=HELP,
         on_change=_want_trial,
     )
     clicked = go_box.button("Try it", type="primary", icon=":material/play_arrow:")
@@ -176,7 +194,7 @@ def _query_batch(choice: PromptsChoice, growth: PromptTrial) -> PromptTrial:
 
 
 def _draw_grown(choice: PromptsChoice, state: dict[str, Any]) -> None:
-    """Draw the result so far and, unless queries are running, P@1 by number of facts."""
+    """Draw the result so far."""
     growth: PromptTrial = state["growth"]
     places = {fact.id: place for place, fact in enumerate(choice.study.test)}
     order = state["order"][: len(growth.asked)]
@@ -184,39 +202,6 @@ def _draw_grown(choice: PromptsChoice, state: dict[str, Any]) -> None:
     if growth.is_whole:
         keep_trial(choice, growth, facts)
     _draw_result(choice, growth, facts, running=state["running"])
-    if not state["running"]:  # a new chart for each batch would flicker
-        with st.expander("P@1 by number of facts queried", icon=":material/show_chart:"):
-            draw_figure(growth_line(growth, choice.footnote), {"": choice.colour}, "growth")
-
-
-def growth_line(growth: PromptTrial, caption: str) -> Figure:
-    """Return P@1 by the number of facts queried, with a band of its intervals."""
-    rows = [
-        {
-            "n": n,
-            "run": "",
-            "value": point.value,
-            "low": point.low,
-            "high": point.high,
-            "said": f"after {counted(n, 'fact')}: {percent(point.value)} %\n"
-            f"{said_interval(point.low, point.high)}",
-        }
-        for n, point in enumerate(growth.curve(), start=1)
-    ]
-    return Figure(
-        shape="lines",
-        frame=pd.DataFrame(rows),
-        by=Axis(column="n", title="facts queried, in random order", ends=(0, growth.total)),
-        value=Axis(
-            column="value", title="P@1, % of the facts queried", share=True, ends=(0.0, 1.0)
-        ),
-        names={"": "P@1 so far, with its 95 % interval"},
-        low="low",
-        high="high",
-        bands=True,
-        title=f"Accuracy of {growth.template}",
-        caption=caption,
-    )
 
 
 def _draw_result(

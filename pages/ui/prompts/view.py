@@ -1,4 +1,7 @@
-"""The Prompts tab of Results: effect of the prompt on accuracy (Jiang et al. 2020)."""
+"""The Prompts tab of Results: effect of the prompt on accuracy (Jiang et al. 2020).
+
+It opens on all relations of a study; a relation and a fact of it are opened from there.
+"""
 
 import streamlit as st
 
@@ -7,41 +10,57 @@ from pages.ui.shared import links, screens
 from pages.ui.shared.messages import counted, plain, show_note
 from pages.ui.shared.url_state import pick
 
-VIEWS = ("Try and compare", "One fact", screens.ENSEMBLES)
-PARTS = ("Ensembles", screens.ANALYSES, screens.IN_PAPER)
+ALL, ONE, FACT = VIEWS = (screens.ALL_RELATIONS, screens.ONE_RELATION, "One fact")
+# View -> the URL parameter of its parts, and the parts.
+PARTS = {
+    ALL: ("prompts_part", (screens.ENSEMBLES, screens.ANALYSES, screens.IN_PAPER)),
+    ONE: ("relation_part", ("Prompts", screens.ENSEMBLES)),
+}
 
 
-def draw_view(name: str, choice: PromptsChoice) -> None:
-    """Draw one view of the study; only this view's module is imported."""
-    if name == VIEWS[0]:
+def draw_view(view: str, part: str, choice: PromptsChoice) -> None:
+    """Draw a part of a view of the study; only the module of this part is imported."""
+    if view == FACT:
+        from pages.ui.prompts.fact import draw_fact
+
+        draw_fact(choice)
+    elif part == "Prompts":
         from pages.ui.prompts.table import draw_prompts
         from pages.ui.prompts.try_prompt import draw_try
 
         draw_prompts(choice, draw_try(choice))
-    elif name == "One fact":
-        from pages.ui.prompts.fact import draw_fact
+    elif part == screens.ENSEMBLES:
+        from pages.ui.prompts.ensembles import draw_all_relations, draw_relation
+        from pages.ui.prompts.try_prompt import draw_entry
 
-        draw_fact(choice)
+        (draw_all_relations if view == ALL else draw_relation)(choice)
+        if view == ALL:
+            draw_entry(choice, lambda: st.session_state.update(prompts_view=ONE))
+    elif part == screens.ANALYSES:
+        from pages.ui.prompts.analyses import draw_analyses
+
+        draw_analyses(choice)
     else:
-        left, right = st.columns(2)
-        part = pick("Show", PARTS, key="prompts_part", place=left, label_visibility="collapsed")
-        if part == "Ensembles":
-            from pages.ui.prompts.ensembles import draw_ensembles
+        from pages.ui.prompts.published import draw_published
 
-            draw_ensembles(choice)
-        elif part == screens.ANALYSES:
-            from pages.ui.prompts.analyses import draw_analyses
-
-            draw_analyses(choice, right)
-        else:
-            from pages.ui.prompts.published import draw_published
-
-            draw_published(choice)
+        draw_published(choice)
 
 
 def draw_prompts_tab() -> None:
-    """Draw the choice of study and relation, and the chosen view."""
-    choice = choose_study()
+    """Draw the view, its choices and its part."""
+    left, right = st.columns([4, 5])
+    asked = {*st.query_params}
+    if links.is_new_url() and "prompts_view" not in asked and {"relation", "try"} & asked:
+        links.set_param("prompts_view", [ONE])  # a URL of an earlier version
+    view, part = (
+        pick("View", VIEWS, key="prompts_view", place=left, label_visibility="collapsed"),
+        "",
+    )
+    links.set_param("prompts_view", [view])  # also the default, as the URL may name a relation
+    if view in PARTS:
+        key, parts = PARTS[view]
+        part = pick("Show", parts, key=key, place=right, label_visibility="collapsed")
+    choice = choose_study(of_relation=view != ALL, of_set=part != screens.IN_PAPER)
     if choice is None:
         show_note(
             "There is no study of prompts yet. A study queries a model about the same facts with "
@@ -49,10 +68,8 @@ def draw_prompts_tab() -> None:
         )
         links.draw_link("Start a study", "play_arrow", screens.DATA, screens.NEW_STUDY)
         return
-    view = pick("View", VIEWS, key="prompts_view", label_visibility="collapsed")
-    draw_view(view, choice)
-    of_all = view == VIEWS[2] and st.session_state.get("prompts_part", PARTS[0]) != PARTS[0]
-    st.caption(describe_ranking(choice.study) if of_all else describe(choice))
+    draw_view(view, part, choice)
+    st.caption(describe_ranking(choice.study) if view == ALL else describe(choice))
     if choice.study.notes:
         with st.expander(
             f"{counted(len(choice.study.notes), 'note')} on excluded facts and prompts"

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from lama_core.datasets.library.installed import STARTER
-from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.metrics import correlation_sources
 from lama_core.metrics.correlates import LABELS
@@ -20,12 +19,12 @@ from lama_core.views.calibration import calibration, errors, normalisation
 from lama_core.views.correlations import NAMES, correlations, published_triangle
 from lama_core.views.curves import curves
 from lama_core.views.margins import margins
-from lama_core.views.quartiles import BOX, numbers_of_facts, quartiles, what_is_counted
+from lama_core.views.quartiles import BOX, quartiles, what_is_counted
 from lama_core.views.ranks import ranks
 from lama_core.views.relation_types import relation_types
 from pages.ui.results.draw_view import draw_chart, draw_figure, draw_view_export, open_line
 from pages.ui.shared import cache, links
-from pages.ui.shared.messages import counted, draw_headline, plain, show_note
+from pages.ui.shared.messages import counted, draw_headline, plain
 from pages.ui.shared.run_choice import RunChoice, draw_question
 from pages.ui.shared.url_state import BOUND, pick
 
@@ -63,11 +62,10 @@ def draw_curves(choice: RunChoice) -> None:
 
 def draw_histogram(choice: RunChoice) -> None:
     """Draw the ranks of the right answers as a histogram."""
-    text = f"The rank of the right answer among {choice.ranked_among}"
-    if choice.counts.endswith("queries"):
-        n_facts = numbers_of_facts(choice.view(quartiles, mean_ranks=True))
-        text += f", for all queries of {n_facts} facts"
-    caption = f"{text}. Shares are averaged over relations. Click a bar to see its facts."
+    caption = (
+        f"The rank of the right answer among {choice.ranked_among}. Shares are averaged over "
+        "relations. Click a bar to see its facts."
+    )
     draw_chart(choice, choice.view(ranks), "rank chart", caption)
 
 
@@ -129,11 +127,7 @@ def draw_calibration(choice: RunChoice) -> None:
 
 def draw_margins(choice: RunChoice) -> None:
     """Draw a histogram of the margins of right answers; only whole-answer runs have margins."""
-    try:
-        shown = choice.view(margins)
-    except UserError as error:
-        show_note(plain(str(error)))
-        return
+    shown = choice.view(margins)
     draw_chart(
         choice,
         shown,
@@ -170,17 +164,13 @@ def draw_correlates(choice: RunChoice) -> None:
         help="The paper's figure covers T-REx only.",
     )
     with st.spinner("Correlating", show_time=True):
-        try:
-            shown = choice.view(
-                correlations,
-                of=run.id,
-                source=source or "",
-                vectors=with_vectors,
-                vectors_of=_vectors_of,
-            )
-        except UserError as error:
-            show_note(plain(str(error)))
-            return
+        shown = choice.view(
+            correlations,
+            of=run.id,
+            source=source or "",
+            vectors=with_vectors,
+            vectors_of=_vectors_of,
+        )
     draw_headline(shown.conclusion)
     ours, paper = st.columns(2, gap="large")
     with ours:
@@ -216,10 +206,6 @@ def draw_types(choice: RunChoice) -> None:
         shown = choice.view(
             relation_types, source=pick("Source", sources, key="type_source", first=first)
         )
-    types = shown.frame["type"].unique()
-    if len(types) == 1:
-        source = plain(str(shown.frame["source"].iloc[0]))
-        st.caption(f"All relations of {source} are {types[0]}: there is no other type to compare.")
     draw_chart(
         choice,
         shown,

@@ -3,16 +3,17 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from lama_core import metrics
+from lama_core import metrics, tables
 from lama_core.errors import UserError
 from lama_core.glossary import explain
-from lama_core.metrics.comparison import CompareRequest, Comparison, Difference, MeanDifference
+from lama_core.metrics.comparison import CompareRequest, Comparison
 from lama_core.metrics.intervals import (
     METHOD_OF_DIFFERENCES,
     METHOD_OF_MEAN_DIFFERENCES,
@@ -85,26 +86,41 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
     ink_a, ink_b = (choice.colours.get(name, default) for name, default in defaults.items())
     # As in the other charts, if the runs are in them.
     inks = {"a": ink_a, "b": ink_b if ink_b != ink_a else defaults[b]}
-    figure, rows, most = shown.figure, shown.figure.frame, ""
-    if len(rows) > 2 * MOST_LEADS and not st.toggle(
-        f"All {len(rows)} relations",
-        key="every_lead",
-        bind=BOUND,
-        help=f"Otherwise the {MOST_LEADS} relations in which each run is most ahead.",
+    figure = shown.figure
+    rows, changed, said = figure.frame, dict[str, Any](), "Filled point: the interval excludes 0."
+    clear = rows[~rows["unsure"]]
+    if (
+        len(rows) > 2 * MOST_LEADS
+        and len(clear)
+        and not st.toggle(
+            f"All {len(rows)} relations",
+            key="every_lead",
+            bind=BOUND,
+            help=f"Otherwise up to {MOST_LEADS} relations in which each run is most clearly ahead.",
+        )
     ):  # rows are sorted by the difference
         ahead = (
-            rows[rows["difference"] < 0].head(MOST_LEADS),
-            rows[rows["difference"] > 0].tail(MOST_LEADS),
+            clear[clear["difference"] < 0].head(MOST_LEADS),
+            clear[clear["difference"] > 0].tail(MOST_LEADS),
         )
-        rows, most = pd.concat(ahead), f", the {MOST_LEADS} largest leads of each"
-    seen = draw_shown(pair, shown, "difference chart", inks, frame=rows, title=figure.title + most)
+        drawn, n_unsure = pd.concat(ahead), len(rows) - len(clear)
+        said = f"Not drawn: {counted(n_unsure, 'relation')} without a clear lead" + (
+            f", {len(clear) - len(drawn):,} with a smaller one." if len(drawn) < len(clear) else "."
+        )
+        most = f", the largest clear leads of each, at most {MOST_LEADS}"
+        changed = {"frame": drawn, "title": figure.title + most}
+    seen = draw_shown(pair, shown, "difference chart", inks, **changed)
     st.caption(
-        "Whiskers: 95 % intervals. Filled point: the interval excludes 0. "
-        f"Click a relation to see {ONE_AHEAD}",
+        f"Whiskers: 95 % intervals. {said} Click a relation to see {ONE_AHEAD}",
         help=f"Interval: {METHOD_OF_DIFFERENCES}.",
     )
     draw_comparison_basis(replace(pair, runs=aligned))
-    made = {"a": a, "b": b} | _tests(found)
+    record = shown.to_json()
+    tests = {
+        unit: {name: tables.plain(value) for name, value in record[unit].items()}
+        for unit in ("over_facts", "over_relations")
+    }
+    made = {"a": a, "b": b, "intervals": f"95 %, {METHOD_OF_DIFFERENCES}"} | tests
     draw_view_export(pair, shown, name="comparison", made=made, figure=seen)
     _draw_slices(pair, inks)
     return pair.runs
@@ -199,30 +215,6 @@ def _draw_slices(pair: RunChoice, inks: Mapping[str, str]) -> None:
         help=f"Interval: {METHOD_OF_DIFFERENCES}.",
     )
     draw_view_export(pair, every, name="slice differences", figure=seen)
-
-
-def _tests(found: Comparison) -> dict[str, object]:
-    """Return the differences over facts and over relations with interval and test, for exports."""
-
-    def known(**numbers: float) -> dict[str, object]:
-        return {name: None if value != value else value for name, value in numbers.items()}
-
-    def test_of(
-        unit: str, found: Difference | MeanDifference, test: str, p: float
-    ) -> dict[str, object]:
-        record: dict[str, object] = {"unit": unit, "n": found.n, "difference": found.difference}
-        ends = known(low=found.interval.low, high=found.interval.high)
-        return record | ends | {"test": test} | known(p=p)
-
-    mean = found.over_relations
-    sample = mean.sample_interval
-    return {
-        "intervals": f"95 %, {METHOD_OF_DIFFERENCES}",
-        "over_facts": test_of(found.unit, found.over_facts, "McNemar, exact", found.mcnemar.p),
-        "over_relations": test_of("relation", mean, "Student's t", mean.p)
-        | known(sample_low=sample.low, sample_high=sample.high)
-        | {"ahead_a": mean.ahead_a, "ahead_b": mean.ahead_b, "equal": mean.equal},
-    }
 
 
 def _draw_tests(found: Comparison) -> None:

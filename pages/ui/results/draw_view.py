@@ -14,7 +14,6 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from lama_core.errors import UserError
 from lama_core.rounding import percent, percentage, rounded
 from lama_core.tables import Column, Line
 from lama_core.views import vega
@@ -34,7 +33,7 @@ from lama_core.views.view import EDITED, Facts, Shown, ViewFunction
 from pages.ui.shared import figures, links, screens
 from pages.ui.shared.cache import cached
 from pages.ui.shared.export import draw_download, draw_export
-from pages.ui.shared.messages import draw_headline, plain, show_note
+from pages.ui.shared.messages import draw_headline, plain
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.tables import Picked, draw_table
 from pages.ui.wrong_answers.filters import params_of
@@ -167,15 +166,17 @@ class Cell:
 
 
 def draw_facts_button(
-    chosen: Cell | None, describe: Callable[[Cell], str], key: str
+    chosen: Cell | None, describe: Callable[[Cell], str], key: str, *, explains: bool = True
 ) -> Cell | None:
     """Draw the button that opens the facts of the chosen cell; return the cell once clicked.
 
     Selecting a cell doesn't open the facts by itself, because moving the keyboard focus to or past
-    a table selects its first cell. `describe` names the cell's facts.
+    a table selects its first cell. `describe` names the cell's facts. explains: whether the page
+    says that a number has facts; for the first table of a screen.
     """
     if chosen is None:
-        st.caption("Click a number, or tap its card, to see its facts.")
+        if explains:
+            st.caption("Click a number, or tap its card, to see its facts.")
         return None
     label = f"Facts: {describe(chosen)}"
     return chosen if st.button(label, icon=":material/fact_check:", key=key) else None
@@ -358,12 +359,8 @@ def draw_whole(
         panels: Returns the charts, which are drawn side by side.
         options: Fields of the view's request.
     """
-    try:
-        with st.spinner("Counting", show_time=True):
-            shown = choice.view(function, **options)
-    except UserError as error:
-        show_note(plain(str(error)))
-        return
+    with st.spinner("Counting", show_time=True):
+        shown = choice.view(function, **options)
     name = function.view.name
     draw_headline(shown.conclusion, key=f"headline {name}")
     drawn = panels(shown)

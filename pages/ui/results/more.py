@@ -60,6 +60,7 @@ class MenuChart:
         draw: Draws the chart.
         needs: Returns what is missing for the chart, in words; empty if nothing is missing.
         of_runs: Whether the chart counts all facts of the chosen runs, which a line above it says.
+        idle: The parts of the choice of runs that change nothing in the chart.
         lacks: Returns what the chart needs and a run doesn't have; see `View.lacks`.
     """
 
@@ -67,6 +68,7 @@ class MenuChart:
     draw: Draw
     needs: Needs = lambda *_: ""
     of_runs: bool = True
+    idle: Sequence[str] = ()
     lacks: Callable[[RunInfo], str] = lambda _: ""
 
     def missing(self, choice: RunChoice, listing: RunListing) -> str:
@@ -152,10 +154,11 @@ def _of_view(
     needs: Needs = lambda *_: "",
     *,
     of_runs: bool = True,
+    idle: Sequence[str] = (),
 ) -> tuple[str, MenuChart]:
     """The title of a view and its chart."""
     view = function.view
-    return view.title, MenuChart(view.question, draw, needs, of_runs, view.lacks)
+    return view.title, MenuChart(view.question, draw, needs, of_runs, idle, view.lacks)
 
 
 CHARTS = dict(
@@ -176,8 +179,8 @@ CHARTS = dict(
                 of_runs=False,
             ),
         ),
-        _of_view(ways, draw_ways, ways_need, of_runs=False),
-        _of_view(training, draw_training, training_needs, of_runs=False),
+        _of_view(ways, draw_ways, ways_need, of_runs=False, idle=("models",)),
+        _of_view(training, draw_training, training_needs, of_runs=False, idle=("models",)),
         (
             screens.TRACES,
             MenuChart(
@@ -185,6 +188,7 @@ CHARTS = dict(
                 draw_traces,
                 traces_need,
                 of_runs=False,
+                idle=("models", "relations", "more"),
             ),
         ),
         _of_view(
@@ -237,7 +241,7 @@ def _draw_added(function: ViewFunction[..., Any, Any], choice: RunChoice, _: Run
     draw_whole(choice, function, "")
 
 
-def draw_more(with_runs: Callable[[Draw], None]) -> None:
+def draw_more(with_runs: Callable[[Draw, Sequence[str]], None]) -> None:
     """Draw the chart that the URL names, else the menu. with_runs: draws the choice of runs."""
     name = st.query_params.get("chart", "")
     if name == PROBES:  # the choice of runs doesn't have them
@@ -246,7 +250,8 @@ def draw_more(with_runs: Callable[[Draw], None]) -> None:
         return
     if name and name not in all_charts() and links.is_new_url():
         show_note(plain(f"Unknown chart {name!r}. Choose one below."))
-    with_runs(lambda choice, listing: _draw(name, choice, listing))
+    idle = all_charts()[name].idle if name in all_charts() else ()
+    with_runs(lambda choice, listing: _draw(name, choice, listing), idle)
 
 
 def _draw(name: str, choice: RunChoice, listing: RunListing) -> Sequence[RunInfo] | None:

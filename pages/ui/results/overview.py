@@ -60,7 +60,7 @@ from pages.ui.shared.cache import cached
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import draw_headline, plain, short
 from pages.ui.shared.partial_lama import draw_partial
-from pages.ui.shared.run_choice import RunChoice, comparison_basis, draw_question
+from pages.ui.shared.run_choice import RunChoice, comparison_basis, draw_question, unscored
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND, drop_stale, pick
 
@@ -139,7 +139,8 @@ def draw_overview(choice: RunChoice) -> None:
         diamonds = f"diamonds: {measure.label} of a random order of the answers. "
         clicks = " Click a row or a curve to select it, and once more to see its facts."
         st.caption(
-            comparison_basis(choice)[0] + clicks * (st.query_params.get("large") not in ENLARGED),
+            f"{comparison_basis(choice)[0]} {unscored(choice)}"
+            + clicks * (st.query_params.get("large") not in ENLARGED),
             help=f"{counted} **Bold**: means over relations; "
             + "whiskers: 95 % intervals; " * measure.is_p_at_k
             + diamonds * (measure.is_p_at_k and shown.guessable)
@@ -392,14 +393,8 @@ def _draw_relations(
         name = choice.labels[cell.line["relation"]]
         return described(cell, choice, name) + ", wrong answers" * is_low
 
-    if clicked := draw_facts_button(cell, describe, "relations way"):
+    if clicked := draw_facts_button(cell, describe, "relations way", explains=False):
         _open(choice, shown, clicked.line, measure, clicked.column)
-    by_relation = shown.frame.groupby("relation", sort=False)["n"].max()
-    if empty := [choice.labels[str(name)] for name, n in by_relation.items() if not n]:
-        st.caption(
-            f"No fact of **{plain(', '.join(empty))}** can be scored: click its number under "
-            "“excluded” to see why."
-        )
     made = {"intervals": f"95 %, {METHOD}"}
     draw_view_export(choice, shown, name="relations", made=made)
 
@@ -529,7 +524,9 @@ def draw_dashboard(choice: RunChoice, bars: Figure) -> Line | None:
             places = [st.container(), *above]
         else:
             places = list(st.columns([5, 4, 4], gap="medium"))
-        for name, place in zip(names, places, strict=False):
+        bottoms = places
+        places = [one.container() for one in bottoms]
+        for name, place in zip(names, bottoms, strict=False):  # below the charts
             if large != name and place.button(f"Enlarge {name}", icon=ICON, type="tertiary"):
                 _select(large=[name])
         with places[0]:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.probes.tracing.roles import ROLES
 from lama_core.probes.tracing.traces import ALL_FACTS, trace_runs
@@ -17,7 +16,7 @@ from lama_core.views.figure import Axis, Figure, relation_label, said
 from pages.ui.shared import cache, links, screens
 from pages.ui.shared.export import draw_export, request_of
 from pages.ui.shared.figures import draw_figure
-from pages.ui.shared.messages import counted, draw_headline, plain, show_note
+from pages.ui.shared.messages import counted, draw_headline, plain
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import choose, title_of
@@ -37,7 +36,8 @@ def traces_need(choice: RunChoice, _: RunListing) -> str:
 
 def draw_traces(choice: RunChoice, _: RunListing) -> Sequence[RunInfo]:
     """Draw the average effects of a run, and the facts behind a point; return the run."""
-    boxes = st.columns([3, 2.4, 2], vertical_alignment="bottom")
+    with st.container(key="way-choice"):
+        boxes = st.columns(2, vertical_alignment="bottom")
     runs = {run.id: run for run in trace_runs(choice.data)}
     names, shown = _names(runs), [run.model for run in choice.runs]
     first = next((name for name, run in runs.items() if run.model in shown), "")
@@ -59,11 +59,7 @@ def draw_traces(choice: RunChoice, _: RunListing) -> Sequence[RunInfo]:
         show=lambda name: labels.get(name, name),
         place=boxes[1],
     )
-    try:
-        found = cache.traces_of(info, relation)
-    except UserError as error:
-        show_note(plain(str(error)))
-        return [info]
+    found = cache.traces_of(info, relation)
     st.markdown(
         "The subject is made unreadable with random noise, which makes the answer less likely. "
         "Then the values of one layer at one token are put back. If the answer's probability "

@@ -6,9 +6,7 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from lama_core.errors import UserError
 from lama_core.metrics.training import Measure
-from lama_core.rounding import percent
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
 from lama_core.runs.series import CheckpointSeries, find_series
@@ -31,9 +29,8 @@ from pages.ui.results.draw_view import (
     open_line,
 )
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import counted, draw_headline, plain, show_note
+from pages.ui.shared.messages import counted, draw_headline
 from pages.ui.shared.run_choice import MAX_RUNS, RunChoice, evenly_spaced
-from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import choose, pick, title_of
 
 ShownTraining = Shown[TrainingRequest, tuple[TrainedSeries, ...]]
@@ -79,7 +76,8 @@ def _title(name: str) -> str:
 def draw_training(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
     """Draw the scores over training by step, relation and fact; return the series' runs."""
     named = _series(choice, listing)
-    boxes = st.columns([2.4, 3.4, 1.8], vertical_alignment="bottom")
+    with st.container(key="way-choice"):
+        boxes = st.columns([3, 3, 1.8], vertical_alignment="bottom")
     name = choose("Series", list(named), key="series", place=boxes[0])
     series = named[name]
     offered = list(MEASURES)[: 1 if not series.last.has_ranks else None]
@@ -93,19 +91,14 @@ def draw_training(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
     by = pick("A line for each", LINES, key="lines", place=boxes[2])
     chosen = choice.with_runs(series.runs)
     options = {"ranking": choice.ranking, "by": by, "measure": MEASURES[measure]}
-    try:
-        shown = chosen.view(training, **options)
-    except UserError as error:
-        show_note(plain(str(error)))
-        return series.runs
+    shown = chosen.view(training, **options)
     (found,) = shown.found
     draw_headline(shown.conclusion.replace(series_title(found.series.name), name, 1))
     trained, steps = found.training, found.series.steps
     dropped = f" {counted(trained.n_dropped, 'fact')} count only at some steps and are excluded."
     st.caption(
         f"{len(steps)} checkpoints from step {steps[0]:,} to step {steps[-1]:,}, compared on the "
-        f"facts that count at all of them. {trained.n_forgotten:,} are forgotten: right at some "
-        "step, and wrong at the last." + dropped * (trained.n_dropped > 0)
+        "facts that count at all of them." + dropped * (trained.n_dropped > 0)
     )
     title = shown.figure.title.replace(series_title(found.series.name), _title(found.series.name))
     figure = replace(shown.figure, title=title)
@@ -162,13 +155,6 @@ def _draw_readings(choice: RunChoice, shown: ShownTraining) -> None:
         f"{LEAST_FACTS} facts aren't drawn. Whiskers: 95 % intervals of the last step. Facts that "
         "are read often differ in other ways, too: their answers are more frequent words."
     )
-    with st.expander("As a table", icon=":material/table:"):
-        shares = every["p_at_k"].map(percent) + " % of " + every["n"].map("{:,}".format)
-        grid = every.assign(shown=shares).pivot(index="group", columns="step", values="shown")
-        names = every.drop_duplicates("group").set_index("group")["readings"]
-        grid.insert(0, "readings", names.reindex(grid.index))
-        grid.columns = [str(name) for name in grid.columns]
-        draw_table(grid, placeholder="")
     draw_export("readings", lambda: every, choice.made() | _made(found), shown.request)
 
 

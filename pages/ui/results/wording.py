@@ -1,12 +1,12 @@
 """Effect of wording on the same facts: paraphrases, negated and misprimed queries."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
 
 from lama_core.errors import UserError
 from lama_core.glossary import explain
+from lama_core.metrics.headlines import MOST_NAMED
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
 from lama_core.tables import count
@@ -19,6 +19,17 @@ from pages.ui.shared.run_choice import RunChoice
 
 ALTERED = ("negated", "misprimed")
 SEVERAL = ("paraphrases", "ten-sentences")
+# Part -> its title, the term of the glossary, and what is asked.
+PARTS = {
+    "contrast": (
+        "Negated and misprimed queries compared with plain ones",
+        "Agreement with altered queries",
+        "A **negated** query denies the fact: *The capital of France is not ___.* To name Paris is "
+        "then wrong. A **misprimed** query has a misleading word in front: *Talk? The capital of "
+        "France is ___.* Paris is still right.",
+    ),
+    "consistency": ("The same fact in several wordings", "Consistency", ""),
+}
 CONTRAST = "overlap spearman plain altered"  # columns of the two tables
 CONSISTENCY = "n_prompts consistency accuracy consistent_accuracy"
 
@@ -47,33 +58,22 @@ def draw_wording(choice: RunChoice, listing: RunListing) -> None:
                 st.session_state["new models"] = lacking
                 form = {"data": choice.data, "run_rank": WORDS_AT_BLANK, "run_prompts": ALTERED[0]}
                 links.go(screens.DATA, {**screens.NEW_RUN, **form})
-    title = "Negated and misprimed queries compared with plain ones"
-    if altered:
-        st.markdown(f"### {title}", help=explain("Agreement with altered queries"))
-        st.markdown(
-            "A **negated** query denies the fact: *The capital of France is not ___.* To name "
-            "Paris is then wrong. A **misprimed** query has a misleading word in front: *Talk? The "
-            "capital of France is ___.* Paris is still right."
-        )
-        _draw(choice.with_runs(altered), "contrast")
-    else:
-        _draw_needs(choice, title, ALTERED)
-    title = "The same fact in several wordings"
-    if several:
-        st.markdown(f"### {title}", help=explain("Consistency"))
-        _draw(choice.with_runs(several), "consistency")
-    else:
-        _draw_needs(choice, title, SEVERAL)
+    for what, runs, prompts in (("contrast", altered, ALTERED), ("consistency", several, SEVERAL)):
+        title, term, meaning = PARTS[what]
+        if runs:
+            st.markdown(f"### {title}", help=explain(term))
+            st.markdown(meaning)
+            _draw(choice.with_runs(runs), what)
+        else:
+            data, names = plain(choice.data), " or ".join(prompts)
+            st.caption(
+                f"**{title}** needs a run of these models on {data} with the prompts {names}."
+            )
 
 
 def _has_several_wordings(run: RunInfo) -> bool:
     wordings = max((len(relation.templates) for relation in run.relations), default=0)
     return wordings > 1 or run.prompt_kind == "ten sentences"
-
-
-def _draw_needs(choice: RunChoice, title: str, prompts: Sequence[str]) -> None:
-    run = plain(f"a run of these models on {choice.data} with the prompts {' or '.join(prompts)}.")
-    st.caption(f"**{title}** needs {run}")
 
 
 def _draw(choice: RunChoice, what: str) -> None:
@@ -95,6 +95,7 @@ def _draw(choice: RunChoice, what: str) -> None:
     ]
     common = in_all(frame)
     n_common = common["relation"].nunique()
+    others = [choice.labels[one] for one in {*frame["relation"]} - {*common["relation"]}]
     means = common.groupby("run", sort=False).agg(
         relations=("relation", "size"),
         **{n: (n, "sum")},
@@ -102,8 +103,9 @@ def _draw(choice: RunChoice, what: str) -> None:
     )
     draw_rows(means.reset_index(), [*head, count("relations"), *measures])
     st.caption(
-        f"Above: means over the {counted(n_common, 'relation')} that all runs have. Below: each "
-        "relation. Tick a row, or tap its card, to see its facts. "
+        f"Above: means over the {counted(n_common, 'relation')} that all runs have"
+        + f" (not {plain(', '.join(others))})" * (0 < len(others) <= MOST_NAMED)
+        + ". Below: each relation. Tick a row, or tap its card, to see its facts. "
         + " ".join(f"**{one.head}**: {one.help}" for one in measures)
     )
     picked = draw_rows(

@@ -6,7 +6,7 @@ prompts, models, runs, relations, p_at and ranking.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.errors import UserError
 from lama_core.glossary import explain
-from lama_core.metrics.headlines import CHOSEN
+from lama_core.metrics.headlines import CHOSEN, MOST_NAMED
 from lama_core.requests import Request
 from lama_core.runs.alignment import differing_candidates, small_runs
 from lama_core.runs.chosen_facts import facts_of
@@ -46,6 +46,8 @@ V = TypeVar("V", bound=Request)
 Found = TypeVar("Found")
 Item = TypeVar("Item")
 MAX_RUNS = 8
+# The boxes of the choice of runs -> their widths.
+BOXES: dict[str, float] = {"data": 2.2, "models": 4, "relations": 4, "more": 2.2}
 # Options of the button that shows all facts again.
 CHIP: dict[str, Any] = {"type": "secondary", "key": "all facts", "help": "Show all facts again."}
 SAME, OWN = SCORED_ON = ("the same facts", "each model's own facts")
@@ -314,25 +316,29 @@ def run_titles(runs: Sequence[RunInfo]) -> tuple[str, ...]:
     return tuple(titles)
 
 
-def open_runs() -> tuple[RunListing, RunChoice] | None:
+def open_runs(idle: Container[str] = ()) -> tuple[RunListing, RunChoice] | None:
     """Draw the choice of runs; return the finished runs and the choice, or None without runs.
 
     Also shows which runs can't be read, which chosen models have no run, and ways back to all.
+
+    idle: the keys of `BOXES` that change nothing on the screen: they are hidden and keep their
+    values for other screens.
     """
     listing = list_runs(kinds=FACT_KINDS)
     problems = st.container()
-    listing, choice = _choose_runs(listing) if len(listing) else (listing, None)
+    listing, choice = _choose_runs(listing, idle) if len(listing) else (listing, None)
     with problems:
         for problem in listing.problems:
             show_error(problem)
     return None if choice is None else (listing, choice)
 
 
-def _choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice | None]:
+def _choose_runs(listing: RunListing, idle: Container[str]) -> tuple[RunListing, RunChoice | None]:
     """Draw the widgets, and what isn't shown; return the choice.
 
     Args:
         listing: The finished runs, at least one; only those on the chosen data are checked.
+        idle: As of `open_runs`.
 
     Returns:
         The finished runs, except runs on the chosen data that are damaged or that the URL doesn't
@@ -342,11 +348,20 @@ def _choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice | None]:
     # style.css hides the boxes on phones until the toggle, which only phones show, is on.
     st.toggle("Choose data, models and relations", key="choosing")
     with st.container(key="run-choice"):
-        data_box, models_box, relations_box, more_box = st.columns(
-            [2.2, 4, 4, 2.2], vertical_alignment="bottom"
-        )
+        acting = [name for name in BOXES if name not in idle]
+        widths = [BOXES[name] for name in acting]
+        spare = [10.2] * (len(acting) == 1)
+        places = st.columns([*widths, *spare], vertical_alignment="bottom")
+    boxes = dict.fromkeys(BOXES, st.container(key="idle")) | dict(zip(acting, places, strict=False))
+    # The URL may have the data of an analogy probe.
+    probed = {run.dataset: datasets[0] for run in list_runs() if run.dataset not in datasets}
+    links.replace_values("data", probed)
     data = choose(
-        "Data", datasets, key="data", place=data_box, help="The facts that the queries ask for."
+        "Data",
+        datasets,
+        key="data",
+        place=boxes["data"],
+        help="The facts that the queries ask for.",
     )
     named = {*(st.session_state.get("runs") or ()), *st.query_params.get_all("runs")}
     listing = listing.intact(unless=lambda run: run.dataset != data and run.id not in named)
@@ -358,7 +373,7 @@ def _choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice | None]:
     kept = links.runs_of_url(of_data, of=data)
     of_data = [run for run in of_data if run.id in kept]
     every = tuple(run for run in listing if run.dataset != data or run.id in kept)
-    with more_box, st.popover("More options", icon=":material/tune:", width="stretch"):
+    with boxes["more"], st.popover("More options", icon=":material/tune:", width="stretch"):
         more = _choose_more(of_data, list(by_id))
     picked, exact = pick_runs(every, data, more["prompts"]), more["exact"]
     earlier = earlier_checkpoints(every)
@@ -369,7 +384,7 @@ def _choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice | None]:
         "Models",
         {name: title_of(name) for name in usual} | {name: name for name in folded},
         key="models",
-        place=models_box,
+        place=boxes["models"],
         bind=BOUND,
         accept_new_options=True,
         max_selections=MAX_RUNS,
@@ -395,13 +410,13 @@ def _choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice | None]:
         names=run_names(runs),
         data=data,
         models=models,
-        relations=_choose_relations(runs, relations_box),
+        relations=_choose_relations(runs, boxes["relations"]),
         known=tuple(dict.fromkeys(run.model for run in every if run.id not in earlier)),
         **more,
     )
     missing = [] if exact else [title_of(name) for name in models if name not in picked]
-    _draw_ways_back(choice, missing, any(run.prompts == "manual" for run in of_data))
-    if small:
+    _draw_ways_back(choice, missing, any(run.prompts == "manual" for run in of_data), idle)
+    if small and "models" not in idle:
         st.caption(
             f"Not shown, because all models would be scored on its few facts only: "
             f"{plain(small)}. To include it, choose it under Models."
@@ -521,8 +536,20 @@ def _folded_checkpoints(
 def draw_comparison_basis(choice: RunChoice) -> None:
     """Draw the runs' prompts, and the facts and words on which several runs are compared."""
     draw_question(choice)
-    if said := comparison_basis(choice)[0]:
+    if said := f"{comparison_basis(choice)[0]} {unscored(choice)}".strip():
         st.caption(said)
+
+
+def unscored(choice: RunChoice) -> str:
+    """Return a sentence on the chosen relations of which no run can score a fact; "" without any.
+
+    Other sentences count only relations with scored facts: `61 of 62 relations`.
+    """
+    scored = {one.name for run in choice.runs for one in run.relations if one.n}
+    names = [name for name in choice.relations or choice.labels if name not in scored]
+    few = ", ".join(choice.labels.get(name, name) for name in names[:MOST_NAMED])
+    more = f" and {len(names) - MOST_NAMED} more relations" * (len(names) > MOST_NAMED)
+    return f"No fact of **{plain(few)}**{more} can be scored." if names else ""
 
 
 def draw_question(choice: RunChoice) -> None:
@@ -608,21 +635,24 @@ def _words_compared(choice: RunChoice) -> tuple[str, str]:
     return f"All rank the same {first.n_candidates:,} words.", ""
 
 
-def _draw_ways_back(choice: RunChoice, missing: Sequence[str], has_manual: bool) -> None:
+def _draw_ways_back(
+    choice: RunChoice, missing: Sequence[str], has_manual: bool, idle: Container[str]
+) -> None:
     """Draw the exact runs, a note on missing models, and links back to all runs and relations.
 
     Args:
         choice: The choice.
         missing: The titles of chosen models without a run.
         has_manual: Whether a run on this data has the manual prompts.
+        idle: As of `open_runs`.
     """
-    if choice.exact:
+    if choice.exact and "models" not in idle:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"Exact runs: {plain(', '.join(choice.titles))}", width="content")
             opened = {name: st.query_params.get(name, "") for name in screens.OPENED}
             there = {**opened, **choice.params(), "runs": [], "relations": []}
             links.draw_link("Choose by data and models", "undo", screens.RESULTS, there)
-    if missing:
+    if missing and "models" not in idle:
         show_note(
             plain(f"{', '.join(missing)}: no run on {choice.data} with these prompts yet. ")
             + "Start one on the page **Data and runs**."
@@ -632,9 +662,9 @@ def _draw_ways_back(choice: RunChoice, missing: Sequence[str], has_manual: bool)
     only = f"Only {counted(n_chosen, 'chosen fact')}"
     ways: dict[str, list[str]] = {
         only: [links.ONLY] * bool(choice.only),
-        "Back to manual prompts": ["prompts", "models"] * changed_prompts,
-        "All models": ["models"] * bool(choice.models),
-        "All relations": ["relations"] * bool(choice.relations),
+        "Back to manual prompts": ["prompts", "models"] * (changed_prompts and "more" not in idle),
+        "All models": ["models"] * (bool(choice.models) and "models" not in idle),
+        "All relations": ["relations"] * (bool(choice.relations) and "relations" not in idle),
     }
     if not any(ways.values()):
         return

@@ -31,8 +31,9 @@ PROMPTS: Params = {"tab": "Prompts"}
 # Charts of Overview that have the width of the page if the URL parameter `large` names them; and
 # published scores next to this project's.
 CURVES, LAMA_TREX = "P@k curves", "LAMA T-REx"
-# A view of the tab Prompts, and two of its parts.
-ENSEMBLES, ANALYSES, IN_PAPER = "Ensembles and the paper", "Analyses", "In the paper"
+# Two views of the tab Prompts, and parts of them.
+ALL_RELATIONS, ONE_RELATION = "All relations", "One relation"
+ENSEMBLES, ANALYSES, IN_PAPER = "Ensembles", "Analyses", "In the paper"
 # Charts of the More tab.
 RANKS = "Rank distribution"
 WAYS = "Ways of asking"
@@ -77,11 +78,14 @@ _MOVED_TABS: dict[str, Params] = {
     "Examples": {},
 }
 # View of Prompts in an earlier version -> the view that replaced it.
+_OF_ONE = {"prompts_view": ONE_RELATION}
 _MOVED_PROMPTS: dict[str, Params] = {
-    "Try a prompt": {},
-    "Prompts": {},
-    "Ensembles": {"prompts_view": ENSEMBLES},
-    "Analyses and the paper": {"prompts_view": ENSEMBLES, "prompts_part": ANALYSES},
+    "Try and compare": _OF_ONE,
+    "Try a prompt": _OF_ONE,
+    "Prompts": _OF_ONE,
+    "Ensembles and the paper": {**_OF_ONE, "relation_part": ENSEMBLES},
+    "Ensembles": {**_OF_ONE, "relation_part": ENSEMBLES},
+    "Analyses and the paper": {"prompts_view": ALL_RELATIONS, "prompts_part": ANALYSES},
 }
 # Tab of Data and runs in an earlier version -> the screen that replaced it.
 _MOVED_TABS_OF_DATA: dict[str, Params] = {
@@ -168,11 +172,15 @@ def _from_moved_tab(params: Params) -> Params:
 
 def _from_moved_view(params: Params) -> Params:
     """The parameters of a screen of Results, of which the view may be one of an earlier version."""
-    taken, rest = _taken(params, dict.fromkeys(("tab", "chart", "prompts_view"), ""))
+    taken, rest = _taken(params, dict.fromkeys(("tab", "chart", "prompts_view", "scope"), ""))
     if taken["chart"] in (CURVES, LAMA_TREX):
         return {**rest, **chart(taken["chart"])}
     view = _MOVED_PROMPTS.get(taken["prompts_view"])
-    return params if view is None else {**view, **rest, **PROMPTS}
+    if view is None:
+        return params
+    if taken["scope"] == "all relations" or "prompts_part" in rest:
+        view = {"prompts_view": ALL_RELATIONS}
+    return {**view, **rest, **PROMPTS}
 
 
 def _taken(params: Params, values: Mapping[str, str]) -> tuple[dict[str, str], Params]:

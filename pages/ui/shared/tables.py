@@ -19,6 +19,7 @@ from streamlit.delta_generator import DeltaGenerator
 from lama_core.glossary import explain
 
 MOST_CARDS = 100
+MOST_IN_SIGHT = 13  # columns; with more, the first ones stay in sight, which makes them paler
 MOST_NARROW = 16  # characters of a line's label and value, if it shares the width with another
 Picks = Literal["single-row", "multi-row", "single-cell", "row-or-cell", "rows-or-cell"]
 # What the grid calls the picks; cards pick one row where the grid picks rows or a cell.
@@ -120,6 +121,12 @@ def draw_table(
     given = options.get("column_config") or {}
     options["column_config"] = {**given, **explained(frame, given)}
     cards = make_cards(frame, options["column_config"], options.get("column_order"))
+    shown = options.get("column_order") or frame.columns
+    if len(shown) <= MOST_IN_SIGHT:
+        options["column_config"] = {
+            name: {**one, "pinned": None} if isinstance(one, dict) else one
+            for name, one in options["column_config"].items()
+        }
     data = {"cards": to_builtins(cards), "n": len(frame), "nShown": n_cards}
     data["picks"] = CARD_PICKS.get(picks or "", picks)
     component = st.components.v2.component("lama_cards", js=_JS, isolate_styles=False)

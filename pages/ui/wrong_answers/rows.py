@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.glossary import explain
 from lama_core.metrics.fact_answers import AnswerFilter, JoinedAnswers, fallbacks
+from lama_core.metrics.headlines import MOST_NAMED
 from lama_core.models.protocols import KINDS
 from lama_core.queries.blank_answers import BlankAnswer, Gold, Over, Prediction
 from lama_core.rounding import fixed, percent
@@ -21,7 +22,7 @@ from lama_core.views.figure import Axis, Figure, said
 from pages.ui.shared import cache, links, predictions, screens, visitors
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.figures import draw_figure
-from pages.ui.shared.messages import counted, draw_headline, plain, short
+from pages.ui.shared.messages import draw_headline, plain, short
 from pages.ui.shared.model_columns import make_boxes
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.tables import Picked, draw_table
@@ -492,12 +493,16 @@ def draw_fallbacks(
     ) * is_start
     known = table[table["whole"].astype(bool)]
     known = table if known.empty else known
-    top = known.iloc[known["share"].astype(float).argmax()]
+    tops = known.sort_values("share", ascending=False, kind="stable").drop_duplicates("number")
+    each = ", ".join(
+        f"“{top['answer']}” ({choice.titles[top['number']]}, {percent(top['share'])} % of "
+        f"{round(top['n'] / top['share']):,})"
+        for top in tops.head(MOST_NAMED).sort_values("number").to_dict("records")
+    )
     n_all = len(joined.select(AnswerFilter(of=chosen.of)))
     among = f" among these {len(rows):,} facts" * (len(rows) < n_all)
     draw_headline(
-        f"The most frequent wrong {noun}: “{top['answer']}” by {choice.titles[top['number']]} on "
-        f"{counted(int(top['n']), 'fact')}, {percent(top['share'])} % of its wrong answers{among}"
+        f"The most frequent wrong {noun} of each model, of its wrong answers: {each}{among}"
     )
     st.caption(
         f"A model with a very frequent wrong {noun} often answers by relation and ignores the "

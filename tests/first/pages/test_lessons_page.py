@@ -83,7 +83,8 @@ def test_the_summary_shows_the_answers_to_questions_without_a_prediction() -> No
 def test_what_shows_an_answer_waits_for_the_prediction() -> None:
     app = open_page("lessons", lesson=FIRST, step="3")
     assert app.info[0].value.startswith("This lesson has a question before this step.")
-    assert [one.label for one in app.button][-2:] == ["To the question", "All lessons"]
+    labels = [one.label for one in app.button]
+    assert labels[-3:] == ["To the question", "Open the step", "All lessons"]
     assert "Next" not in {one.label for one in app.button}
     assert not app.session_state[progress.KEY][FIRST][1].shown
     to_step(app, 2)
@@ -295,6 +296,13 @@ def test_teacher_mode_jumps_to_any_step_and_reveals_the_answer_without_a_predict
     assert not next(one for one in app.button if one.label == "Next").disabled
     usual = open_page("lessons", lesson="3-negation", step="6")
     assert any(one.label == "To the question" for one in usual.button)
+
+
+def test_a_link_to_a_step_behind_a_question_can_be_opened_without_a_prediction() -> None:
+    app = open_page("lessons", lesson="3-negation", step="6")
+    next(one for one in app.button if one.label == "Open the step").click().run()
+    assert "same first answer" in app.info[0].value and not app.exception
+    assert not any(one.label == "To the question" for one in app.button)
 
 
 def test_a_student_sheet_has_blanks_and_a_teacher_sheet_the_answers() -> None:

@@ -139,7 +139,7 @@ def test_what_is_ranked_is_called_what_it_is(runs: tuple[Run, Run], words: Run) 
     assert "<th>word</th>" in table
     for shown, heading in ((runs[0], "answer"), (words, "word")):
         app = open_page("facts", data="stated", runs=shown.info.id, view="Frequent answers")
-        assert f"The most frequent wrong {heading}: " in said(app)
+        assert f"The most frequent wrong {heading} of each model, " in said(app)
 
 
 def test_bars_mark_the_gold_and_other_right_answers(runs: tuple[Run, Run]) -> None:

@@ -47,7 +47,7 @@ VIEWS = {
     "Analogy": ("Score",),
     "Several": ("Alternatives", "Wordings"),
     "Wrong answers": ("Confusion", "Frequent answers"),
-    "Prompts": ("One fact", "Ensembles and the paper", "Analyses", "In the paper"),
+    "Prompts": ("Analyses", "In the paper", "One relation", "Ensembles", "One fact"),
 }
 # Tab -> the buttons that open its other screens, in turn.
 BUTTONS = {"Runs": ("New run", "All runs", "New study")}

@@ -101,11 +101,11 @@ def test_3_an_own_prompt_against_the_manual_one(page: Page, app_url: str) -> Non
     """3: Results, Prompts, the prompt."""
     open_page(page, app_url, "Results", "Prompts")
     prompt = page.get_by_role("textbox", name="Prompt", exact=True)
-    prompt.fill("[X] lies on the continent of [Y] .")
+    prompt.fill("[X] lies in the country of [Y] .")
     prompt.press("Enter")
     result = page.get_by_text(re.compile("on the same 100 facts .95 % interval of the paired"))
     expect(result).to_be_visible()
-    shown = page.get_by_text("[X] lies on the continent of [Y] .").filter(visible=True)
+    shown = page.get_by_text("[X] lies in the country of [Y] .").filter(visible=True)
     expect(shown.last).to_be_visible()  # a chart's title is text, too, and may be hidden
 
 

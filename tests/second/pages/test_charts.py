@@ -347,11 +347,11 @@ def test_histogram_bins_say_their_ranks(tmp_path_factory: pytest.TempPathFactory
     shown = show_runs(ranks.view, [run], ranks.request())
     chart = drawn(shown.figure, {})
     assert [one["mark"] for one in chart.marks("rect")[:3]] == [0, 1, 2]
-    assert chart.parameter("words")[2] == "3–5"
-    mark = figures.mark_of(shown.figure, [{"mark": 2}])
+    assert chart.parameter("words")[:2] == ["1", "2–10"]
+    mark = figures.mark_of(shown.figure, [{"mark": 1}])
     assert mark is not None
     found = shown.facts(mark)
-    assert found is not None and (found.filter["rank_min"], found.filter["rank_max"]) == (3, 5)
+    assert found is not None and (found.filter["rank_min"], found.filter["rank_max"]) == (2, 10)
 
 
 def test_a_box_has_its_quartiles_whiskers_and_mean() -> None:

@@ -32,7 +32,11 @@ from pages.ui.shared import cache, screens
 PROMPTS = {"page": "results", "tab": "Prompts"}
 SCREENS = [
     *({**PROMPTS, "prompts_view": view} for view in VIEWS),
-    *({**PROMPTS, "prompts_view": VIEWS[2], "prompts_part": part} for part in PARTS[1:]),
+    *(
+        {**PROMPTS, "prompts_view": view, key: part}
+        for view, (key, parts) in PARTS.items()
+        for part in parts[1:]
+    ),
     {"page": "data", "tab": "New study"},
     {"page": "results"},
     {"page": "data"},
@@ -123,7 +127,10 @@ def test_prompts_that_tell_a_left_to_right_model_nothing_are_marked(
     open_on: Callable[..., AppTest],
 ) -> None:
     app = open_on(
-        lambda study: study.info.context == "left", VIEWS[0], relation="P36 capital", set="All"
+        lambda study: study.info.context == "left",
+        screens.ONE_RELATION,
+        relation="P36 capital",
+        set="All",
     )
     table = next(one.value for one in app.dataframe if "tells" in one.value)
     blind = [text.index("[Y]") < text.index("[X]") for text in table["prompt"]]
@@ -136,7 +143,7 @@ def test_prompts_that_tell_a_left_to_right_model_nothing_are_marked(
 def test_a_typed_prompt_without_an_object_is_refused_in_one_sentence(
     open_on: Callable[..., AppTest],
 ) -> None:
-    app = open_on(lambda study: study.info.model == "minilm-mlm", VIEWS[0])
+    app = open_on(lambda study: study.info.model == "minilm-mlm", screens.ONE_RELATION)
     app.text_input(key="try").set_value("The chief city of [X] is big.").run()
     assert ["has no \\[Y\\]" in fault.value for fault in app.error] == [True]
 
@@ -145,7 +152,9 @@ def test_a_prompt_of_the_study_is_compared_with_the_manual_one_at_once(
     open_on: Callable[..., AppTest],
 ) -> None:
     app = open_on(
-        lambda study: study.info.model == "smollm2-135m", VIEWS[0], relation="P17 country"
+        lambda study: study.info.model == "smollm2-135m",
+        screens.ONE_RELATION,
+        relation="P17 country",
     )
     study = next(one for one in list_studies([bundled_dir()]) if one.info.model == "smollm2-135m")
     relation = study.relation("P17")
@@ -173,7 +182,9 @@ def test_a_prompt_of_the_study_is_compared_with_the_manual_one_at_once(
 def test_the_example_follows_the_relation_and_a_typed_prompt_stays(
     open_on: Callable[..., AppTest],
 ) -> None:
-    app = open_on(lambda study: study.info.model == "minilm-mlm", VIEWS[0], relation="P17 country")
+    app = open_on(
+        lambda study: study.info.model == "minilm-mlm", screens.ONE_RELATION, relation="P17 country"
+    )
     first = app.text_input(key="try").value
     app.selectbox(key="relation").set_value("P36").run()
     second = app.text_input(key="try").value
@@ -189,7 +200,9 @@ def test_the_example_follows_the_relation_and_a_typed_prompt_stays(
 def test_a_new_prompt_is_compared_on_the_facts_that_were_queried(
     open_on: Callable[..., AppTest],
 ) -> None:
-    app = open_on(lambda study: study.info.model == "minilm-mlm", VIEWS[0], relation="P36 capital")
+    app = open_on(
+        lambda study: study.info.model == "minilm-mlm", screens.ONE_RELATION, relation="P36 capital"
+    )
     app.text_input(key="try").set_value("The chief city of [X] is [Y] .").run()
     next(button for button in app.button if button.label == "Try it").click().run()
     assert not app.exception and not app.error
@@ -200,16 +213,19 @@ def test_a_new_prompt_is_compared_on_the_facts_that_were_queried(
 
 
 def test_a_set_of_prompts_is_explained_next_to_its_name(open_on: Callable[..., AppTest]) -> None:
-    app = open_on(lambda _: True, VIEWS[0], set="mine+man")
+    app = open_on(lambda _: True, screens.ONE_RELATION, set="mine+man")
     said = "**Mined + manual**: the mined prompts and the manual one"
     assert said in [caption.value for caption in app.caption]
 
 
 def test_the_papers_tables_are_of_all_relations_and_sets() -> None:
-    for view, part in ((VIEWS[0], None), (screens.ENSEMBLES, "In the paper")):
-        parts = {"prompts_part": part} if part else {}
-        app = open_page("results", tab="Prompts", prompts_view=view, **parts)
-        assert app.selectbox(key="relation").disabled is bool(part)
+    for view, part in ((screens.ONE_RELATION, ""), (screens.ALL_RELATIONS, screens.IN_PAPER)):
+        app = open_page("results", tab="Prompts", prompts_view=view, prompts_part=part)
+        for shown in (
+            [one.label for one in app.selectbox],
+            [one.label for one in app.button_group],
+        ):
+            assert ({"Relation", "Prompts"} & {*shown} != set()) is not bool(part)
         assert any("candidates (" in one.value for one in app.caption) is not bool(part)
 
 
@@ -234,10 +250,11 @@ def test_every_tab_of_a_filtered_study_is_filtered(
     right = 100 * (found[1] == 1).mean()
     raw = 100 * (study.ensemble_rows["rank_raw"] == 1).mean(axis=1)
     assert right not in raw
-    for view in VIEWS[1:]:
-        app = open_on(lambda study: not study.info.bundled, view)
+    for view, part in ((VIEWS[0], ""), (VIEWS[1], screens.ENSEMBLES), (VIEWS[2], "")):
+        parts = {"relation_part": part} if part else {}
+        app = open_on(lambda study: not study.info.bundled, view, **parts)
         assert any("**filtered ranking**" in caption.value for caption in app.caption)
-        if view == screens.ENSEMBLES:
+        if part:
             table = app.dataframe[0].value.set_index("weights")["P@1"]
             assert table["optimised"] == pytest.approx(right)
             assert any("filtered ranking; log-linear" in one.value for one in app.caption)
@@ -275,7 +292,9 @@ def test_a_study_that_its_user_made_is_the_one_that_is_shown(
 
 def _in_the_paper(open_on: Callable[..., AppTest], table: str) -> tuple[AppTest, str]:
     """The paper's table on the first study, and all that is written around it."""
-    app = open_on(lambda study: True, screens.ENSEMBLES, prompts_part="In the paper", table=table)
+    app = open_on(
+        lambda study: True, screens.ALL_RELATIONS, prompts_part="In the paper", table=table
+    )
     return app, " ".join(one.value for one in (*app.markdown, *app.caption))
 
 

@@ -31,7 +31,7 @@ def test_the_chart_says_what_is_learned_and_forgotten(runs: tuple[Run, ...]) -> 
         f"{found.facts['relation'].nunique()} relations are right at the last step; half of these "
         "stay right from step 16 on"
     ) in said(app)
-    assert f"{found.n_forgotten} are forgotten: right at some step" in said(app)
+    assert f"{found.n_forgotten} are forgotten: right at an earlier step only" in said(app)
     assert "4 checkpoints from step 0 to step 16" in said(app)
     order, facts = (one.value for one in app.dataframe[:2])
     assert order["forgotten"].tolist() == found.relations()["n_forgotten"].tolist()

@@ -23,7 +23,8 @@ from lama_core.views.relation_types import relation_types
 from lama_core.views.scores import measures, said_of_best, scores
 from lama_core.views.slices import slices
 from lama_core.views.training import training
-from lama_core.views.view import Shown, show
+from lama_core.views.vega import specification
+from lama_core.views.view import EDITED, Shown, show
 from lama_core.views.wording import MEAN, MOST_RELATIONS, wording
 
 STATEMENTS = (
@@ -55,20 +56,21 @@ def test_curves_name_the_run_that_is_most_often_right() -> None:
 
 def test_ranks_say_how_often_the_answer_is_late() -> None:
     shown = show(ranks.view, ranks.request(runs=(A,)))
+    first = shown.frame[shown.frame["high"] == 1]["share"].sum()
     late = shown.frame[shown.frame["low"] > 100]["share"].sum()
-    assert f"after rank 100 for {as_share(late)}" in shown.conclusion
+    assert f"after rank 100, for {percent(first)} and {as_share(late)}" in shown.conclusion
 
 
-def test_types_name_the_best_and_the_worst_one() -> None:
+def test_types_are_named_from_the_best_to_the_worst() -> None:
     shown = show(relation_types.view, relation_types.request(runs=(A, B)))
     means = shown.frame[shown.frame["relation"].isna()]
     by_type = means.groupby("type")["p_at_k"].mean()
     n = means.groupby("type")["n_relations"].max()
     assert shown.conclusion == (
-        "On average over 2 models, P@1 is highest on "
-        + ", lowest on ".join(
-            f"{one} ({as_share(by_type[one])}, {counted(int(n[one]), 'relation')})"
-            for one in (by_type.idxmax(), by_type.idxmin())
+        "On average over 2 models, P@1 is "
+        + ", ".join(
+            f"{as_share(by_type[one])} on {one} ({counted(int(n[one]), 'relation')})"
+            for one in by_type.sort_values(ascending=False).index
         )
         + "; TREx, 42 relations, 9,365 facts"
     )
@@ -82,20 +84,27 @@ def test_types_count_the_facts_of_their_source() -> None:
 
 
 def test_slices_and_mentions_say_for_which_run() -> None:
-    for view, said in ((slices, "For {}, P@1 "), (mentions, ": for {} from ")):
-        shown: Shown = show(view.view, view.request(runs=(A, B)))
-        assert any(said.format(shown.names[run]) in shown.conclusion for run in (A, B))
+    shown: Shown = show(mentions.view, mentions.request(runs=(A, B)))
+    assert any(f": for {shown.names[run]} from " in shown.conclusion for run in (A, B))
+    for way in (None, "type of relation"):
+        found = show(slices.view, slices.request(runs=(A, B), slice_by=way))
+        assert all(f" % ({found.names[run]})" in found.conclusion for run in (A, B))
 
 
-def test_calibration_says_which_runs_are_overconfident_where_they_are_sure() -> None:
+def test_calibration_says_whether_sure_answers_are_right_and_who_is_overconfident() -> None:
     shown = show(calibration.view, calibration.request(runs=(A, B)))
     for run in (A, B):
-        sure = shown.frame[(shown.frame["run"] == run) & (shown.frame["low"] >= 0.5)].fillna(0)
-        right, mean = ((sure[name] * sure["n"]).sum() for name in ("accuracy", "confidence"))
-        way = "over" if mean > right else "under"
-        n = int(sure["n"].sum())
-        part = f"{shown.names[run]} ({as_share(right / n)} of {n:,} right) is {way}confident"
-        assert part in shown.conclusion
+        rows = shown.frame[shown.frame["run"] == run].fillna(0)
+        sure, other = rows[rows["low"] >= 0.5], rows[rows["low"] < 0.5]
+        right, mean = (
+            (sure[name] * sure["n"]).sum() / sure["n"].sum() for name in ("accuracy", "confidence")
+        )
+        rest = (other["accuracy"] * other["n"]).sum() / other["n"].sum()
+        assert right > rest and "are right more often: " in shown.conclusion
+        each = f"{percent(right)} against {as_share(rest)} ({shown.names[run]})"
+        assert each in shown.conclusion
+        way = f"{as_share(mean)}, {as_share(right)} right) is {'over' if mean > right else 'under'}"
+        assert f"{shown.names[run]} (mean probability {way}confident" in shown.notes[0]
 
 
 def test_calibration_notes_if_most_facts_are_in_the_lowest_bin() -> None:
@@ -103,7 +112,7 @@ def test_calibration_notes_if_most_facts_are_in_the_lowest_bin() -> None:
     best = min(errors(shown), key=errors(shown).__getitem__)
     n = shown.frame[shown.frame["run"] == best].set_index("low")["n"]
     lowest = f"{as_share(n.iloc[0] / n.sum())} of its first answers have a probability of 0.0 to 0"
-    notes = list(shown.view.notes(shown))
+    notes = [note for note in shown.notes if "smallest calibration error" in note]
     assert len(notes) == (n.iloc[0] > n.sum() / 2) and all(lowest in note for note in notes)
 
 
@@ -140,6 +149,7 @@ def test_known_by_states_shares_of_all_facts() -> None:
     shown = show(known_by.view, known_by.request(runs=(A, B)))
     n = shown.frame.set_index("right")["n"]
     assert f"{percent(n[''] / n.sum())} % to none" in shown.conclusion
+    assert f"{percent((n[A] + n[B]) / n.sum())} % to only one" in shown.conclusion
 
 
 def test_a_comparison_counts_the_relations_with_a_clear_difference() -> None:
@@ -154,6 +164,7 @@ def test_training_names_the_step_from_which_half_of_the_facts_stay_right() -> No
     learned = found.training.fates["learned"].dropna()
     half = next(step for step in sorted(learned) if (learned <= step).mean() >= 0.5)
     assert f"half of these stay right from step {half:,.0f}" in shown.conclusion
+    assert f"; {found.training.n_forgotten:,} are forgotten" in shown.conclusion
     figure = shown.figure
     ends = figure.frame.groupby("line", sort=False)["p_at_k"].last()
     assert list(ends[list(figure.names)]) == sorted(ends, reverse=True)
@@ -190,8 +201,10 @@ def test_runs_on_wordings_are_compared_on_the_relations_that_all_of_them_have() 
     table = shown.found.agreement
     common = set.intersection(*(set(part["relation"]) for _, part in table.groupby("run")))
     assert 0 < len(common) < table["relation"].nunique()
-    means = table[table["relation"].isin(common)].groupby("run")["consistent_accuracy"].mean()
-    assert all(as_share(mean) in shown.conclusion for mean in means)
+    means = table[table["relation"].isin(common)].groupby("run").mean(numeric_only=True)
+    for mean in means.to_dict("records"):
+        both = f"{percent(mean['consistent_accuracy'])} and {as_share(mean['accuracy'])} ("
+        assert both in shown.conclusion and f"{as_share(mean['consistency'])} (" in shown.conclusion
     marks = shown.figure.frame
     assert set(marks["relation"]) == {"", *common} and marks["run"].value_counts().nunique() == 1
 
@@ -249,11 +262,12 @@ def test_names_of_prompts_and_of_relations_of_bats_are_in_words() -> None:
         assert in_words(name) == words
 
 
-def test_slices_name_the_run_that_depends_most_on_the_chosen_way() -> None:
+def test_slices_name_the_best_and_the_worst_one_of_the_chosen_way() -> None:
     shown = show(slices.view, slices.request(runs=(A, B), slice_by="type of relation"))
     table = shown.frame[shown.frame["by"] == "type of relation"]
-    spread = table.groupby("run")["p_at_k"].agg(lambda shares: shares.max() - shares.min())
-    assert shown.conclusion.startswith(f"For {shown.names[spread.idxmax()]}, ")
+    means = table[table["n"] >= 30].groupby("slice")["p_at_k"].mean()
+    ends = f"highest for “{means.idxmax()}”, lowest for “{means.idxmin()}”, "
+    assert ends in shown.conclusion
     assert "no type" in set(shown.figure.frame["row"])
 
 
@@ -276,3 +290,39 @@ def test_the_best_run_is_not_said_to_be_the_best_in_every_relation() -> None:
         f"P@1 is {100 * inside.p_at_k:.1f} % on the {inside.n:,} facts from sources that it was "
         f"trained on and {100 * outside.p_at_k:.1f} % on the other {outside.n:,}"
     )
+
+
+def test_a_size_says_of_how_many_relations_facts_count() -> None:
+    shown = show(ranks.view, ranks.request(runs=(A,)))
+    (info,) = shown.infos
+    none, *others = [one for one in info.relations if one.n]
+    for relations, said in (
+        ((replace(none, n=0), *others[:2]), "2 of 3 relations, "),
+        (tuple(others[:2]), "2 relations, "),
+        ((replace(none, n=0), *others[:1]), "1 of 2 relations, "),
+        ((replace(none, n=0),), "0 relations, "),
+    ):
+        n = sum(one.n for one in relations)
+        found = replace(shown, infos=(replace(info, relations=relations),))
+        assert found.size() == f"{said}{n:,} facts"
+
+
+@pytest.mark.parametrize(("lows", "conclusion"), [((0.0, 0.1), False), ((0.6, 0.9), False),
+                                                 ((0.1, 0.9), True)])  # fmt: skip
+def test_calibration_compares_sure_answers_only_if_there_are_sure_and_other_ones(
+    lows: tuple[float, float], conclusion: bool
+) -> None:
+    shown = show(calibration.view, calibration.request(runs=(A,)))
+    rows = shown.frame[
+        [f"{low:.1f}" in {f"{one:.1f}" for one in lows} for low in shown.frame["low"]]
+    ]
+    assert len(rows) == 2
+    assert bool(replace(shown, found=rows).conclusion) is conclusion
+
+
+def test_a_legend_explains_open_points_only_if_some_are_open() -> None:
+    figure = show(compare.view, compare.request(run_a=A, run_b=B)).figure
+    rows = figure.frame
+    for drawn, is_open in ((rows[rows["unsure"]], True), (rows[~rows["unsure"]], False)):
+        words = str(specification(replace(figure, frame=drawn), {"a": "#000", "b": "#111"}, EDITED))
+        assert (figure.hollow_name in words) is is_open
