@@ -255,6 +255,22 @@ def relations_with_templates(dataset: Dataset) -> tuple[Relation, ...]:
     return tuple(relation for relation in dataset.relations if relation.templates)
 
 
+def check_subject(text: str) -> str:
+    """Return a subject with single spaces. Raises UserError if it is empty, too long or a blank."""
+    subject = " ".join(text.split())
+    if not subject:
+        raise UserError("The subject is empty: type a name or a word.")
+    if len(subject) > MAX_SUBJECT:
+        raise UserError(
+            f"The subject has {len(subject):,} characters; the maximum is {MAX_SUBJECT}."
+        )
+    if blank := BLANK.search(subject):
+        raise UserError(
+            f"The subject contains a blank ({blank[0]}), which the template already has: remove it."
+        )
+    return subject
+
+
 def make_relation_question(
     dataset: Dataset, relation: str, subject: str, gold: str | None = None, *, mined: bool = False
 ) -> RelationQuestion:
@@ -271,7 +287,7 @@ def make_relation_question(
         UserError: If the relation has no template, or the subject or gold answer is invalid.
     """
     found = dataset.relation(relation)
-    subject = " ".join(subject.split())
+    subject = check_subject(subject)
     if found.own_templates:
         facts = (fact for fact in dataset.facts_of(relation) if fact.subject == subject)
         own = dict.fromkeys(template for fact in facts for template in fact.templates)
@@ -284,23 +300,12 @@ def make_relation_question(
             else f"{of} has no template, only a sentence for each fact: choose a relation with a "
             "template."
         )
-    if not subject:
-        raise UserError("The subject is empty: type a name or a word.")
-    if len(subject) > MAX_SUBJECT:
-        raise UserError(
-            f"The subject has {len(subject):,} characters; the maximum is {MAX_SUBJECT}."
-        )
     check_gold(gold or "")
-    if blank := BLANK.search(subject):
-        raise UserError(
-            f"The subject contains a blank ({blank[0]}), which the template already has: remove it."
-        )
     objects = gather_knowledge(dataset, (relation,)).objects.get((relation, subject), ())
     installed = relation_wordings(dataset, found)
     wordings = [wording for wording in installed if mined or wording.kind not in MINED]
-    negated = [wording for wording in wordings if wording.kind == "negated"]
-    others = [wording for wording in wordings if wording.kind != "negated"]
-    chosen = (*others[: MAX_WORDINGS - len(negated)], *negated)
+    negated = [wording for wording in wordings if wording.kind == "negated"]  # the last ones
+    chosen = (*wordings[: min(MAX_WORDINGS, len(wordings)) - len(negated)], *negated)
     return RelationQuestion(
         dataset=dataset.name,
         relation=found.name,
@@ -392,8 +397,9 @@ class RelationKind(QueryKind[RelationRequest, RelationQuestion, RelationModelAns
                     likeliest=blank.rows[0].token,
                 )
             )
-        n = answers[0].n_candidates
-        return RelationModelAnswers(n_candidates=n, answers=tuple(found), **model_fields(model))
+        return RelationModelAnswers(
+            n_candidates=answers[0].n_candidates, answers=tuple(found), **model_fields(model)
+        )
 
     def rows(self, asked: AskedRelation, one: RelationModelAnswers) -> Sequence[WordingRow]:
         """Return a row for each wording."""
@@ -435,8 +441,10 @@ class RelationKind(QueryKind[RelationRequest, RelationQuestion, RelationModelAns
         """Yield the known objects, then each model's table."""
         question = answer.asked.shared
         known = ", ".join(question.objects) or "none"
-        gold = question.gold or "-"
-        yield f"{question.relation} {question.label}: {question.subject}, gold answer: {gold}"
+        yield (
+            f"{question.relation} {question.label}: {question.subject}, "
+            f"gold answer: {question.gold or '-'}"
+        )
         yield f"objects in {question.dataset}: {known}"
         if question.n_left_out:
             n = len(question.wordings)

@@ -19,6 +19,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.candidates.lists import COMMON, FILE, OWN, explain_lists, list_names
+from lama_core.datasets.library.installed import dataset_names
 from lama_core.datasets.passages import STARTER
 from lama_core.errors import UserError, did_you_mean
 from lama_core.glossary import explain
@@ -26,7 +27,7 @@ from lama_core.models.cache import Precision
 from lama_core.models.sources.catalog import added_models, find_model, is_served, known_models
 from lama_core.paths import ASSETS
 from lama_core.published import published_examples
-from lama_core.scoring.shared_fields import MAX_MODELS, ClozeSettings, ModelSettings
+from lama_core.scoring.shared_fields import MAX_MODELS, ModelSettings
 from pages.ui.shared import links, visitors
 from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.tables import draw_table
@@ -313,10 +314,10 @@ def _model_of(name: str, names: Sequence[str]) -> str | None:
 
 
 def check_named(settings: ModelSettings, book: str | None = None) -> None:
-    """Check the models, candidates and open-book text that a URL or an uploaded file names.
+    """Check the models, candidates, data and open-book text that a URL or an uploaded file names.
 
     Args:
-        settings: The request with the models, and the candidates of a cloze query.
+        settings: The request with the models, and perhaps candidates and a data set.
         book: The open-book text, if there is one.
 
     Raises:
@@ -336,17 +337,16 @@ def check_named(settings: ModelSettings, book: str | None = None) -> None:
                 f"URLs and files can't reference the model {name[:MAX_SHOWN]!r}: type it under "
                 "Models."
             )
-    candidates = settings.candidates if isinstance(settings, ClozeSettings) else COMMON
-    if candidates not in (*list_names(of_relations=False), *typed):
-        raise UserError(
-            f"URLs and files can't reference the candidate list {candidates[:MAX_SHOWN]!r}: type "
-            "it under Options."
-        )
-    if book not in (None, STARTER, *typed):
-        raise UserError(
-            f"URLs and files can't reference the open-book text {str(book)[:MAX_SHOWN]!r}: type it "
-            "under Options."
-        )
+    lists, sets = list_names(of_relations=False), dataset_names()
+    for what, value, known, where in (
+        ("candidate list", getattr(settings, "candidates", COMMON), lists, "type it under Options"),
+        ("open-book text", book, (None, STARTER), "type it under Options"),
+        ("data set", getattr(settings, "dataset", sets[0]), sets, "choose one under Data"),
+    ):
+        if value not in (*known, *typed):
+            raise UserError(
+                f"URLs and files can't reference the {what} {str(value)[:MAX_SHOWN]!r}: {where}."
+            )
 
 
 def _looks_like_path(name: str) -> bool:
