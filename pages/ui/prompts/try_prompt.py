@@ -5,7 +5,7 @@ in batches of facts until all facts are done or the user stops.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,11 @@ from pages.ui.shared.messages import counted, errors_shown, plain
 from pages.ui.shared.url_state import BOUND, title_of
 
 BATCH = 8
+PLACEHOLDER = "[X] is a city in [Y] ."
+HELP = (
+    "[X] is the subject, [Y] the blank. Prompts of the study show their result at once; the model "
+    "is queried with a new one."
+)
 SENTENCE = re.compile(r"[^:;()]* (is|was|are) [^:;()]*\.")
 STATE = "trying"
 TYPED = "typed prompt"  # session key: the user has typed a prompt, which isn't tried yet
@@ -46,17 +51,34 @@ def example_of(choice: PromptsChoice) -> str:
     return "" if best is None else pool.templates[best]
 
 
-def draw_try(choice: PromptsChoice) -> str:
-    """Draw the input and the prompt's result, from the study or the model; return the prompt."""
-    study, model = choice.study, plain(title_of(choice.info.model))
-    fact = study.test[0]
+def draw_entry(choice: PromptsChoice, open_relation: Callable[[], None]) -> None:
+    """Draw an input for a prompt, whose result is on the screen that `open_relation` opens."""
+
+    def take() -> None:
+        st.session_state["try"] = st.session_state["first_try"]
+        links.set_param("try", [st.session_state["try"]])
+        _want_trial()
+        open_relation()
+
+    _draw_task(choice)
+    st.text_input("Prompt", key="first_try", placeholder=PLACEHOLDER, help=HELP, on_change=take)
+
+
+def _draw_task(choice: PromptsChoice) -> None:
+    study = choice.study
+    fact, manual = study.test[0], study.pool.manual
     relation = plain(study.relation.label or study.relation.name)
-    manual = study.pool.manual
     beat = "" if manual is None else f" Can you beat “{plain(study.pool.templates[manual])}”?"
     st.markdown(
         f"Write a sentence for the relation **{relation}**: [X] is the subject's place (such as "
         f"{plain(fact.subject)}), [Y] for the right answer ({plain(fact.object)}).{beat}"
     )
+
+
+def draw_try(choice: PromptsChoice) -> str:
+    """Draw the input and the prompt's result, from the study or the model; return the prompt."""
+    study, model = choice.study, plain(title_of(choice.info.model))
+    _draw_task(choice)
     example = example_of(choice)
     before = st.session_state.get("try", "")
     if links.is_new_url() or not before:
@@ -70,9 +92,8 @@ def draw_try(choice: PromptsChoice) -> str:
         "Prompt",
         key="try",
         bind=BOUND,
-        placeholder="[X] is a city in [Y] .",
-        help="[X] is the subject, [Y] the blank. Prompts of the study show their result at once; "
-        "the model is queried with a new one.",
+        placeholder=PLACEHOLDER,
+        help=HELP,
         on_change=_want_trial,
     )
     clicked = go_box.button("Try it", type="primary", icon=":material/play_arrow:")

@@ -31,8 +31,11 @@ def draw_view(view: str, part: str, choice: PromptsChoice) -> None:
         draw_prompts(choice, draw_try(choice))
     elif part == screens.ENSEMBLES:
         from pages.ui.prompts.ensembles import draw_all_relations, draw_relation
+        from pages.ui.prompts.try_prompt import draw_entry
 
         (draw_all_relations if view == ALL else draw_relation)(choice)
+        if view == ALL:
+            draw_entry(choice, lambda: st.session_state.update(prompts_view=ONE))
     elif part == screens.ANALYSES:
         from pages.ui.prompts.analyses import draw_analyses
 

@@ -22,6 +22,12 @@ def kept(field: str, key: str = "") -> Callable[[Any], dict[str, Any]]:
     return lambda request: {key or field: getattr(request, field)}
 
 
+def text_field(field: str, label: str, *, key: str = "", first: str = "", help: str) -> Widget:
+    """A line of text."""
+    options: dict[str, Any] = {"key": key or field, "bind": url_state.BOUND, "help": help}
+    return Widget(lambda _: st.text_input(label, first, **options) or "", kept(field, key))
+
+
 def list_field(
     field: str,
     label: str,

@@ -44,10 +44,7 @@ ASKINGS = {"sentences": "each relation's sentence", "facts": "for a list of fact
 
 
 def _layout(draw: DrawField) -> None:
-    places = st.columns([4, 1.6, 1], vertical_alignment="bottom")
-    widgets.draw_in(draw, ("name", "type"), places[:2])
-    with places[2]:
-        widgets.draw_ask()
+    widgets.draw_with_ask(draw, "name", "type")
     widgets.draw_chips([widgets.Example(name, {NAME: name, TYPE: FROM_DATA}) for name in EXAMPLES])
     widgets.draw_models_and_options(draw, "ask", "dataset", "top_k", cloze=True)
 
@@ -252,7 +249,9 @@ def _draw_below(answer: CardsAnswer, lines: Sequence[DeltaGenerator], _: object)
             firsts.setdefault(key, set()).add(word_key(one.predictions[0].token))
             n_cards[key] = n_cards.get(key, 0) + 1
     shared = [key for key, n in n_cards.items() if key and n == len(answer.models)]
-    if lines and shared:
+    if lines and len(answer.models) == 1:  # the others have no answer
+        lines[0].empty()
+    elif lines and shared:
         n_same = sum(len(firsts[key]) == 1 for key in shared)
         lines[0].html(
             f"<div>The models give the same first answer in <b>{n_same} of {len(shared)}</b> "

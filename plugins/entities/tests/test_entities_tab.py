@@ -103,3 +103,10 @@ def test_a_pin_of_an_address_names_no_folder() -> None:
     assert "can't reference the data set '/etc'" in fault
     shown = open_page("cloze", **CARD, entity="Peru", pin=json.dumps(pin | {"dataset": "starter"}))
     assert "capital: oslo" in html(shown)
+
+
+def test_a_model_that_cant_list_facts_says_so_and_isnt_compared() -> None:
+    both = {"models": ["MiniLM-MLM", "MiniLM-MLM twin"], "entity_ask": "facts"}
+    app = open_page("cloze", **{**CARD, **both}, entity="Norway")
+    assert ["can't generate text" in one.value.replace("\\", "") for one in app.error] == [True] * 2
+    assert not cards(app)

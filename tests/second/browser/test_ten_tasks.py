@@ -98,9 +98,8 @@ def test_2_five_facts_that_only_one_model_knows_tagged_and_shared(page: Page, ap
 
 
 def test_3_an_own_prompt_against_the_manual_one(page: Page, app_url: str) -> None:
-    """4: Results, Prompts, One relation, the prompt."""
+    """3: Results, Prompts, the prompt."""
     open_page(page, app_url, "Results", "Prompts")
-    page.get_by_role("radio", name="One relation").click()
     prompt = page.get_by_role("textbox", name="Prompt", exact=True)
     prompt.fill("[X] lies in the country of [Y] .")
     prompt.press("Enter")

@@ -52,7 +52,7 @@ def test_a_server_of_the_list_is_asked_and_its_cut_list_is_said() -> None:
 def test_a_servers_model_ranks_answers_and_compares_sentences() -> None:
     with serve(Server()) as server:
         add_model(server.reference)
-        for score, part in (("Only these answers", "Marseille"), ("Whole sentences", ">likelier<")):
+        for score, part in (("Only these answers", "Marseille"), ("Whole sentences", "lx-pair")):
             app = open_page("", score=score, models=[server.reference])
             assert not app.error and not app.exception
             shown = "".join(one.proto.body for one in app.get("html"))
