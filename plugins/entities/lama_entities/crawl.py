@@ -447,7 +447,11 @@ class DepthWork:
         found = log_probs[among]
         best = np.flatnonzero(found >= math.log(self.above))
         few = None if len(best) else f"no answer has a probability of {percent(self.above)} %"
-        best = best[np.argsort(-found[best], kind="stable")] if len(best) else [found.argmax()]
+        best = (
+            best[np.argsort(-found[best], kind="stable")]
+            if len(best)
+            else np.array([found.argmax()])
+        )
         return [
             {
                 "number": number,
