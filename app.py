@@ -30,10 +30,12 @@ def _page_of_plugin(path: str) -> Callable[[], None]:
     """Return the function that draws a plug-in's page."""
 
     def draw() -> None:
+        from pages.ui.router import is_routed
         from pages.ui.shared.messages import errors_shown
 
-        with errors_shown():
-            plugins.find("pages", path)()
+        if is_routed():
+            with errors_shown():
+                plugins.find("pages", path)()
 
     return draw
 

@@ -59,6 +59,7 @@ class Plugin:
         stores: Scheme of the addresses of `--parts-at`, or `*` for all others -> the `PartsPlace`.
         papers: Paper -> the `Paper` for `reproduce`.
         tabs: Title of a tab of the page Ask -> the `Tab` that draws a kind of query.
+        lessons: Name of a lesson -> the `Path` of its file, which has this name.
         charts: Name of a chart of the tab More -> the `MenuChart`.
         pages: Path of a page's URL -> the function that draws the page, without arguments.
         help: Command -> what `--help` says of it, where `about` says less.
@@ -82,6 +83,7 @@ class Plugin:
     stores: Rows = field(default_factory=dict)
     papers: Rows = field(default_factory=dict)
     tabs: Rows = field(default_factory=dict)
+    lessons: Rows = field(default_factory=dict)
     charts: Rows = field(default_factory=dict)
     pages: Rows = field(default_factory=dict)
     help: Rows = field(default_factory=dict)
@@ -109,6 +111,7 @@ TABLES = {
     "executors": "collections.abc:Callable",
     "stores": "collections.abc:Callable",
     "papers": "lama_core.papers.framework:Paper",
+    "lessons": "pathlib:Path",
     "tabs": "pages.ui.queries.tab:Tab",
     "charts": "pages.ui.results.more:MenuChart",
     "pages": "collections.abc:Callable",

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import Meta
 
+from lama_core import plugins
 from lama_core.datasets.library.installed import STARTER
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import format_bytes, read_error, read_file, write_text_atomically
@@ -413,13 +414,17 @@ def _place(path: Path) -> tuple[int, str]:
 
 
 def list_lessons() -> LessonListing:
-    """Return all lessons, bundled ones first, by file name, and the errors of invalid files."""
+    """Return all lessons, and the errors of invalid files.
+
+    The bundled ones come first, by file name, then those of plug-ins, then the user's.
+    """
     found: dict[str, Lesson] = {}
     problems: list[str] = []
     for folder, own in ((bundled_lessons(), False), (own_lessons(), True)):
         try:
             files = (path for path in folder.iterdir() if path.suffix == ENDING)
             paths = sorted(files, key=_place)
+            paths += [] if own else plugins.rows("lessons").values()
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:

@@ -43,11 +43,13 @@ class ProbeKind:
         title: Its name for users.
         functions: The functions that make its runs; one that makes runs of several kinds is with
             the first of these.
+        page: Path of a plug-in's page that shows such a run, whose name is its parameter `run`.
     """
 
     spec: type[RunSpec]
     title: str
     functions: tuple[RunFunction[..., Any, Any], ...] = ()
+    page: str = ""
 
     @property
     def name(self) -> str:

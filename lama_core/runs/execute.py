@@ -105,7 +105,7 @@ def _make(
     titles = list(dict.fromkeys(spec.title() for spec in specs))
     count = _Count(
         titles[0] if len(titles) == 1 else f"{titles[0]} and {len(titles) - 1} more",
-        sum(spec.n_ranges for spec in specs),
+        sum(1 if spec.grows else spec.n_ranges for spec in specs),
         on_progress,
         stopped,
     )
@@ -134,7 +134,8 @@ def _make(
 class _Count:
     """Counts what is done of some runs, and reports it.
 
-    n_ranges: The number of ranges of all runs. The total is estimated until all are prepared.
+    n_ranges: The number of ranges of all runs. The total is estimated until all are prepared; of a
+        run that grows, it is that of the ranges prepared so far.
     """
 
     def __init__(
@@ -172,7 +173,8 @@ class _Count:
     def tick(self, n_more: int) -> None:
         """Report that further units are scored. Raises RunStopped if the user stops the run."""
         self._inside += n_more
-        total = round(sum(self._sizes.values()) * self._n_ranges / max(1, len(self._sizes)))
+        n_known = len(self._sizes)
+        total = round(sum(self._sizes.values()) * max(1.0, self._n_ranges / max(1, n_known)))
         if not total:
             return
         done = min(self._done + self._inside, total)

@@ -239,7 +239,11 @@ class RunMaker:
         scorer = self._scorer(run)
         if run not in self._ranges:
             with uncollected():
-                self._ranges[run] = self._specs[run].ranges(scorer, self._notes.append)
+                self._ranges[run] = self._specs[run].ranges(
+                    scorer,
+                    self._notes.append,
+                    lambda number: _unpack(self._range_rows(run, number).table),
+                )
         if self._jobs.get(run, (-1, None))[0] != number:
             self._jobs.pop(run, None)
             with uncollected():

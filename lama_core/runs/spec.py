@@ -87,10 +87,13 @@ class RunSpec(ABC):
         model_kind: A `models.protocols.Kind`, or the method of a baseline.
         imported: Where the numbers come from, if another tool made them.
         n_ranges: The number of ranges of facts that are prepared and scored on their own.
+        grows: Whether a range is made from the content of those before it; only an executor of this
+            process makes such runs.
     """
 
     kind: ClassVar[str]
     version: ClassVar[int]
+    grows: ClassVar[bool] = False
 
     request: Any
     dataset_name: str
@@ -188,8 +191,13 @@ class RunSpec(ABC):
     def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> ScoringJob:
         """Prepare the scoring work, or raise UserError if the data have changed."""
 
-    def ranges(self, scorer: Any, on_note: Callable[[str], None]) -> Callable[[int], ScoringJob]:
-        """Return a function that prepares a range, by its number."""
+    def ranges(
+        self, scorer: Any, on_note: Callable[[str], None], earlier: Callable[[int], Finished]
+    ) -> Callable[[int], ScoringJob]:
+        """Return a function that prepares a range, by its number.
+
+        earlier: returns the content of a finished range, for a run that `grows`.
+        """
         job = self.prepare(scorer, on_note)
         return lambda _: job
 

@@ -163,6 +163,11 @@ class View(ABC, Generic[R, Found]):
         """Whether the view has a chart."""
         return type(self).figure is not View.figure
 
+    @property
+    def has_facts(self) -> bool:
+        """Whether the facts behind a cell can be shown."""
+        return type(self).facts is not View.facts
+
     def facts(self, shown: "Shown[R, Found]", line: Line, column: str = "") -> Facts | None:
         """Return the facts behind a cell or mark; None if there are none to show.
 

@@ -5,6 +5,8 @@
 - At most `MAX_SAME` log messages a minute from the same line of code, so that forged requests don't
   fill the log.
 - Pages name the app's own URL, so that browsers don't first look for the server below each page.
+- The folder `pages` isn't Streamlit's older kind of multipage app, which would say of a plug-in's
+  page, if it is the first that is opened, that it doesn't exist.
 - At most LAMA_ADDRESS_CONNECTIONS websockets at once for each network address, and as many new ones
   in a minute (0: no limit).
 
@@ -21,6 +23,7 @@ from typing import Any
 
 from starlette.responses import HTMLResponse
 from streamlit import net_util
+from streamlit.runtime.pages_manager import PagesManager
 from streamlit.web import cli
 from streamlit.web.server.starlette import starlette_static_routes, starlette_websocket
 
@@ -130,6 +133,7 @@ def set_limits() -> None:
     make = starlette_websocket.create_websocket_handler
     starlette_websocket.create_websocket_handler = lambda runtime: limited(make(runtime), most)
     net_util.get_external_ip = lambda: None
+    PagesManager.uses_pages_directory = False
     files = starlette_static_routes.create_streamlit_static_handler
     starlette_static_routes.create_streamlit_static_handler = naming_base(files)
 

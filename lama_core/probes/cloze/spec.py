@@ -137,10 +137,12 @@ class ClozeSpec(RunSpec, kind="cloze", version=2):
         dataset, knowledge = self._gather(scorer, on_note)
         return self._job(scorer, dataset, knowledge, *self.make_work(dataset, knowledge, scorer))
 
-    def ranges(self, scorer: Any, on_note: Callable[[str], None]) -> Callable[[int], ScoringJob]:
+    def ranges(
+        self, scorer: Any, on_note: Callable[[str], None], earlier: Callable[[int], Finished]
+    ) -> Callable[[int], ScoringJob]:
         """Return a function that prepares the queries of a range, by its number."""
         if self.n_ranges == 1:
-            return super().ranges(scorer, on_note)
+            return super().ranges(scorer, on_note, earlier)
         dataset, knowledge = self._gather(scorer, on_note)
         questions = self._questions(dataset, knowledge, scorer)
         places = kinds_of_places(questions, self.candidates)

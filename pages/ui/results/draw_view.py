@@ -382,16 +382,18 @@ def draw_whole(
         columns,
         f"{name} table",
         pinned=shown.view.keys_of(shown),
-        picks="single-cell",
+        picks="single-cell" if shown.view.has_facts else None,
         placeholder="–",
         height="content" if len(frame) <= MOST_ROWS else 460,
     ).cell
     heads = {column.head: column.name for column in columns}
     lines = frame.to_dict("records")
-    if clicked := draw_facts_button(
-        picked and Cell(picked[0], lines[picked[0]], heads[picked[1]]),
-        lambda chosen: ", ".join(str(cell(column, chosen.line)) for column in texts),
-        f"{name} facts",
+    if shown.view.has_facts and (
+        clicked := draw_facts_button(
+            picked and Cell(picked[0], lines[picked[0]], heads[picked[1]]),
+            lambda chosen: ", ".join(str(cell(column, chosen.line)) for column in texts),
+            f"{name} facts",
+        )
     ):
         open_line(choice, shown, clicked.line, clicked.column)
     draw_view_export(choice, shown)

@@ -27,10 +27,12 @@ TYPES = {  # of files
     "csv": "text/csv",
     "html": "text/html",
     "json": "application/json",
+    "nt": "application/n-triples",
     "pdf": "application/pdf",
     "png": "image/png",
     "svg": "image/svg+xml",
     "toml": "application/toml",
+    "ttl": "text/turtle",
     "zip": "application/zip",
 }
 

@@ -10,6 +10,7 @@ from typing import Literal, NoReturn
 
 import streamlit as st
 
+from lama_core import plugins
 from lama_core.datasets.library.installed import listing
 from lama_core.errors import Unavailable
 from lama_core.grouping import grouped
@@ -166,6 +167,8 @@ def show_runs(infos: Sequence[RunInfo]) -> NoReturn:
     names, kind, data = [info.id for info in infos], infos[0].kind, {"data": infos[0].dataset}
     if kind in FACT_KINDS:
         links.go(screens.RESULTS, {**data, "runs": names})
+    if (added := plugins.find("kinds", kind)) and added.page:
+        links.go(f"pages/{added.page}.py", {"run": names[0]})
     if kind == "study":
         links.go(screens.RESULTS, {**screens.PROMPTS, "study": names[0]})
     if kind == "trace":

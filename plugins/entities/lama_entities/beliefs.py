@@ -1,0 +1,355 @@
+"""View: do a model's beliefs agree with each other?
+
+A belief is an answer of a crawl, or the first answer to a query of a run. `relations.tsv` declares
+constraints; each is counted over the beliefs that the same model's other beliefs can keep or break:
+
+    inverse     (a, capital, b): a is among the answers to (b, capital of)
+    symmetric   (a, borders, b): a is among the answers to (b, borders)
+    one value   all answers to (a, capital) are the same; and of no other subject (c, capital) is
+                the answer b, if the inverse has one value
+    type        the data know b as something that the relation can have: as a city, a person, ...
+    country     (a, capital of, b): the answers to (a, country) have b, or the country of b
+
+The answers to a query are those of the crawl; of a run, the first one, or the ten best if the
+relation can have several values. A constraint isn't counted where a needed query wasn't asked or
+has no answer. Source: Kassner et al. 2021, BeliefBank; Elazar et al. 2021.
+Departure: Beliefs that agree
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+
+from lama_core.datasets import Dataset, load_dataset
+from lama_core.errors import UserError
+from lama_core.grouping import grouped
+from lama_core.metrics.intervals import METHOD, share_intervals
+from lama_core.requests import option
+from lama_core.rounding import counted, percent
+from lama_core.runs.find import load_run
+from lama_core.runs.info import FACT_KINDS, Run
+from lama_core.tables import Column, Table, count, interval, share, table_of, table_of_frame, text
+from lama_core.texts import word_key
+from lama_core.views.choice import RunsRequest
+from lama_core.views.figure import Axis, Figure, said, said_interval
+from lama_core.views.view import Shown, View, ViewFunction
+from lama_entities.crawl import CrawlSpec
+from lama_entities.types import find_entity, relation_types, same_relations
+
+BLANK = "[MASK]"
+MOST_LISTED = 20  # broken constraints that the command prints; --json has all
+# Constraint -> what it says, for readers.
+MEANINGS = {
+    "inverse": "the other way round, too (capital of)",
+    "symmetric": "true in both directions (borders)",
+    "one value": "only one (capital)",
+    "type": "a thing of the right type",
+    "country": "in the right country",
+}
+
+
+@dataclass(frozen=True)
+class BeliefsRequest(RunsRequest, command="results beliefs", python="beliefs"):
+    """The fields of `results beliefs`: runs or crawls."""
+
+    above: Annotated[float, option("Only beliefs with at least this probability.", ge=0, le=1)] = (
+        0.0
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """A belief: an answer to a query. probability: NaN if unknown. query: its text."""
+
+    relation: str
+    subject: str
+    object: str
+    probability: float
+    query: str
+
+    @property
+    def sentence(self) -> str:
+        """The query with the answer."""
+        return self.query.replace(BLANK, self.object)
+
+    @property
+    def asked(self) -> tuple[str, str]:
+        """What the query asked: a key of its subject, and the relation."""
+        return word_key(self.subject), self.relation
+
+    @property
+    def answer(self) -> tuple[str, str]:
+        """A key of the object, and the relation."""
+        return word_key(self.object), self.relation
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A constraint, and the belief that keeps or breaks it.
+
+    other: the belief that it is compared with. note: what the data say instead of it.
+    """
+
+    constraint: str
+    kept: bool
+    belief: Belief
+    other: Belief | None = None
+    note: str = ""
+
+    @property
+    def against(self) -> str:
+        """The sentence or note that the belief is compared with."""
+        return self.other.sentence if self.other else self.note
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """A model's beliefs.
+
+    Attributes:
+        by_query: What a query asked -> its beliefs, the likeliest first.
+        answers: What a query asked -> the keys of its answers.
+        n_queries: What a query asked -> number of queries.
+        is_crawl: Whether all answers with the least probability are known.
+        dataset: The data, which know types; None if they aren't on this machine.
+    """
+
+    by_query: Mapping[tuple[str, str], Sequence[Belief]]
+    answers: Mapping[tuple[str, str], frozenset[str]]
+    n_queries: Mapping[tuple[str, str], int]
+    is_crawl: bool
+    dataset: Dataset | None
+
+    def checks(self) -> Iterator[Check]:
+        """Yield each constraint that a belief can keep or break, in the order of the beliefs."""
+        every = [one for found in self.by_query.values() for one in found]
+        by_answer = grouped((one.answer, one) for one in every)
+        for one in every:
+            row = relation_types()[one.relation]
+            subject, obj = word_key(one.subject), word_key(one.object)
+            inverse = row.constraint("inverse")
+            back = {"inverse": inverse.relation} if inverse else {}
+            back |= {"symmetric": one.relation} if row.constraint("symmetric") else {}
+            for constraint, relation in back.items():
+                if found := self.answers.get((obj, relation)):
+                    yield Check(constraint, subject in found, one, self.by_query[obj, relation][0])
+            if row.constraint("single"):
+                others = [two for two in self.by_query[one.asked] if two.answer != one.answer]
+                if inverse and relation_types()[inverse.relation].constraint("single"):
+                    others += [two for two in by_answer[one.answer] if two.asked != one.asked]
+                if self.is_crawl or inverse or self.n_queries[one.asked] > 1:
+                    yield Check("one value", not others, one, others[0] if others else None)
+            known = find_entity(self.dataset, one.object, row.objects) if self.dataset else None
+            if known and known.types:
+                is_right = not {*known.types}.isdisjoint(row.objects)
+                expected = f"{known.name} is of the type {known.types[0]}, not "
+                yield Check("type", is_right, one, note=expected + " or ".join(row.objects))
+            for kind, inner, outer in (("within", subject, obj), ("contains", obj, subject)):
+                if lies := row.constraint(kind):
+                    places = self.answers.get((inner, lies.relation), frozenset())
+                    around = self.answers.get((outer, lies.relation), frozenset())
+                    if places and (outer in places or around or self._is_country(outer)):
+                        kept = outer in places or not around.isdisjoint(places)
+                        yield Check("country", kept, one, self.by_query[inner, lies.relation][0])
+
+    def _is_country(self, name: str) -> bool:
+        known = find_entity(self.dataset, name, ("country",)) if self.dataset else None
+        return bool(known and known.types[:1] == ("country",))
+
+
+def beliefs_of(run: Run, above: float = 0.0) -> Beliefs:
+    """Return the beliefs of a run or crawl, of the relations whose types are known."""
+    is_crawl = run.info.kind == CrawlSpec.kind
+    columns = ["object", "log_prob"] if is_crawl else ["first", "first_log_prob"]
+    rows = run.facts[["relation", "subject", "query", "excluded", *columns]]
+    best = None if is_crawl else run.top.words
+    by_query: defaultdict[tuple[str, str], dict[str, Belief]] = defaultdict(dict)
+    answers: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    queries: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    counted_rows = rows["excluded"].isna() & rows[columns[0]].notna()
+    for number, relation, subject, query, _, word, log_prob in rows[counted_rows].itertuples():
+        probability = math.exp(log_prob)
+        if relation not in relation_types() or probability < above:
+            continue
+        name = same_relations(relation)[0]
+        found = Belief(name, str(subject), str(word), probability, str(query))
+        by_query[found.asked].setdefault(word_key(found.object), found)
+        queries[found.asked].add(found.query)
+        words = [word]
+        if best is not None and not relation_types()[name].constraint("single"):
+            words = [one for one in best[number] if one is not None]
+        answers[found.asked] |= set(map(word_key, words))
+    fields = run.info.request.fields if run.info.request else {}
+    try:
+        dataset = load_dataset(fields.get("dataset", run.info.dataset))
+    except UserError:
+        dataset = None
+    return Beliefs(
+        {asked: [*found.values()] for asked, found in by_query.items()},
+        {asked: frozenset(words) for asked, words in answers.items()},
+        {asked: len(texts) for asked, texts in queries.items()},
+        is_crawl,
+        dataset,
+    )
+
+
+@dataclass(frozen=True)
+class CheckedBeliefs:
+    """What is shown. table: a row for each run and constraint. checks: run -> its checks."""
+
+    table: pd.DataFrame
+    checks: Mapping[str, tuple[Check, ...]]
+
+    def broken(self, run: str) -> list[Check]:
+        """Return the broken constraints of a run, those of the highest probability first."""
+        found = [one for one in self.checks[run] if not one.kept]
+        return sorted(found, key=lambda one: -np.nan_to_num(one.belief.probability))
+
+
+class BeliefsView(View[BeliefsRequest, CheckedBeliefs]):
+    """The share of beliefs that keep each constraint."""
+
+    name = "beliefs"
+    title = "Beliefs"
+    question = "Do a model's beliefs agree with each other?"
+    example = "results beliefs starter-minilm_mlm-manual starter-smollm2_135m-manual"
+    keys = ("constraint",)
+    aligned = False
+    says_size = True
+
+    def load(self, request: BeliefsRequest) -> list[Run]:
+        """Return the runs or crawls that a request names; without names, the runs of facts."""
+        if not request.runs:
+            return super().load(request)
+        return [load_run(name, kinds=(*FACT_KINDS, CrawlSpec.kind)) for name in request.runs]
+
+    def compute(self, runs: Sequence[Run], request: BeliefsRequest) -> CheckedBeliefs:
+        """Return the constraints of each run. Raises UserError if none can be counted."""
+        chosen = {same_relations(name)[0] for name in request.relations if name in relation_types()}
+        rows, checks = [], {}
+        for run in runs:
+            found = checks[run.info.id] = tuple(
+                one
+                for one in beliefs_of(run, request.above).checks()
+                if not chosen or one.belief.relation in chosen
+            )
+            for constraint in MEANINGS:
+                of = [one.kept for one in found if one.constraint == constraint]
+                if of:
+                    rows.append((run.info.id, constraint, len(of), sum(of)))
+        if not rows:
+            raise UserError(
+                "No constraint can be counted: choose runs of relations such as capital (P36), "
+                "capital of (P1376) or shares border with (P47)."
+            )
+        table = pd.DataFrame(rows, columns=["run", "constraint", "n", "kept"])
+        ends = share_intervals(table["kept"].to_numpy(), table["n"].to_numpy())
+        table["share"] = table["kept"] / table["n"]
+        table["low"], table["high"] = np.asarray(ends.low), np.asarray(ends.high)
+        return CheckedBeliefs(table, checks)
+
+    def columns(self, shown: Shown[BeliefsRequest, CheckedBeliefs]) -> tuple[Column, ...]:
+        """Return the columns of the table."""
+        return (
+            text("model", cell=lambda line: shown.names[line["run"]]),
+            text("constraint", "constraint", "What beliefs should keep."),
+            text("meaning", "meaning", cell=lambda line: MEANINGS[line["constraint"]]),
+            count("n", "beliefs", "Beliefs for which the constraint can be counted.", of_run=True),
+            count("kept", "kept", "Beliefs that keep it.", of_run=True),
+            share("share", "kept, %", "Share of these beliefs that keep it.", of_run=True),
+            interval(help_text=f"Of the share: {METHOD}.", of_run=True),
+        )
+
+    def tables(self, shown: Shown[BeliefsRequest, CheckedBeliefs]) -> Iterator[Table | str]:
+        """Yield the table, and the first broken constraints of each run."""
+        yield table_of_frame(shown.columns.values(), shown.frame, title="Beliefs that agree")
+        for info in shown.infos:
+            broken = shown.found.broken(info.id)
+            if broken:
+                title = (
+                    f"{shown.names[info.id]}: {counted(len(broken), 'constraint')} broken, the most"
+                )
+                yield table_of(
+                    ("constraint", "probability, %", "the model believes", "but"),
+                    [
+                        (
+                            one.constraint,
+                            percent(one.belief.probability),
+                            one.belief.sentence,
+                            one.against,
+                        )
+                        for one in broken[:MOST_LISTED]
+                    ],
+                    title=f"{title} probable first",
+                )
+
+    def json(self, shown: Shown[BeliefsRequest, CheckedBeliefs]) -> Any:
+        """Return the table and every broken constraint."""
+        broken = [
+            {
+                "run": info.id,
+                "constraint": one.constraint,
+                **asdict(one.belief),
+                "sentence": one.belief.sentence,
+                "against": one.against,
+            }
+            for info in shown.infos
+            for one in shown.found.broken(info.id)
+        ]
+        return {"constraints": shown.frame.to_dict("records"), "broken": broken}
+
+    def conclusion(self, shown: Shown[BeliefsRequest, CheckedBeliefs]) -> str:
+        """Return for each run its share of all constraints."""
+        parts = []
+        for run, table in shown.frame.groupby("run", sort=False):
+            kept = percent(table["kept"].sum() / table["n"].sum())
+            parts.append(
+                f"{shown.names[str(run)]} keeps {kept} % of {table['n'].sum():,} constraints"
+            )
+        return "; ".join(parts)
+
+    def figure(self, shown: Shown[BeliefsRequest, CheckedBeliefs]) -> Figure:
+        """Return bars for each constraint."""
+        frame = shown.frame
+        lines = [
+            said(
+                f"{shown.names[line['run']]}, {line['constraint']}",
+                f"{percent(line['share'])} % of {counted(line['n'], 'belief')} keep it",
+                said_interval(line["low"], line["high"]),
+            )
+            for line in frame.to_dict("records")
+        ]
+        least, most = frame["n"].min(), frame["n"].max()
+        return Figure(
+            shape="bars",
+            frame=frame.assign(said=lines),
+            by=Axis(column="constraint", title="constraint"),
+            value=Axis(column="share", title="beliefs that keep it, %", share=True),
+            names=shown.names,
+            low="low",
+            high="high",
+            title=shown.title_of("Beliefs that agree"),
+            caption=f"{least:,} to {most:,} beliefs per bar; whiskers: 95 % intervals",
+        )
+
+
+beliefs = ViewFunction(
+    BeliefsRequest,
+    BeliefsView(),
+    """Return how many beliefs of runs or crawls keep each constraint.
+
+    Constraints: the inverse relation, symmetry, one value only, the type of the object, and the
+    country of a city.
+
+    Returns:
+        A DataFrame with a row for each run and constraint: n (beliefs), kept, share, low, high.
+
+    Raises:
+        UserError: If a run is unknown, or no constraint can be counted.
+    """,
+)

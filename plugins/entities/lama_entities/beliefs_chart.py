@@ -1,0 +1,81 @@
+"""The chart Beliefs of Results, and the list of beliefs that break a constraint."""
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from lama_core.rounding import counted, percent, percentage
+from lama_core.runs.find import RunListing
+from lama_core.views.view import Shown
+from lama_entities.beliefs import MEANINGS, BeliefsRequest, CheckedBeliefs, beliefs
+from pages.ui.results.draw_view import draw_whole
+from pages.ui.results.more import MenuChart
+from pages.ui.shared import links, screens
+from pages.ui.shared.messages import plain
+from pages.ui.shared.run_choice import RunChoice
+from pages.ui.shared.tables import draw_table
+from pages.ui.shared.url_state import pick
+
+MOST = 200  # broken constraints in a table
+ABOUT = (
+    "A belief is a first answer, right or wrong. "
+    + " ".join(f"**{name}**: {meaning}." for name, meaning in MEANINGS.items())
+    + " A constraint is counted where the needed queries were asked. Whiskers: 95 % intervals."
+)
+
+
+def draw_beliefs(choice: RunChoice, _: RunListing) -> None:
+    """Draw the shares, and the broken beliefs of a model."""
+    draw_whole(choice, beliefs, ABOUT, "model constraint n kept share interval")
+    draw_broken(choice.view(beliefs), {run.id: run.model for run in choice.runs})
+
+
+def draw_broken(shown: Shown[BeliefsRequest, CheckedBeliefs], models: Mapping[str, str]) -> None:
+    """Draw the pairs of sentences that disagree; a click opens the two queries.
+
+    models: run id -> the model that answers the queries on Ask.
+    """
+    st.markdown("### Beliefs that disagree")
+    by_name = {shown.names[info.id]: info.id for info in shown.infos}
+    name = next(iter(by_name))
+    if len(by_name) > 1:
+        name = pick("Model", [*by_name], key="broken_of", format_func=plain)
+    kinds = ("all", *(one for one in MEANINGS if one in set(shown.frame["constraint"])))
+    kind = pick("Constraint", kinds, key="broken_kind")
+    run = by_name[name]
+    found = [one for one in shown.found.broken(run) if kind in ("all", one.constraint)]
+    if not found:
+        st.caption("Every belief keeps it.")
+        return
+    rows = [
+        {
+            "the model believes": one.belief.sentence,
+            "but": one.against,
+            "constraint": one.constraint,
+            "probability, %": percentage(one.belief.probability),
+        }
+        for one in found[:MOST]
+    ]
+    picked = draw_table(rows, key=f"broken {run} {kind}", picks="single-row").rows
+    n_more = len(found) - len(rows)
+    st.caption(
+        f"{counted(len(found), 'broken constraint')}, the most probable belief first"
+        + f"; the table has {MOST}, Export has all" * bool(n_more)
+        + ". Click a row to open its two queries."
+    )
+    if not picked:
+        return
+    one = found[picked[0]]
+    for belief, sentence in ((one.belief, one.belief.sentence), (one.other, one.against)):
+        with st.container(border=True, horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{plain(sentence)}**", width="stretch")
+            if belief is not None:
+                st.caption(f"{percent(belief.probability)} %", width="content")
+                query = belief.query.replace("[MASK]", "___")
+                params = {"text": query, "models": [models[run]]}
+                links.draw_link(
+                    "Ask it", "edit_note", screens.ASK, params, key=f"ask {belief.asked} {sentence}"
+                )
+
+
+BELIEFS = MenuChart(beliefs.view.question, draw_beliefs, of_runs=False)

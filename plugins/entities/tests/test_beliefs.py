@@ -1,0 +1,119 @@
+"""Do beliefs agree: each constraint, counted by hand for the small world's beliefs."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_world import Believer, crawl_world, write_world
+
+from lama_core.errors import UserError
+from lama_core.lessons.charts import chart_table
+from lama_core.lessons.lesson import Predict, ShowRun, list_lessons
+from lama_core.probes.cloze.request import ProbeRequest
+from lama_core.probes.plan import plan
+from lama_core.runs.execute import execute
+from lama_core.runs.find import load_run
+from lama_core.testing import check_view
+from lama_entities.beliefs import BeliefsRequest, beliefs
+
+pytestmark = pytest.mark.usefixtures("home")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return write_world(tmp_path)
+
+
+def counts(shown: Any) -> dict[str, tuple[int, int]]:
+    return {row["constraint"]: (row["kept"], row["n"]) for row in shown.frame.to_dict("records")}
+
+
+def broken(shown: Any, constraint: str) -> list[tuple[str, str]]:
+    (info,) = shown.infos
+    found = [one for one in shown.found.checks[info.id] if not one.kept]
+    return [(one.belief.sentence, one.against) for one in found if one.constraint == constraint]
+
+
+def test_each_constraint_of_a_crawl_is_counted(data: Path) -> None:
+    run = crawl_world(data, Believer(), depth=4)
+    shown = beliefs.answer(BeliefsRequest((run.info.id,)))
+    assert counts(shown) == {
+        # Of the capitals all but (France, Lyon), whose other direction has no answer, and the
+        # three of "capital of"; broken is (Norway, Oslo).
+        "inverse": (4 + 3 - 1, 4 + 3),
+        # Each of the five borders has an answer; broken is (Norway, France).
+        "symmetric": (5 - 1, 5),
+        # 5 capitals, 3 "capital of", 4 countries; broken are the two of Oslo and of France.
+        "one value": (12 - 2 - 2, 12),
+        "type": (17, 17),
+        # The 5 capitals and the 3 of "capital of"; broken are Sweden's and the ones of Paris and
+        # Oslo in both directions.
+        "country": (8 - 4, 8),
+    }
+    assert broken(shown, "inverse") == [
+        ("The capital of Norway is Oslo .", "Oslo is the capital of Sweden .")
+    ]
+    assert broken(shown, "symmetric") == [
+        ("Norway shares a border with France .", "France shares a border with Italy .")
+    ]
+    assert broken(shown, "one value") == [
+        ("The capital of Norway is Oslo .", "The capital of Sweden is Oslo ."),
+        ("The capital of Sweden is Oslo .", "The capital of Norway is Oslo ."),
+        ("The capital of France is Paris .", "The capital of France is Lyon ."),
+        ("The capital of France is Lyon .", "The capital of France is Paris ."),
+    ]
+    assert set(broken(shown, "country")) == {
+        ("The capital of Sweden is Oslo .", "Oslo is located in Norway ."),
+        ("Oslo is the capital of Sweden .", "Oslo is located in Norway ."),
+        ("The capital of France is Paris .", "Paris is located in Italy ."),
+        ("Paris is the capital of France .", "Paris is located in Italy ."),
+    }
+
+
+def test_a_thing_of_another_type_breaks_the_type(data: Path) -> None:
+    model = Believer(changed={("Rome", "P17"): {"Oslo": 0.9}})
+    run = crawl_world(data, model, depth=4)
+    shown = beliefs.answer(BeliefsRequest((run.info.id,)))
+    assert broken(shown, "type") == [
+        ("Rome is located in Oslo .", "Oslo is of the type city, not country")
+    ]
+
+
+def test_a_run_has_first_answers_and_lists_of_ten(data: Path) -> None:
+    model = Believer()
+    request = ProbeRequest(str(data), ("believer",), candidates="full")
+    (spec,) = plan(request, load=lambda *_, **__: model)
+    run = execute(spec, load=lambda *_, **__: model)
+    shown = check_view(beliefs, runs=(run.info.id,))
+    assert counts(shown) == {
+        "inverse": (4, 5),  # the capital of Sweden isn't asked
+        "symmetric": (4, 4),  # all eight words are among the ten best
+        "one value": (6, 6),  # of capital and capital of; a country is asked for once
+        "type": (3 + 3 + 4 + 4, 14),
+        "country": (2 + 1, 6),
+    }
+
+
+def test_only_chosen_relations_and_probable_beliefs_are_counted(data: Path) -> None:
+    run = crawl_world(data, Believer(), depth=4)
+    only = beliefs.answer(BeliefsRequest((run.info.id,), relations=("P36",)))
+    assert counts(only)["inverse"] == (3, 4) and counts(only)["country"] == (3, 5)
+    sure = beliefs.answer(BeliefsRequest((run.info.id,), above=0.75))
+    assert counts(sure)["inverse"] == (4, 4)  # France and Italy, in both directions
+
+
+def test_runs_without_such_beliefs_say_so(data: Path) -> None:
+    run = crawl_world(data, Believer(), depth=1)
+    with pytest.raises(UserError, match="No constraint can be counted: choose runs of relations"):
+        beliefs.answer(BeliefsRequest((run.info.id,), above=1))
+
+
+def test_the_lesson_is_listed_after_the_projects_and_its_charts_have_the_rows() -> None:
+    listing = list_lessons()
+    lesson = listing.lessons[-1]
+    assert (lesson.id, listing.problems) == ("11-beliefs", ())
+    runs = [load_run(f"starter-{model}-manual") for model in ("minilm_mlm", "smollm2_135m")]
+    for before, step in pairwise(lesson.steps):
+        if isinstance(step, ShowRun) and isinstance(before, Predict):
+            assert before.row in set(chart_table(runs, step)["row"])

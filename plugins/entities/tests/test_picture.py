@@ -1,0 +1,101 @@
+"""The picture of a crawl: what is drawn, what is counted, and names as text."""
+
+import itertools
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from small_world import TEMPLATES, Believer, crawl_world, write_world
+
+from lama_core.runs.info import Run
+from lama_entities.picture import WIDTHS, Node, make_graph, svg, wide
+
+pytestmark = pytest.mark.usefixtures("home")
+SVG = "{http://www.w3.org/2000/svg}"
+LABELS = {name: label for name, (label, _) in TEMPLATES.items()}
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> Run:
+    return crawl_world(write_world(tmp_path), Believer(), depth=4)
+
+
+def test_columns_are_depths_and_lines_are_beliefs(crawl: Run) -> None:
+    graph = make_graph([crawl], LABELS)
+    names = [{node.name for node in column} for column in graph.columns]
+    assert names == [
+        {"Norway"},
+        {"Oslo", "Sweden", "France"},
+        {"Paris", "Lyon", "Italy"},
+        {"Rome"},
+    ]
+    assert len(graph.lines) == graph.n_beliefs == 17
+    assert graph.title == "What believer believes, from Norway: 8 things and 17 beliefs"
+
+
+def test_what_has_no_room_is_counted_and_parents_come_first(crawl: Run) -> None:
+    few = make_graph([crawl], LABELS, most=5)
+    assert [len(column) for column in few.columns] == [1, 3, 1]
+    assert few.columns[2][0].name == "Paris"  # 0.9, Italy has 0.8
+    assert few.title.endswith("; 3 further things not drawn")
+    narrow = make_graph([crawl], LABELS, columns=2)
+    assert [len(column) for column in narrow.columns] == [1, 3]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("dark", [False, True])
+def test_names_are_inside_and_below_each_other(crawl: Run, width: int, dark: bool) -> None:
+    graph = make_graph([crawl], LABELS, columns=width // 118)
+    root = ElementTree.fromstring(svg(graph, lambda _: "/card", width=width, dark=dark))
+    places = []
+    for link in root.iter(f"{SVG}a"):
+        (text,) = link.iter(f"{SVG}text")
+        x, y = float(text.attrib["x"]), float(text.attrib["y"])
+        assert x + wide("".join(text.itertext())) <= width
+        places.append((round(x), y))
+    assert len(places) == len(set(places)) == graph.n_drawn
+    for x in {x for x, _ in places}:
+        column = sorted(y for at, y in places if at == x)
+        assert all(b - a >= 18 for a, b in itertools.pairwise(column))
+
+
+@pytest.mark.parametrize(
+    "name", ["<script>alert(1)</script>", 'a "b" & c', "\x00\x1b[31m", "東京 " * 20, "]]>", "&lt;"]
+)
+def test_any_name_is_text_in_valid_xml(tmp_path: Path, name: str) -> None:
+    data = write_world(tmp_path, {"P36": [("Norway", "Oslo")]})
+    model = Believer(changed={("Norway", "P36"): {name: 0.9}})
+    crawl = crawl_world(data, model, depth=1)
+    graph = make_graph([crawl], LABELS)
+    for address in (None, lambda node: f"/?entity={node.name}"):
+        root = ElementTree.fromstring(svg(graph, address, width=WIDTHS[0], dark=False))
+        assert not list(root.iter(f"{SVG}script"))
+        said = "".join(root.itertext())
+        visible = name.replace("\x00", "\ufffd").replace("\x1b", "\ufffd")
+        assert visible in said  # whole in the title of its line
+
+
+def test_two_crawls_show_what_only_one_believes(tmp_path: Path) -> None:
+    data = write_world(tmp_path)
+    first = crawl_world(data, Believer(), depth=2)
+    other = Believer("other", changed={("Norway", "P36"): {"Rome": 0.9}})
+    second = crawl_world(data, other, depth=2)
+    graph = make_graph([first, second], LABELS)
+    by = {(one.subject, one.relation, one.object): one.by for one in graph.lines}
+    assert by["Norway", "capital", "Oslo"] == {0}
+    assert by["Norway", "capital", "Rome"] == {1}
+    assert by["France", "capital", "Paris"] == {0, 1}
+    drawn = svg(graph, None, width=WIDTHS[0], dark=False)
+    for words in ("only believer", "only other", "both"):
+        assert f">{words}</text>" in drawn
+    assert "Norway – capital: Rome (90.0 %, wrong, only other)" in drawn
+
+
+def test_a_node_without_an_address_is_not_a_link(crawl: Run) -> None:
+    graph = make_graph([crawl], LABELS)
+    assert "<a " not in svg(graph, None, width=WIDTHS[0], dark=False)
+
+    def card(node: Node) -> str:
+        return f"/?entity={node.name}&type={node.kind}"
+
+    assert "/?entity=Oslo&amp;type=city" in svg(graph, card, width=WIDTHS[0], dark=False)
