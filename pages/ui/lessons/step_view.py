@@ -67,15 +67,11 @@ PAGES = {
 
 
 class FirstWord(NamedTuple):
-    """A model's first candidate, and the likelier token that isn't one, if any, as text.
-
-    unclear: Whether that token beats it, so that it is neither right nor wrong.
-    """
+    """A model's first candidate, and the likelier token that isn't one, if any, as text."""
 
     word: str
     prob: float
     outside: str = ""
-    unclear: bool = False
 
 
 def draw_ask(step: Ask, key: str) -> StepResult:
@@ -156,8 +152,6 @@ def _word_text(word: str, prob: float) -> str:
 
 def _mark(one: FirstWord, gold: str, wrong: str) -> str:
     """The mark of a word: right answer, answer that a negation rules out, or none."""
-    if one.unclear:
-        return ""
     return {word_key(gold): "gold", word_key(wrong): "wrong"}.get(word_key(one.word), "")
 
 
@@ -216,7 +210,6 @@ def _draw_firsts(
                 blank.predictions[0].token,
                 blank.predictions[0].prob,
                 blank.describe_outside(),
-                blank.beaten_by is not None,
             )
             for row, blank in zip(sentences, column.answer, strict=True)
         }

@@ -215,10 +215,8 @@ def _draw_agreement(asked: AskedRelation, column: ModelColumn[RelationModelAnswe
     for wording, answer in zip(question.wordings, model.answers, strict=True):
         first, right = answer.first, question.is_right(wording, answer)
         if wording.kind != "negated":
-            written = marked_answer(first.token, first.begins, right)
-            if answer.outside:
-                written = f"{answer.likeliest} (not ranked)"
-            shown.setdefault(word_key(answer.likeliest), escape(written))
+            written = escape(marked_answer(first.token, first.begins, right))
+            shown.setdefault(word_key(first.token), written)
     word, n = counts[0]
     if total == 1:
         text, others = f"The only wording gives <b>{shown[word_key(word)]}</b> first.", counts[1:]
@@ -245,7 +243,7 @@ def _notes(question: RelationQuestion, model: RelationModelAnswers, word: str, n
     n_right = rights.count(True)
     # The conclusion says it already if its answer, with ✓, is the only right one.
     is_right = any(
-        right and word_key(answer.likeliest) == word_key(word)
+        right and word_key(answer.first.token) == word_key(word)
         for right, (_, answer) in zip(rights, answers, strict=True)
     )
     notes = []
@@ -253,8 +251,10 @@ def _notes(question: RelationQuestion, model: RelationModelAnswers, word: str, n
         notes.append(f"right: {n_right} of {question.n_agreeing}")
     if question.n_agreeing < len(question.wordings):
         notes.append("negation not counted")
-    if any(question.misses_not(wording, answer.likeliest) for wording, answer in answers):
+    if any(question.misses_not(wording, answer) for wording, answer in answers):
         notes.append("misses “not”")
+    if n_beaten := sum(bool(answer.outside) for _, answer in answers):
+        notes.append(f"in {counted(n_beaten, 'wording')} a word that isn't ranked is likelier")
     caveats = Counter(
         answer.note for wording, answer in answers if wording.kind != "negated" and answer.note
     )
