@@ -128,7 +128,7 @@ def draw_runs() -> None:
                 "P@1": st.column_config.NumberColumn(
                     format="%.1f %%",
                     help="Percent of the scored queries with a right first answer, averaged over "
-                    "relations. –: not of facts, or of negated or misprimed queries, where a "
+                    "relations. Empty: not of facts, or of negated or misprimed queries, where a "
                     "first answer means something else.",
                 ),
             },

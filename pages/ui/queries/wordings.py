@@ -264,17 +264,14 @@ def _notes(question: RelationQuestion, model: RelationModelAnswers, word: str, n
 
 
 def make_table(answer: RelationAnswer) -> pd.DataFrame:
-    """A row per wording: its text and kind, each model's first answer and the gold answer's rank.
+    """A row per wording: its text, each model's first answer and the gold answer's rank, its kind.
 
     A kind of model that doesn't see the subject in some wordings has a column with notes on this.
     """
     asked = answer.asked
     tables = [(one, KIND.rows(asked, one)) for one in answer.models]
     rows = tables[0][1]
-    columns: dict[str, list[Any]] = {
-        "sentence": [row.sentence for row in rows],
-        "wording": [row.wording for row in rows],
-    }
+    columns: dict[str, list[Any]] = {"sentence": [row.sentence for row in rows]}
     for one, rows in tables:
         if any(row.note for row in rows):
             columns[KINDS[one.kind].title] = [SHORT_NOTES.get(row.note, row.note) for row in rows]
@@ -283,7 +280,7 @@ def make_table(answer: RelationAnswer) -> pd.DataFrame:
         columns[f"{one.name} prob"] = [predictions.probability(row.prob) for row in rows]
         if asked.shared.gold:
             columns[f"{one.name} rank"] = [row.gold_rank for row in rows]
-    return pd.DataFrame(columns)
+    return pd.DataFrame(columns | {"wording": [row.wording for row in rows]})
 
 
 def _draw_table(answer: RelationAnswer, *_: object) -> None:
@@ -305,7 +302,7 @@ def _draw_table(answer: RelationAnswer, *_: object) -> None:
         [(query.text("___"), question.gold or "") for query in question.queries],
         models,
         columns={
-            "sentence": text("sentence", width=350),
+            "sentence": text("sentence", width=300),
             "wording": text("wording", help=explain("Kinds of wordings")),
             KINDS["causal"].title: text(width="medium", help=SEES_LATER),
         },
