@@ -271,8 +271,9 @@ def _details(run: KeptRun) -> dict[str, str]:
     if run.info:
         facts["kind"] = kinds.title_of(run.info.kind)
         facts["rows"] = f"{run.info.n:,} scored, {run.info.n_excluded:,} excluded"
-        reasons = Counter(Run(run.info).facts["excluded"].dropna()) if run.info.n_excluded else {}
-        facts["why excluded"] = ", ".join(f"{why} ({n:,})" for why, n in reasons.items())
+        if run.info.n_excluded and run.info.kind != StudySpec.kind:  # whose training facts aren't
+            reasons = Counter(cache.finished_run(run.info).facts["excluded"].dropna())
+            facts["why excluded"] = ", ".join(f"{why} ({n:,})" for why, n in reasons.items())
         if how := settings_text(run.info.precision, run.info.device):
             facts["computed"] = how
         if made_by := run.info.imported:
@@ -326,7 +327,7 @@ def _draw_run(run: KeptRun) -> None:
                 _draw_delete(run)
         elif not run.bundled:
             st.caption(visitors.LOCAL_USER_ONLY)
-    with st.expander("Details"):
+    with st.expander("Details"), errors_shown():
         st.markdown(name_value_lines(_details(run)))
 
 
