@@ -64,8 +64,8 @@ def draw_results(room: Room) -> None:
     rights = {name: is_gold(word) for name, word in named.items() if gold}
     if len(firsts) > 1:
         rights.pop(tied, None)
-    firsts = predictions.describe_first_answers(named, rights, beaten_by)
-    st.html(f"<div>{line}{firsts}</div>")
+    line += predictions.describe_first_answers(named, rights, beaten_by)
+    st.html(f"<div>{line}</div>")
     names = (CLASS, *(one.name for one in models))
     boxes = make_boxes(names, per_row=3)  # wide, to read from afar
     with boxes[CLASS]:
