@@ -88,8 +88,9 @@ def sheet(lesson: Lesson, shown: Mapping[int, StepResult] | None = None) -> str:
             body = _asked(step, answer)
         elif isinstance(step, SHOWING):
             body = _empty(step) if shown is None else _table(shown.get(number, StepResult()))
-        explains = shown is None and isinstance(step, Explain)
-        (later if explains else parts).append(_section(number, step, body))
+        (later if shown is None and isinstance(step, Explain) else parts).append(
+            _section(number, step, body)
+        )
     parts += ['<div style="break-before: page"></div>', *later] if later else []
     return _page(lesson, parts, STYLE + PRINT)
 

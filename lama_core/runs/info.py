@@ -597,10 +597,12 @@ class Run:
 
 def prompts_in_words(prompts: str) -> str:
     """Return a run's prompts in words, such as `whole answers, first template`; `manual` stays."""
-    words = prompts
-    if chosen := re.match(r"statements template (\d+)", prompts):
-        which = ORDINALS.get(int(chosen[1]), f"{int(chosen[1]) + 1}th")
-        words = words.replace(chosen[0], f"whole answers, {which} template")
+
+    def in_words(found: re.Match[str]) -> str:
+        which = ORDINALS.get(int(found[1]), f"{int(found[1]) + 1}th")
+        return f"whole answers, {which} template"
+
+    words = re.sub(r"^statements template (\d+)", in_words, prompts)
     words = re.sub("^trace ", "causal traces, ", words)
     if shots := re.match(r"questions, (\d+)-shot", words):
         words = words.replace(shots[0], f"questions, {counted(int(shots[1]), 'example')}")

@@ -125,8 +125,7 @@ class MentionsView(View[MentionsRequest, pd.DataFrame]):
         of = NAMES[shown.request.of]
         if is_level(changes[clearest]):
             return f"P@{shown.request.k} over facts doesn't change with the mentions of the {of}"
-        small = shown.frame["n"] < LEAST_FACTS
-        few = f" (groups of fewer than {LEAST_FACTS} facts aside)" * bool(small.any())
+        few = f" (groups of fewer than {LEAST_FACTS} facts aside)" * (len(known) < len(shown.frame))
         way = "rises" if changes[clearest] > 0 else "falls"
         n_alike = sum(change * changes[clearest] > 0 for change in changes.values())
         of_all = f" in {n_alike} of {len(changes)} models" * (len(changes) > 1)

@@ -61,7 +61,6 @@ KINDS = {
     "run": "Chart of finished runs",
     "try": "Try a sentence",
 }
-MOST_LETTERS = 24  # of a step's title on its tab
 NEW_LESSON = {
     "title": "New lesson",
     "minutes": 5,
@@ -130,11 +129,13 @@ def draw_editor(lesson: Lesson) -> None:
     for name, value in ((LESSON, lesson.id), (STEP, str(number)), (EDIT, "true")):
         links.set_param(name, [value])
     head, ways = st.container(), st.container(horizontal=True, vertical_alignment="center")
+    titles = (one.get("title") or KINDS[one["kind"]] for one in steps)
+    tabs = ["About", *(plain(f"{at} {short(one, 24)}") for at, one in enumerate(titles, 1))]
     chosen = st.segmented_control(
         "Step",
         range(len(steps) + 1),
         default=number,
-        format_func=lambda at: f"{at} {_title(steps[at - 1])}" if at else "About",
+        format_func=tabs.__getitem__,
         key=f"edit {lesson.id} {draft.version} {number}",
         label_visibility="collapsed",
     )
@@ -178,10 +179,6 @@ def draw_editor(lesson: Lesson) -> None:
             _draw_preview(steps[number - 1], key)
     if chosen not in (None, number):
         _go(lesson, chosen)
-
-
-def _title(step: Mapping[str, Any]) -> str:
-    return plain(short(step.get("title") or KINDS[step["kind"]], MOST_LETTERS))
 
 
 def _title_of_chart(name: str) -> str:
