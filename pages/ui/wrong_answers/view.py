@@ -32,7 +32,9 @@ def draw_wrong_answers(choice: RunChoice) -> None:
     with active:
         draw_active(chosen, choice, joined, rows, marked=marked)
         if view != "Facts" and choice.names[chosen.of] in st.session_state.get("wrong", ()):
-            st.caption("Right answers count here, too.", width="content")
+            st.caption(
+                "Right answers count here, too, without the filter *Wrong*.", width="content"
+            )
     draw_verdicts(joined, rows, choice)
     if view == "Facts":
         ticked = draw_rows(joined, rows, chosen, choice, sort_box)
