@@ -1,6 +1,8 @@
 """What the tabs Overview, Compare and More of Results show first, and what they lead to."""
 
 import json
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from lama_core.views.scores import ScoresRequest, scores
 from pages.ui.lessons import step_view
 from pages.ui.results.more import CHARTS, entries
 from pages.ui.shared import cache, screens
+from pages.ui.shared.run_choice import unscored
 from pages.ui.shared.url_state import title_of
 
 TWO = ["gpt2", "minilm-mlm"]
@@ -301,3 +304,22 @@ def test_an_entry_with_several_charts_has_one_control_that_chooses_between_them(
         assert control.value == name and entries()[app.subheader[0].value] == names
     control.set_value(names[0]).run()
     assert gone[-1]["chart"] == names[0] and gone[-1]["tab"] == "More"
+
+
+def test_a_view_names_the_relations_of_which_not_all_runs_score_a_fact() -> None:
+    def run(*n: int) -> Any:
+        parts = [SimpleNamespace(name=f"P{at}", n=n) for at, n in enumerate(n)]
+        return SimpleNamespace(relations=parts)
+
+    def said(*runs: Any, chosen: Sequence[str] = ()) -> str:
+        labels = {f"P{at}": f"P{at} label" for at in range(5)}
+        choice: Any = SimpleNamespace(runs=runs, relations=chosen, labels=labels)
+        return unscored(choice)
+
+    assert said(run(1, 1, 1, 1, 1)) == ""
+    assert said(run(1, 0, 1, 1, 1)) == "Without a fact that counts: **P1 label**."
+    both = "Without a fact that all runs score: "
+    assert said(run(1, 0, 1, 1, 1), run(0, 1, 1, 1, 1)) == f"{both}**P0 label, P1 label**."
+    assert said(run(1, 0, 1, 1, 1), run(1, 1, 1, 1, 1), chosen=("P0",)) == ""
+    many = said(run(0, 0, 0, 0, 0), run(1, 1, 1, 1, 1))
+    assert many == f"{both}**P0 label, P1 label, P2 label** and 2 more relations."
