@@ -307,8 +307,8 @@ def test_an_entry_with_several_charts_has_one_control_that_chooses_between_them(
 
 
 def test_a_view_names_the_relations_of_which_not_all_runs_score_a_fact() -> None:
-    def run(*n: int) -> Any:
-        parts = [SimpleNamespace(name=f"P{at}", n=n) for at, n in enumerate(n)]
+    def run(*counts: int) -> Any:
+        parts = [SimpleNamespace(name=f"P{at}", n=n) for at, n in enumerate(counts)]
         return SimpleNamespace(relations=parts)
 
     def said(*runs: Any, chosen: Sequence[str] = ()) -> str:
