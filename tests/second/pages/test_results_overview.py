@@ -17,7 +17,7 @@ from lama_core.runs.find import load_run
 from lama_core.runs.info import Run
 from lama_core.views.scores import ScoresRequest, scores
 from pages.ui.lessons import step_view
-from pages.ui.results.more import CHARTS, entries
+from pages.ui.results.more import CHARTS, GROUPS, all_charts, entries
 from pages.ui.shared import cache, screens
 from pages.ui.shared.run_choice import unscored
 from pages.ui.shared.url_state import title_of
@@ -163,8 +163,8 @@ def test_the_menu_has_eight_questions_with_the_charts_that_answer_them(
 ) -> None:
     app = open_page("results", data="made-up", models=TWO, tab="More")
     cards = [one for one in app.button if one.label.startswith("**")]
-    assert [one.label.strip("*") for one in cards] == list(entries()) and len(cards) == 8
-    assert sorted(name for names in entries().values() for name in names) == sorted(CHARTS)
+    assert [one.label.strip("*") for one in cards] == list(entries()) and len(GROUPS) == 8
+    assert sorted(name for names in entries().values() for name in names) == sorted(all_charts())
     said = [one.value for one in app.caption]
     assert all(" · ".join(names) in said for names in entries().values())
     ready = [one.label.strip("*") for one in cards if not one.disabled]
