@@ -282,7 +282,8 @@ def chart_of(step: ShowRun) -> LessonChart:
     if step.figure in CHARTS:
         return CHARTS[step.figure]
     function = next(one for one in all_views() if one.view.name == step.figure)
-    return LessonChart(function.view.title, "row", partial(_view, function), intervals="")
+    view = function.view
+    return LessonChart(view.title, "row", partial(_view, function), view.counted, intervals="")
 
 
 def _view(
