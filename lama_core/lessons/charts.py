@@ -289,8 +289,7 @@ def chart_of(step: ShowRun) -> LessonChart:
 def _view(
     function: ViewFunction[..., Any, Any], runs: Sequence[Run], step: ShowRun
 ) -> pd.DataFrame:
-    figure = _show(function, runs, step, **step.options).figure
-    return figure_rows(figure).assign(note=f"{figure.caption}.")
+    return figure_rows(_show(function, runs, step, **step.options).figure)
 
 
 def chart_figure(step: ShowRun, table: pd.DataFrame, names: Mapping[str, str]) -> Figure:

@@ -341,8 +341,6 @@ def draw_run(step: ShowRun, key: str) -> StepResult:
         "freq": "Vertical marks: the Freq baseline, which answers with the relation's most "
         "frequent object that isn't another right answer.",
     }
-    if any("95 % intervals" in note for note in notes):  # a view's note says what its lines are
-        del marks["low"]
     marked = (text for column, text in marks.items() if drawn[column].notna().any())
     if lines_below := [*notes, *marked]:
         st.caption("  \n".join(map(plain, lines_below)))

@@ -71,11 +71,11 @@ RULES = {
 }
 BASIS = (
     "A belief is an answer, right or wrong: the first one to a query of a run; of a crawl, each "
-    "one with its least probability. Among its answers: all of a crawl; of a run, the first one, "
-    "or the ten best where a relation has several values (shares border with). A belief is counted "
-    "where the other query was asked, too, which depends on the answers: models differ in their "
-    "numbers of beliefs. An answer that is the subject itself counts only for another thing and "
-    "one value."
+    "one that is probable enough to be followed. Among its answers: all of a crawl; of a run, the "
+    "first one, or the ten best where a relation has several values (shares border with). A belief "
+    "is counted where the other query was asked, too, which depends on the answers: models differ "
+    "in their numbers of beliefs. An answer that is the subject itself counts only for another "
+    "thing and one value."
 )
 
 

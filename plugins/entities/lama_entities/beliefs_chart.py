@@ -22,7 +22,7 @@ MOST = 200  # broken constraints in a table
 ABOUT = (
     "A belief keeps a constraint if:\n\n"
     + "\n".join(f"- **{name}**: {rule}." for name, rule in RULES.items())
-    + f"\n\n{BASIS} Whiskers: 95 % intervals."
+    + f"\n\n{BASIS}"
 )
 
 
