@@ -282,8 +282,13 @@ def chart_of(step: ShowRun) -> LessonChart:
     if step.figure in CHARTS:
         return CHARTS[step.figure]
     function = next(one for one in all_views() if one.view.name == step.figure)
-    view = function.view
-    return LessonChart(view.title, "row", partial(_view, function), view.counted, intervals="")
+    return LessonChart(
+        function.view.title,
+        "row",
+        partial(_view, function),
+        counts=function.view.counted,
+        intervals="",
+    )
 
 
 def _view(

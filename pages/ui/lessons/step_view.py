@@ -381,9 +381,7 @@ def _screen_of(step: ShowRun, titles: Mapping[str, str]) -> tuple[str, screens.P
     """Return the screen with the runs of a step: a page's name, and the URL parameters."""
     if step.figure == "analogies":
         return "results", screens.ANALOGY_PROBES
-    params: dict[str, str | Sequence[str]] = {"data": step.data}
-    if step.relations:
-        params["relations"] = step.relations
+    params: dict[str, str | Sequence[str]] = {"data": step.data, "relations": step.relations}
     if chart := CHARTS.get(step.figure) or chart_of(step).title * (step.figure not in FIGURES):
         params |= screens.chart(chart)
     if step.figure not in OF_SERIES:
