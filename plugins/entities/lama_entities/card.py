@@ -184,10 +184,9 @@ class CardAnswer:
     def right(self) -> bool | None:
         """Whether the first answer is right.
 
-        None if the data have no right answer, or if a token that isn't a candidate beats it.
+        None if the data have no right answer.
         """
-        right = self.relation.is_right(self.predictions[0].token)
-        return None if right and self.outside else right
+        return self.relation.is_right(self.predictions[0].token)
 
 
 @dataclass(frozen=True, slots=True)
