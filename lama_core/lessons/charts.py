@@ -282,14 +282,19 @@ def chart_of(step: ShowRun) -> LessonChart:
     if step.figure in CHARTS:
         return CHARTS[step.figure]
     function = next(one for one in all_views() if one.view.name == step.figure)
-    return LessonChart(function.view.title, "row", partial(_view, function), intervals="")
+    return LessonChart(
+        function.view.title,
+        "row",
+        partial(_view, function),
+        counts=function.view.counted,
+        intervals="",
+    )
 
 
 def _view(
     function: ViewFunction[..., Any, Any], runs: Sequence[Run], step: ShowRun
 ) -> pd.DataFrame:
-    figure = _show(function, runs, step, **step.options).figure
-    return figure_rows(figure).assign(note=f"{figure.caption}.")
+    return figure_rows(_show(function, runs, step, **step.options).figure)
 
 
 def chart_figure(step: ShowRun, table: pd.DataFrame, names: Mapping[str, str]) -> Figure:

@@ -75,6 +75,7 @@ class View(ABC, Generic[R, Found]):
         checkpoints: Whether it includes the earlier checkpoints of training runs.
         of_ranks: Whether it needs ranks, which generated answers and some imported runs don't have.
         of_means: Whether its numbers are means over relations.
+        counted: What the column n of its frame counts.
         says_size: Whether its conclusion says of how many relations and facts it is.
         of_probabilities: Whether it needs probabilities, which some imported runs don't have.
         least_runs: The least number of runs.
@@ -90,6 +91,7 @@ class View(ABC, Generic[R, Found]):
     checkpoints: ClassVar[bool] = False
     of_ranks: ClassVar[bool] = False
     of_means: ClassVar[bool] = False
+    counted: ClassVar[str] = "facts"
     says_size: ClassVar[bool] = False
     of_probabilities: ClassVar[bool] = False
     least_runs: ClassVar[int] = 1

@@ -22,7 +22,7 @@ from lama_core.lessons.charts import (
     chart_table,
     missing_relations_note,
 )
-from lama_core.lessons.lesson import N_BEST, Analogy, Ask, Compare, ShowRun, Step, Try
+from lama_core.lessons.lesson import FIGURES, N_BEST, Analogy, Ask, Compare, ShowRun, Step, Try
 from lama_core.lessons.step_results import StepResult
 from lama_core.lessons.stored_answers import Stored
 from lama_core.metrics.ways_of_asking import WAYS, runs_by_way
@@ -372,8 +372,8 @@ def _screen_of(step: ShowRun, titles: Mapping[str, str]) -> tuple[str, screens.P
     """Return the screen with the runs of a step: a page's name, and the URL parameters."""
     if step.figure == "analogies":
         return "results", screens.ANALOGY_PROBES
-    params: dict[str, str | Sequence[str]] = {"data": step.data}
-    if chart := screens.TRAINING if step.figure in OF_SERIES else CHARTS.get(step.figure):
+    params: dict[str, str | Sequence[str]] = {"data": step.data, "relations": step.relations}
+    if chart := CHARTS.get(step.figure) or chart_of(step).title * (step.figure not in FIGURES):
         params |= screens.chart(chart)
     if step.figure not in OF_SERIES:
         params["models"] = tuple(titles)
@@ -391,7 +391,8 @@ def _sentence(note: str, models: Sequence[str]) -> str:
     return names.sub(lambda found: predictions.short_title(found.group()), note)
 
 
-# Figure of a step -> the chart of Results with the same numbers; of others, Overview.
+# Figure of a step -> the chart of Results with the same numbers; of other figures, Overview. A
+# step that names a view opens the view's chart.
 CHARTS = {
     "curve": screens.CURVES,
     "ranks": screens.RANKS,
@@ -400,6 +401,7 @@ CHARTS = {
     "altered": "Wording and negation",
     "wordings": "Wording and negation",
     "ways": screens.WAYS,
+    **dict.fromkeys(OF_SERIES, screens.TRAINING),
 }
 
 

@@ -5,6 +5,7 @@ constraints; each is counted over the beliefs that the same model's other belief
 
     inverse     (a, capital, b): a is among the answers to (b, capital of)
     symmetric   (a, borders, b): a is among the answers to (b, borders)
+    another thing  (a, borders, b): b isn't a
     one value   all answers to (a, capital) are the same; and of no other subject (c, capital) is
                 the answer b, if the inverse has one value
     type        the data know b as something that the relation can have: as a city, a person, ...
@@ -12,7 +13,13 @@ constraints; each is counted over the beliefs that the same model's other belief
 
 The answers to a query are those of the crawl; of a run, the first one, or the ten best if the
 relation can have several values. A constraint isn't counted where a needed query wasn't asked or
-has no answer. Source: Kassner et al. 2021, BeliefBank; Elazar et al. 2021.
+has no answer. If b is a, only "another thing" and "one value" are counted. Names are compared
+without case and articles. Everything is a "thing": "type" isn't counted for relations to things,
+and a thing breaks it only where the objects have proper names (music may be a field, not a city).
+
+"X is located in Y" is the sentence of several relations: it is a belief of the first of them
+(country), of which the type isn't counted, since a region may be true, too. Source: Kassner et al.
+2021, BeliefBank; Elazar et al. 2021.
 Departure: Beliefs that agree
 """
 
@@ -34,23 +41,42 @@ from lama_core.rounding import counted, percent
 from lama_core.runs.find import load_run
 from lama_core.runs.info import FACT_KINDS, Run
 from lama_core.tables import Column, Table, count, interval, share, table_of, table_of_frame, text
-from lama_core.texts import word_key
 from lama_core.views.choice import RunsRequest
 from lama_core.views.figure import Axis, Figure, said, said_interval
 from lama_core.views.view import Shown, View, ViewFunction
 from lama_entities.crawl import CrawlSpec
-from lama_entities.types import find_entity, relation_types, same_relations
+from lama_entities.types import (
+    find_entity,
+    name_key,
+    relation_types,
+    same_relations,
+)
 
 BLANK = "[MASK]"
 MOST_LISTED = 20  # broken constraints that the command prints; --json has all
-# Constraint -> what it says, for readers.
-MEANINGS = {
-    "inverse": "the other way round, too (capital of)",
-    "symmetric": "true in both directions (borders)",
-    "one value": "only one (capital)",
-    "type": "a thing of the right type",
-    "country": "in the right country",
+PROPER = {"person", "city", "country", "region", "organisation", "language", "continent", "year"}
+# Constraint -> when a belief keeps it, for readers.
+RULES = {
+    "inverse": "the inverse query about the answer has the subject among its answers (capital, "
+    "capital of)",
+    "symmetric": "the same query about the answer has the subject among its answers (shares border "
+    "with)",
+    "another thing": "the answer isn't the subject itself (shares border with, member of)",
+    "one value": "the query has no other answer; for capital and capital of, no other query has "
+    "this answer either",
+    "type": "the data know the answer as something of a type that the relation can have (a country "
+    "as a country)",
+    "country": "the country that the model gives for the inner place is the outer one, or the "
+    "country that it gives for that (capital of, location)",
 }
+BASIS = (
+    "A belief is an answer, right or wrong: the first one to a query of a run; of a crawl, each "
+    "one that is probable enough to be followed. Among its answers: all of a crawl; of a run, the "
+    "first one, or the ten best where a relation has several values (shares border with). A belief "
+    "is counted where the other query was asked, too, which depends on the answers: models differ "
+    "in their numbers of beliefs. An answer that is the subject itself counts only for another "
+    "thing and one value."
+)
 
 
 @dataclass(frozen=True)
@@ -64,13 +90,17 @@ class BeliefsRequest(RunsRequest, command="results beliefs", python="beliefs"):
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """A belief: an answer to a query. probability: NaN if unknown. query: its text."""
+    """A belief: an answer to a query.
+
+    probability: NaN if unknown. query: its text. shared: Whether other relations have it, too.
+    """
 
     relation: str
     subject: str
     object: str
     probability: float
     query: str
+    shared: bool = False
 
     @property
     def sentence(self) -> str:
@@ -80,12 +110,17 @@ class Belief:
     @property
     def asked(self) -> tuple[str, str]:
         """What the query asked: a key of its subject, and the relation."""
-        return word_key(self.subject), self.relation
+        return name_key(self.subject), self.relation
 
     @property
     def answer(self) -> tuple[str, str]:
         """A key of the object, and the relation."""
-        return word_key(self.object), self.relation
+        return name_key(self.object), self.relation
+
+    @property
+    def label(self) -> str:
+        """The relation's name for readers."""
+        return relation_types()[self.relation].label
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +166,17 @@ class Beliefs:
         by_answer = grouped((one.answer, one) for one in every)
         for one in every:
             row = relation_types()[one.relation]
-            subject, obj = word_key(one.subject), word_key(one.object)
+            subject, obj = one.asked[0], one.answer[0]
+            is_self = subject == obj
+            if row.constraint("irreflexive"):
+                note = "the answer is the subject itself"
+                yield Check("another thing", not is_self, one, note=note)
             inverse = row.constraint("inverse")
             back = {"inverse": inverse.relation} if inverse else {}
             back |= {"symmetric": one.relation} if row.constraint("symmetric") else {}
             for constraint, relation in back.items():
-                if found := self.answers.get((obj, relation)):
+                found = self.answers.get((obj, relation))
+                if found and not is_self:
                     yield Check(constraint, subject in found, one, self.by_query[obj, relation][0])
             if row.constraint("single"):
                 others = [two for two in self.by_query[one.asked] if two.answer != one.answer]
@@ -144,9 +184,17 @@ class Beliefs:
                     others += [two for two in by_answer[one.answer] if two.asked != one.asked]
                 if self.is_crawl or inverse or self.n_queries[one.asked] > 1:
                     yield Check("one value", not others, one, others[0] if others else None)
+            if is_self:
+                continue
             known = find_entity(self.dataset, one.object, row.objects) if self.dataset else None
-            if known and known.types:
-                is_right = not {*known.types}.isdisjoint(row.objects)
+            is_right = known is not None and not {*known.types}.isdisjoint(row.objects)
+            tells = is_right or PROPER.issuperset(row.objects)
+            if (
+                known
+                and not one.shared
+                and "thing" not in row.objects
+                and (tells or known.types[0] != "thing")
+            ):
                 expected = f"{known.name} is of the type {known.types[0]}, not "
                 yield Check("type", is_right, one, note=expected + " or ".join(row.objects))
             for kind, inner, outer in (("within", subject, obj), ("contains", obj, subject)):
@@ -165,6 +213,12 @@ class Beliefs:
 def beliefs_of(run: Run, above: float = 0.0) -> Beliefs:
     """Return the beliefs of a run or crawl, of the relations whose types are known."""
     is_crawl = run.info.kind == CrawlSpec.kind
+    fields = run.info.request.fields if run.info.request else {}
+    try:
+        dataset = load_dataset(fields.get("dataset", run.info.dataset))
+    except UserError:
+        dataset = None
+    shared = _shared_templates(dataset)
     columns = ["object", "log_prob"] if is_crawl else ["first", "first_log_prob"]
     rows = run.facts[["relation", "subject", "query", "excluded", *columns]]
     best = None if is_crawl else run.top.words
@@ -177,18 +231,16 @@ def beliefs_of(run: Run, above: float = 0.0) -> Beliefs:
         if relation not in relation_types() or probability < above:
             continue
         name = same_relations(relation)[0]
-        found = Belief(name, str(subject), str(word), probability, str(query))
-        by_query[found.asked].setdefault(word_key(found.object), found)
+        template = str(query).replace(str(subject), "[X]").replace(BLANK, "[Y]")
+        if shared.get(template, name) != name:
+            continue
+        found = Belief(name, str(subject), str(word), probability, str(query), template in shared)
+        by_query[found.asked].setdefault(found.answer[0], found)
         queries[found.asked].add(found.query)
         words = [word]
         if best is not None and not relation_types()[name].constraint("single"):
             words = [one for one in best[number] if one is not None]
-        answers[found.asked] |= set(map(word_key, words))
-    fields = run.info.request.fields if run.info.request else {}
-    try:
-        dataset = load_dataset(fields.get("dataset", run.info.dataset))
-    except UserError:
-        dataset = None
+        answers[found.asked] |= set(map(name_key, words))
     return Beliefs(
         {asked: [*found.values()] for asked, found in by_query.items()},
         {asked: frozenset(words) for asked, words in answers.items()},
@@ -196,6 +248,16 @@ def beliefs_of(run: Run, above: float = 0.0) -> Beliefs:
         is_crawl,
         dataset,
     )
+
+
+def _shared_templates(dataset: Dataset | None) -> dict[str, str]:
+    """Return each template of several relations -> the first of them in relations.tsv."""
+    names: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    known = {one.name: one.templates for one in dataset.relations} if dataset else {}
+    for name in relation_types():
+        for template in known.get(name, ()):
+            names[template][same_relations(name)[0]] = None
+    return {template: next(iter(of)) for template, of in names.items() if len(of) > 1}
 
 
 @dataclass(frozen=True)
@@ -221,6 +283,7 @@ class BeliefsView(View[BeliefsRequest, CheckedBeliefs]):
     keys = ("constraint",)
     aligned = False
     says_size = True
+    counted = "beliefs"
 
     def load(self, request: BeliefsRequest) -> list[Run]:
         """Return the runs or crawls that a request names; without names, the runs of facts."""
@@ -238,7 +301,7 @@ class BeliefsView(View[BeliefsRequest, CheckedBeliefs]):
                 for one in beliefs_of(run, request.above).checks()
                 if not chosen or one.belief.relation in chosen
             )
-            for constraint in MEANINGS:
+            for constraint in RULES:
                 of = [one.kept for one in found if one.constraint == constraint]
                 if of:
                     rows.append((run.info.id, constraint, len(of), sum(of)))
@@ -258,7 +321,6 @@ class BeliefsView(View[BeliefsRequest, CheckedBeliefs]):
         return (
             text("model", cell=lambda line: shown.names[line["run"]]),
             text("constraint", "constraint", "What beliefs should keep."),
-            text("meaning", "meaning", cell=lambda line: MEANINGS[line["constraint"]]),
             count("n", "beliefs", "Beliefs for which the constraint can be counted.", of_run=True),
             count("kept", "kept", "Beliefs that keep it.", of_run=True),
             share("share", "kept, %", "Share of these beliefs that keep it.", of_run=True),
@@ -266,8 +328,10 @@ class BeliefsView(View[BeliefsRequest, CheckedBeliefs]):
         )
 
     def tables(self, shown: Shown[BeliefsRequest, CheckedBeliefs]) -> Iterator[Table | str]:
-        """Yield the table, and the first broken constraints of each run."""
+        """Yield the table, the rules, and the first broken constraints of each run."""
         yield table_of_frame(shown.columns.values(), shown.frame, title="Beliefs that agree")
+        yield from (f"{name}: {RULES[name]}." for name in shown.frame["constraint"].unique())
+        yield BASIS
         for info in shown.infos:
             broken = shown.found.broken(info.id)
             if broken:
@@ -275,10 +339,11 @@ class BeliefsView(View[BeliefsRequest, CheckedBeliefs]):
                     f"{shown.names[info.id]}: {counted(len(broken), 'constraint')} broken, the most"
                 )
                 yield table_of(
-                    ("constraint", "probability, %", "the model believes", "but"),
+                    ("constraint", "relation", "probability, %", "the model believes", "but"),
                     [
                         (
                             one.constraint,
+                            one.belief.label,
                             percent(one.belief.probability),
                             one.belief.sentence,
                             one.against,
@@ -304,14 +369,14 @@ class BeliefsView(View[BeliefsRequest, CheckedBeliefs]):
         return {"constraints": shown.frame.to_dict("records"), "broken": broken}
 
     def conclusion(self, shown: Shown[BeliefsRequest, CheckedBeliefs]) -> str:
-        """Return for each run its share of all constraints."""
-        parts = []
-        for run, table in shown.frame.groupby("run", sort=False):
-            kept = percent(table["kept"].sum() / table["n"].sum())
-            parts.append(
-                f"{shown.names[str(run)]} keeps {kept} % of {table['n'].sum():,} constraints"
-            )
-        return "; ".join(parts)
+        """Return each run's mean over the constraints that all runs have."""
+        shares = shown.frame.pivot(index="constraint", columns="run", values="share").dropna()
+        if shares.empty:
+            return ""
+        means = {name: percent(shares[run].mean()) for run, name in shown.names.items()}
+        kept = (f"{name} {mean} %" for name, mean in means.items())
+        names = ", ".join(name for name in RULES if name in shares.index)
+        return f"Beliefs that agree, the mean of {names}: {', '.join(kept)}"
 
     def figure(self, shown: Shown[BeliefsRequest, CheckedBeliefs]) -> Figure:
         """Return bars for each constraint."""

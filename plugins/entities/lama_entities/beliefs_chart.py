@@ -4,13 +4,15 @@ from collections.abc import Mapping
 
 import streamlit as st
 
+from lama_core.reports.table_files import csv_of
 from lama_core.rounding import counted, percent, percentage
 from lama_core.runs.find import RunListing
 from lama_core.views.view import Shown
-from lama_entities.beliefs import MEANINGS, BeliefsRequest, CheckedBeliefs, beliefs
+from lama_entities.beliefs import BASIS, RULES, BeliefsRequest, CheckedBeliefs, beliefs
 from pages.ui.results.draw_view import draw_whole
 from pages.ui.results.more import MenuChart
 from pages.ui.shared import links, screens
+from pages.ui.shared.export import draw_download, file_stem, frame_of
 from pages.ui.shared.messages import plain
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.tables import draw_table
@@ -18,9 +20,9 @@ from pages.ui.shared.url_state import pick
 
 MOST = 200  # broken constraints in a table
 ABOUT = (
-    "A belief is a first answer, right or wrong. "
-    + " ".join(f"**{name}**: {meaning}." for name, meaning in MEANINGS.items())
-    + " A constraint is counted where the needed queries were asked. Whiskers: 95 % intervals."
+    "A belief keeps a constraint if:\n\n"
+    + "\n".join(f"- **{name}**: {rule}." for name, rule in RULES.items())
+    + f"\n\n{BASIS}"
 )
 
 
@@ -40,7 +42,7 @@ def draw_broken(shown: Shown[BeliefsRequest, CheckedBeliefs], models: Mapping[st
     name = next(iter(by_name))
     if len(by_name) > 1:
         name = pick("Model", [*by_name], key="broken_of", format_func=plain)
-    kinds = ("all", *(one for one in MEANINGS if one in set(shown.frame["constraint"])))
+    kinds = ("all", *(one for one in RULES if one in set(shown.frame["constraint"])))
     kind = pick("Constraint", kinds, key="broken_kind")
     run = by_name[name]
     found = [one for one in shown.found.broken(run) if kind in ("all", one.constraint)]
@@ -52,16 +54,23 @@ def draw_broken(shown: Shown[BeliefsRequest, CheckedBeliefs], models: Mapping[st
             "the model believes": one.belief.sentence,
             "but": one.against,
             "constraint": one.constraint,
+            "relation": one.belief.label,
             "probability, %": percentage(one.belief.probability),
         }
-        for one in found[:MOST]
+        for one in found
     ]
-    picked = draw_table(rows, key=f"broken {run} {kind}", picks="single-row").rows
-    n_more = len(found) - len(rows)
+    picked = draw_table(rows[:MOST], key=f"broken {run} {kind}", picks="single-row").rows
     st.caption(
         f"{counted(len(found), 'broken constraint')}, the most probable belief first"
-        + f"; the table has {MOST}, Export has all" * bool(n_more)
+        + f"; the table has {MOST}" * (len(rows) > MOST)
         + ". Click a row to open its two queries."
+    )
+    draw_download(
+        f"All {len(rows):,}, CSV",
+        lambda: csv_of(frame_of(rows)),
+        f"{file_stem('broken', {'run': run})}.csv",
+        key="broken csv",
+        icon=":material/download:",
     )
     if not picked:
         return

@@ -6,6 +6,7 @@ and constraints that the facts keep:
 
     single      a subject has one object only
     symmetric   (a, b) means (b, a)
+    irreflexive nothing has itself as object
     inverse=R   (a, b) means (b, a) in R
     same=R      the relation R under another name; a card has one row for both
     within=R    the subject lies in the object: R of the subject is the object, or R of the object
@@ -161,7 +162,7 @@ def find_entity(dataset: Dataset, name: str, types: Collection[str] = ()) -> Ent
             is "a dog".
     """
     index, bare = _index(dataset), _bare(name)
-    found = [index.entity(spelling) for spelling in index.spellings.get(word_key(bare), ())]
+    found = [index.entity(spelling) for spelling in index.spellings.get(name_key(name), ())]
 
     def fit(one: Entity) -> tuple[bool | int, ...]:
         is_same = _bare(one.name) == bare
@@ -177,7 +178,7 @@ def similar_name(dataset: Dataset, name: str) -> str:
     That is a name with all its words ("Mozart"), the one with most facts; else one with few other
     letters but the same first one.
     """
-    index, key = _index(dataset), word_key(_bare(name))
+    index, key = _index(dataset), name_key(name)
     words = {*key.split()}
     longer = [names for one, names in index.spellings.items() if words < {*one.split()}]
     alike = [one for one in index.spellings if one[:1] == key[:1]]
@@ -190,6 +191,11 @@ def entities_of(dataset: Dataset, kind: str) -> tuple[Entity, ...]:
     """Return the entities of a data set whose first type is this one, in file order."""
     index = _index(dataset)
     return tuple(one for one in map(index.entity, index.weights) if one.types[0] == kind)
+
+
+def name_key(name: str) -> str:
+    """Return a name for comparisons, which ignore case and an article before it."""
+    return word_key(_bare(name))
 
 
 def _bare(name: str) -> str:
@@ -240,7 +246,7 @@ def _index(dataset: Dataset) -> _Index:
             for one in () if told in counted[name] else suggested:
                 weights[name][one] += 1 / len(suggested)
             counted[name].add(told)
-    spellings = grouped((word_key(_bare(name)), name) for name in weights)
+    spellings = grouped((name_key(name), name) for name in weights)
     return _Index(
         {key: tuple(names) for key, names in spellings.items()},
         weights,

@@ -56,10 +56,11 @@ BELIEFS: dict[tuple[str, str], dict[str, float]] = {
 WORDS = ("Norway", "Sweden", "France", "Italy", "Oslo", "Paris", "Rome", "Lyon")
 
 
-def write_world(folder: Path, facts: Any = None) -> Path:
+def write_world(folder: Path, facts: Any = None, more: Any = None) -> Path:
+    templates = TEMPLATES | (more or {})
     relations = [
         {"relation": name, "label": label, "template": template, "type": "N-M", "description": ""}
-        for name, (label, template) in TEMPLATES.items()
+        for name, (label, template) in templates.items()
     ]
     return write_lama(folder / "world", relations, facts or FACTS)
 

@@ -5,17 +5,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_world import Believer, crawl_world, write_world
+from small_world import FACTS, TEMPLATES, Believer, crawl_world, write_world
 
+from lama_core.datasets import load_dataset
 from lama_core.errors import UserError
-from lama_core.lessons.charts import chart_table
+from lama_core.lessons.charts import chart_figure, chart_table
 from lama_core.lessons.lesson import Predict, ShowRun, list_lessons
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.plan import plan
+from lama_core.rounding import percent
 from lama_core.runs.execute import execute
 from lama_core.runs.find import load_run
 from lama_core.testing import check_view
-from lama_entities.beliefs import BeliefsRequest, beliefs
+from lama_entities.beliefs import Belief, Beliefs, BeliefsRequest, beliefs, beliefs_of
+from lama_entities.types import relation_types
+from pages.ui.lessons.step_view import _screen_of
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -44,6 +48,7 @@ def test_each_constraint_of_a_crawl_is_counted(data: Path) -> None:
         "inverse": (4 + 3 - 1, 4 + 3),
         # Each of the five borders has an answer; broken is (Norway, France).
         "symmetric": (5 - 1, 5),
+        "another thing": (5, 5),
         # 5 capitals, 3 "capital of", 4 countries; broken are the two of Oslo and of France.
         "one value": (12 - 2 - 2, 12),
         "type": (17, 17),
@@ -51,6 +56,8 @@ def test_each_constraint_of_a_crawl_is_counted(data: Path) -> None:
         # Oslo in both directions.
         "country": (8 - 4, 8),
     }
+    mean = percent((6 / 7 + 4 / 5 + 1 + 8 / 12 + 1 + 4 / 8) / 6)
+    assert shown.conclusion.endswith(f"type, country: {shown.names[run.info.id]} {mean} %")
     assert broken(shown, "inverse") == [
         ("The capital of Norway is Oslo .", "Oslo is the capital of Sweden .")
     ]
@@ -80,6 +87,50 @@ def test_a_thing_of_another_type_breaks_the_type(data: Path) -> None:
     ]
 
 
+def test_an_answer_that_is_the_subject_counts_apart_whatever_its_case(data: Path) -> None:
+    model = Believer(changed={("Norway", "P47"): {"norway": 0.9, "Sweden": 0.6}})
+    shown = beliefs.answer(BeliefsRequest((crawl_world(data, model, depth=4).info.id,)))
+    found = counts(shown)  # two borders of Norway, one of Sweden
+    assert (found["another thing"], found["symmetric"]) == ((2, 3), (2, 2))
+    assert broken(shown, "another thing") == [
+        ("Norway shares a border with Norway .", "the answer is the subject itself")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("relation", "subject", "answer", "kept"),
+    [
+        ("P47", "the Bahamas", "bahamas", {"another thing": False}),
+        ("P463", "Norway", "norway", {"another thing": False}),
+        ("HasProperty", "a port", "port", {}),
+        ("P17", "Kathmandu", "nepal", {"type": True}),
+        ("P20", "Max Born", "music", {"type": False}),
+        ("P101", "Max Born", "music", {}),  # a thing that may be a field
+        ("P31", "Oder", "german", {}),  # everything is a thing
+        ("P37", "Norway", "unheard-of", {}),
+    ],
+)
+def test_what_an_answer_alone_keeps(
+    relation: str, subject: str, answer: str, kept: dict[str, bool]
+) -> None:
+    one = Belief(relation, subject, answer, 0.5, f"{subject}: [MASK]")
+    answers = {one.asked: frozenset({one.answer[0]})}
+    found = Beliefs({one.asked: [one]}, answers, {one.asked: 1}, False, load_dataset("starter"))
+    assert {check.constraint: check.kept for check in found.checks()} == kept
+
+
+def test_a_sentence_of_two_relations_is_a_belief_of_one_and_has_no_type(tmp_path: Path) -> None:
+    more = {"P30": ("continent", TEMPLATES["P17"][1])}
+    model = Believer()
+    path = write_world(tmp_path, FACTS | {"P30": (("Oslo", "Norway"),)}, more)
+    request = ProbeRequest(str(path), ("believer",), candidates="full")
+    (spec,) = plan(request, load=lambda *_, **__: model)
+    run = execute(spec, load=lambda *_, **__: model)
+    assert {relation for _, relation in beliefs_of(run).by_query} == {"P36", "P1376", "P17", "P47"}
+    found = counts(beliefs.answer(BeliefsRequest((run.info.id,))))
+    assert (found["type"], found["country"]) == ((3 + 3 + 4, 10), (2 + 1, 6))
+
+
 def test_a_run_has_first_answers_and_lists_of_ten(data: Path) -> None:
     model = Believer()
     request = ProbeRequest(str(data), ("believer",), candidates="full")
@@ -89,6 +140,7 @@ def test_a_run_has_first_answers_and_lists_of_ten(data: Path) -> None:
     assert counts(shown) == {
         "inverse": (4, 5),  # the capital of Sweden isn't asked
         "symmetric": (4, 4),  # all eight words are among the ten best
+        "another thing": (4, 4),
         "one value": (6, 6),  # of capital and capital of; a country is asked for once
         "type": (3 + 3 + 4 + 4, 14),
         "country": (2 + 1, 6),
@@ -116,4 +168,16 @@ def test_the_lesson_is_listed_after_the_projects_and_its_charts_have_the_rows() 
     runs = [load_run(f"starter-{model}-manual") for model in ("minilm_mlm", "smollm2_135m")]
     for before, step in pairwise(lesson.steps):
         if isinstance(step, ShowRun) and isinstance(before, Predict):
-            assert before.row in set(chart_table(runs, step)["row"])
+            table = chart_table(runs, step)
+            assert before.row in set(table["row"])
+            models = {run.info.id: run.info.model for run in runs}
+            drawn = table.assign(model=table["run"].map(models))
+            assert chart_figure(step, drawn, models).caption.endswith("beliefs per bar")
+            labels = {relation_types()[name].label for name in step.relations}
+            assert before.row != "symmetric" or labels == {"shares border with"}
+            page, params = _screen_of(step, {"minilm-mlm": "MiniLM-MLM"})
+            assert (page, params["chart"], params["relations"]) == (
+                "results",
+                beliefs.view.title,
+                step.relations,
+            )

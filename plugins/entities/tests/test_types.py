@@ -12,7 +12,15 @@ from lama_entities.types import (
     type_words,
 )
 
-KINDS = {"single": 0, "symmetric": 0, "inverse": 1, "same": 1, "within": 1, "contains": 1}
+KINDS = {
+    "single": 0,
+    "symmetric": 0,
+    "irreflexive": 0,
+    "inverse": 1,
+    "same": 1,
+    "within": 1,
+    "contains": 1,
+}
 LAMA = (
     "P17 P19 P20 P27 P30 P31 P36 P37 P39 P47 P101 P103 P106 P108 P127 P131 P136 P138 P140 P159 "
     "P176 P178 P190 P264 P276 P279 P361 P364 P407 P413 P449 P463 P495 P527 P530 P740 P937 P1001 "
