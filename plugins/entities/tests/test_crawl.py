@@ -113,7 +113,10 @@ def test_a_crawl_that_believes_nothing_says_so(data: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"seeds": ("Atlantis",)}, "doesn't have 'Atlantis', so its type is unknown: pass --type"),
+        (
+            {"seeds": ("Atlantis",)},
+            "doesn't have 'Atlantis', so its type is unknown: choose --type",
+        ),
         ({"seeds": ("  ",)}, "A seed is empty"),
         ({"seeds": ("Norway",), "type": "planet"}, "Unknown type 'planet': choose person"),
         ({"seeds": ("Norway",), "type": "genre"}, "No relation of world fits the type genre"),
@@ -225,7 +228,10 @@ def test_the_examples_are_answered(world: str) -> None:
     [
         ("", "The query is empty"),
         ("  \n", "The query is empty"),
-        ("SELEC ?s", "isn't SPARQL from line 1, character 9 on"),
+        ("SELEC ?s", "isn't SPARQL from line 1, character 1 on: 'SELEC ?s'"),
+        ("SELECT ?s WERE { ?s ?p foo:o }", "from line 1, character 11 on: 'WERE { ?s ?p foo:o }'"),
+        ('SELECT * {\n ?s ?p "FOO <x>" .\n FILTR(?s) }', "from line 3, character 2 on: 'FILTR"),
+        ("SELECT ?s { ?s ?p ?o", "isn't SPARQL from line 1"),
         ("SELECT ?s { ?s foo:bar ?o }", "The prefix foo: isn't known"),
         ('select * { bind(strdt("a",foo:string) as ?x) }', "The prefix foo: isn't known"),
         ("INSERT DATA { <urn:a> <urn:b> 1 }", "A query only reads"),
