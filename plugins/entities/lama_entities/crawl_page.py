@@ -332,8 +332,8 @@ def _draw_questions(crawl: Run, title: str) -> None:
     """Draw the query in SPARQL, the examples and the answer."""
     st.caption(
         f"SPARQL over the beliefs of {plain(title)}: `?subject wdt:P36 ?object`. Each is also "
-        "an `rdf:Statement` with `lama:probability`, `lama:truth` and `lama:depth`; names are `rdfs:label`, types "
-        "`type:city`. A query only reads."
+        "an `rdf:Statement` with `lama:probability`, `lama:truth` and `lama:depth`; names are "
+        "`rdfs:label`, types `type:city`. A query only reads."
     )
     seconds = PUBLIC_SECONDS if visitors.is_public() else SECONDS
     questions = sorted(EXAMPLES, key=lambda one: not _has_rows(crawl.info.id, one, seconds))
