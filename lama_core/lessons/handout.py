@@ -74,8 +74,9 @@ def sheet(lesson: Lesson, shown: Mapping[int, StepResult] | None = None) -> str:
     """Return a worksheet to print before the lesson, as HTML.
 
     shown: Number of a step, from 1 -> what it shows, for the teacher's sheet with the answers; None
-    makes the students' sheet, with room to write.
+    makes the students' sheet, with room to write and the explanations on a page at the end.
     """
+    later: list[str] = []
     parts = [f"<h1>{escape(lesson.title)}</h1>", f"<p><b>{escape(lesson.question)}</b></p>"]
     for number, step in enumerate(lesson.steps, start=1):
         body = ""
@@ -87,7 +88,10 @@ def sheet(lesson: Lesson, shown: Mapping[int, StepResult] | None = None) -> str:
             body = _asked(step, answer)
         elif isinstance(step, SHOWING):
             body = _empty(step) if shown is None else _table(shown.get(number, StepResult()))
-        parts.append(_section(number, step, body))
+        (later if shown is None and isinstance(step, Explain) else parts).append(
+            _section(number, step, body)
+        )
+    parts += ['<div style="break-before: page"></div>', *later] if later else []
     return _page(lesson, parts, STYLE + PRINT)
 
 

@@ -64,6 +64,7 @@ ENSEMBLE = "ensemble"  # the kind of run whose prompts answer together
 IMPORTED = "imported"  # the kind of run that another tool made
 # The kinds of run whose rows are facts, so that Results and Wrong answers can show them.
 FACT_KINDS = ("cloze", "contrast", ENSEMBLE, STATEMENTS, GENERATION, IMPORTED)
+ORDINALS = dict(enumerate(("first", "second", "third", "fourth", "fifth")))
 OWN_WORDS = "relation"  # name of the candidates if they are the objects of the fact's relation
 
 
@@ -595,8 +596,13 @@ class Run:
 
 
 def prompts_in_words(prompts: str) -> str:
-    """Return a run's prompts in words, such as `whole answers, template 0`; `manual` stays."""
-    words = re.sub("^statements template", "whole answers, template", prompts)
+    """Return a run's prompts in words, such as `whole answers, first template`; `manual` stays."""
+
+    def in_words(found: re.Match[str]) -> str:
+        which = ORDINALS.get(int(found[1]), f"{int(found[1]) + 1}th")
+        return f"whole answers, {which} template"
+
+    words = re.sub(r"^statements template (\d+)", in_words, prompts)
     words = re.sub("^trace ", "causal traces, ", words)
     if shots := re.match(r"questions, (\d+)-shot", words):
         words = words.replace(shots[0], f"questions, {counted(int(shots[1]), 'example')}")

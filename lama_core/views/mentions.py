@@ -125,12 +125,13 @@ class MentionsView(View[MentionsRequest, pd.DataFrame]):
         of = NAMES[shown.request.of]
         if is_level(changes[clearest]):
             return f"P@{shown.request.k} over facts doesn't change with the mentions of the {of}"
+        few = f" (groups of fewer than {LEAST_FACTS} facts aside)" * (len(known) < len(shown.frame))
         way = "rises" if changes[clearest] > 0 else "falls"
         n_alike = sum(change * changes[clearest] > 0 for change in changes.values())
         of_all = f" in {n_alike} of {len(changes)} models" * (len(changes) > 1)
         return (
             f"P@{shown.request.k} over facts {way} with the mentions of the {of}{of_all}: for "
-            f"{shown.names[clearest]} from {start} to {end}"
+            f"{shown.names[clearest]} from {start} to {end}{few}"
         )
 
     def figure(self, shown: Shown[MentionsRequest, pd.DataFrame]) -> Figure:

@@ -181,12 +181,14 @@ def weakest(
 ) -> dict[str, float]:
     """Return relation -> mean of a measure over the runs, for the n relations with the worst mean.
 
-    Relations without facts that count are excluded.
+    More than n if others are shown with the same mean as the last of them. Relations without facts
+    that count are excluded.
     """
     table = shown.found.by("relation")
     means = table[table["n"] > 0].groupby("relation", sort=False)[measure.column].mean().dropna()
-    worst = means.sort_values(ascending=measure.metric.higher_is_better, kind="stable").head(n)
-    return {str(name): float(value) for name, value in worst.items()}
+    sign = 1 if measure.metric.higher_is_better else -1
+    worst = (sign * means.sort_values(key=lambda values: sign * values, kind="stable")).round(3)
+    return {str(name): float(means[name]) for name in worst.nsmallest(n, keep="all").index}
 
 
 def scores_of(
@@ -366,7 +368,7 @@ def origins_notes(shown: Shown[ScoresRequest, RunScores]) -> Iterator[str]:
 def said_of_best(shown: Shown[ScoresRequest, RunScores], run: str, measure: ScoreMeasure) -> str:
     """Return in how many relations the best run isn't the best, and P@k by what it was trained on.
 
-    A clause for a headline; "" if neither applies.
+    A sentence to follow a headline; "" if neither applies.
     """
     table, said = shown.found.by("relation"), []
     table = table[(table["n"] > 0) & table[measure.column].notna()]
@@ -374,16 +376,18 @@ def said_of_best(shown: Shown[ScoresRequest, RunScores], run: str, measure: Scor
     best = (sign * table[measure.column]).groupby(table["relation"]).max()
     own = sign * table[table["run"] == run].set_index("relation")[measure.column]
     if beaten := int((own < best.reindex(own.index)).sum()):
-        said.append(f"it isn't the best in {beaten} of {len(own)} relations")
+        said.append(f"It isn't the best in {beaten} of {len(own)} relations")
     number = [info.id for info in shown.infos].index(run)
     origins = shown.found.origins[number]
     if measure.is_p_at_k and origins is not None and origins.inside.n:
         inside, outside, counts = origins.inside, origins.outside, shown.infos[number].counts
-        text = f"P@{shown.request.k} is {percent(inside.p_at_k)} % on the {inside.n:,} {counts} "
-        text += "from sources that it was trained on"
+        text = f"{'over' if said else 'Over'} {counts}, P@{shown.request.k} is "
+        text += (
+            f"{percent(inside.p_at_k)} % on the {inside.n:,} from sources that it was trained on"
+        )
         text += f" and {percent(outside.p_at_k)} % on the other {outside.n:,}" * bool(outside.n)
         said.append(text)
-    return "".join(f"; {one}" for one in said)
+    return "; ".join(said) + "." * bool(said)
 
 
 def chart_sources(shown: Shown[ScoresRequest, RunScores]) -> tuple[list[str], bool]:

@@ -426,13 +426,14 @@ def _axis_of_steps(steps: Sequence[int], places: dict[int, float]) -> Axis:
 
 
 def _spaced(steps: Sequence[int], places: dict[int, float]) -> list[int]:
-    """Return the steps whose labels fit next to each other, at most `MOST_TICKS`."""
-    apart = (log10(places[steps[-1]]) - log10(places[steps[0]])) / MOST_TICKS
+    """Return the ends and the steps whose labels fit between them, about `MOST_TICKS`."""
+    at = {step: log10(places[step]) for step in steps}
+    apart = (at[steps[-1]] - at[steps[0]]) / MOST_TICKS
     shown = [steps[-1]]
-    for step in reversed(steps[:-1]):
-        if log10(places[shown[-1]]) - log10(places[step]) >= apart:
+    for step in reversed(steps[1:-1]):
+        if min(at[shown[-1]] - at[step], at[step] - at[steps[0]]) >= apart:
             shown.append(step)
-    return shown
+    return [*shown, steps[0]]
 
 
 def _said_ends(measure: Measure, line: Line) -> str:

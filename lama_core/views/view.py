@@ -260,18 +260,26 @@ class Shown(Generic[R, Found]):
         relation = [labels_of(self.infos)[names[0]]] if len(names) == 1 else []
         return ", ".join((what, *data, *relation))
 
-    def size(self, keep: Callable[[RelationInfo], bool] = lambda _: True) -> str:
+    def size(
+        self,
+        keep: Callable[[RelationInfo], bool] = lambda _: True,
+        counts: Callable[[RelationInfo], bool] = lambda _: True,
+    ) -> str:
         """Return how many relations have facts that count, and how many facts these are.
 
         Such as `61 of 62 relations, 11,892 facts` if no fact of a relation counts; with two
         numbers if the runs differ. They are of the chosen relations for which `keep` is true, and
-        of the runs that the frame has.
+        of the runs that the frame has; no fact counts of relations for which `counts` is false.
         """
         names = getattr(self.request, "relations", ())
         ids = {info.id for info in self.infos}
         runs = ids & set(self.frame.get("run", ())) or ids
         of_run = [
-            [one.n for one in info.relations if one.name in (names or (one.name,)) and keep(one)]
+            [
+                one.n * counts(one)
+                for one in info.relations
+                if one.name in (names or (one.name,)) and keep(one)
+            ]
             for info in self.infos
             if info.id in runs
         ]

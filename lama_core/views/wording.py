@@ -156,7 +156,7 @@ class WordingView(View[WordingRequest, Wordings]):
         """Return the numbers of relations that all runs have, and of their facts."""
         both = map(in_all, (shown.found.altered, shown.found.agreement))
         names = {name for table in both if len(table) for name in table["relation"]}
-        return "means over " + shown.size(lambda one: one.name in names)
+        return "means over " + shown.size(counts=lambda one: one.name in names)
 
     def json(self, shown: Shown[WordingRequest, Wordings]) -> dict[str, list[dict[Any, Any]]]:
         """Return both tables by their names."""

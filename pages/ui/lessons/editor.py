@@ -12,6 +12,7 @@ from msgspec import NODEFAULT
 from msgspec.inspect import DictType, Field, IntType, LiteralType, StrType, type_info
 
 from lama_core.errors import UserError
+from lama_core.lessons.charts import chart_of
 from lama_core.lessons.lesson import (
     FIGURES,
     SLICED_BY,
@@ -20,6 +21,7 @@ from lama_core.lessons.lesson import (
     Lesson,
     LessonFile,
     Predict,
+    ShowRun,
     Step,
     figure_names,
     lesson_fields,
@@ -34,7 +36,7 @@ from pages.ui.lessons.lesson_view import EDIT, LESSON, STEP, address_of, draw_fo
 from pages.ui.lessons.step_view import DRAWN
 from pages.ui.shared import links, screens
 from pages.ui.shared.export import draw_download
-from pages.ui.shared.messages import errors_shown, plain, show_error
+from pages.ui.shared.messages import errors_shown, plain, short, show_error
 from pages.ui.shared.url_state import title_of
 
 DRAFT = "draft of a lesson"  # in the session
@@ -48,6 +50,16 @@ NEW: dict[str, Any] = {
     "analogies": [["Paris", "France", "Rome", "Italy"]],
     "figure": FIGURES[0],
     "source": "Own observation",
+}
+KINDS = {
+    "text": "Text",
+    "explain": "Explanation with its source",
+    "predict": "Question to predict",
+    "ask": "Query: the five best words",
+    "compare": "Queries: the first answers",
+    "analogy": "Analogies",
+    "run": "Chart of finished runs",
+    "try": "Try a sentence",
 }
 NEW_LESSON = {
     "title": "New lesson",
@@ -117,11 +129,13 @@ def draw_editor(lesson: Lesson) -> None:
     for name, value in ((LESSON, lesson.id), (STEP, str(number)), (EDIT, "true")):
         links.set_param(name, [value])
     head, ways = st.container(), st.container(horizontal=True, vertical_alignment="center")
+    titles = (one.get("title") or KINDS[one["kind"]] for one in steps)
+    tabs = ["About", *(plain(f"{at} {short(one, 24)}") for at, one in enumerate(titles, 1))]
     chosen = st.segmented_control(
         "Step",
         range(len(steps) + 1),
         default=number,
-        format_func=lambda at: f"{at} {steps[at - 1]['kind']}" if at else "About",
+        format_func=tabs.__getitem__,
         key=f"edit {lesson.id} {draft.version} {number}",
         label_visibility="collapsed",
     )
@@ -132,7 +146,9 @@ def draw_editor(lesson: Lesson) -> None:
         if number:
             kinds = list(STEPS)
             step = steps[number - 1]
-            kind = st.selectbox("Kind of step", kinds, kinds.index(step["kind"]), key=key)
+            kind = st.selectbox(
+                "Kind of step", kinds, kinds.index(step["kind"]), KINDS.__getitem__, key=key
+            )
             if kind != step["kind"]:
                 required = [one.name for one in _fields(STEPS[kind]) if one.required]
                 step = {name: NEW[name] for name in (*required, "text") if name in NEW} | step
@@ -165,6 +181,13 @@ def draw_editor(lesson: Lesson) -> None:
         _go(lesson, chosen)
 
 
+def _title_of_chart(name: str) -> str:
+    title = chart_of(ShowRun(figure=name)).title.format(
+        k="k", by="group", of="subject or object", prompts="altered"
+    )
+    return title[0].upper() + title[1:]
+
+
 def _go(lesson: Lesson, number: int) -> None:
     links.go(screens.LESSONS, address_of(lesson, number) | {EDIT: "true"})
 
@@ -188,7 +211,9 @@ def _draw_order(draft: EditedLesson, number: int) -> None:
     adds = st.button("Add a step", icon=":material/add:")
     earlier = st.button("Earlier", icon=":material/arrow_back:", disabled=number == 1)
     later = st.button("Later", icon=":material/arrow_forward:", disabled=number == n_steps)
-    removes = st.button("Remove", icon=":material/delete:", disabled=n_steps == 1)
+    with st.popover("Remove", icon=":material/delete:", disabled=n_steps == 1):
+        st.markdown("The step can't be restored.")
+        removes = st.button("Remove this step", type="primary")
     if not (adds or earlier or later or removes):
         return
     step = {"kind": "text", "text": NEW["text"]} if adds else steps.pop(number - 1)
@@ -231,7 +256,8 @@ def _draw_field(one: Field, value: Any, key: str) -> Any:
     listed = one.type.values if isinstance(one.type, LiteralType) else ()
     if listed := figure_names() if one.name == "figure" else tuple(LISTS.get(one.name, listed)):
         options = [*dict.fromkeys((*listed, value or listed[0]))]
-        return st.selectbox(label, options, options.index(value or listed[0]), **given)
+        write = _title_of_chart if one.name == "figure" else str
+        return st.selectbox(label, options, options.index(value or listed[0]), write, **given)
     if one.name == "models":
         names = [model.name for model in known_models() if model.source.how != "none"]
         return st.multiselect(

@@ -155,10 +155,12 @@ def _word_text(word: str, prob: float) -> str:
 
 
 def _mark(one: FirstWord, gold: str, wrong: str) -> str:
-    """The mark of a word: right answer, answer that a negation rules out, or none."""
-    if one.unclear:
-        return ""
-    return {word_key(gold): "gold", word_key(wrong): "wrong"}.get(word_key(one.word), "")
+    """The mark of a word: right answer, answer that a negation rules out, or none.
+
+    An unclear word can't count as right; as the first answer, it is wrong if it is ruled out.
+    """
+    marks = {word_key(gold): "" if one.unclear else "gold", word_key(wrong): "wrong"}
+    return marks.get(word_key(one.word), "")
 
 
 def _word_probs(stored: Stored) -> list[tuple[str, float]]:

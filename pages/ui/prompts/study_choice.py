@@ -238,7 +238,8 @@ def describe(choice: PromptsChoice) -> str:
     )
     trained = n_from_training(choice.info.model, (fact.origin for fact in study.test))
     if trained:
-        text += f" {trained:,} of the test facts come from sources that {model} was trained on."
+        of = f"{trained:,} of the" if trained < len(study.test) else f"All {trained:,}"
+        text += f" {of} test facts come from sources that {model} was trained on."
     blind = [number for number in choice.members if not choice.shows_subject(number)]
     if blind:
         included = set(blind) & set(choice.eligible)

@@ -68,7 +68,11 @@ def _draw_task(choice: PromptsChoice) -> None:
     study = choice.study
     fact, manual = study.test[0], study.pool.manual
     relation = plain(study.relation.label or study.relation.name)
-    beat = "" if manual is None else f" Can you beat “{plain(study.pool.templates[manual])}”?"
+    beat = (
+        ""
+        if manual is None
+        else f" Can you beat the manual prompt “{plain(study.pool.templates[manual])}”?"
+    )
     st.markdown(
         f"Write a sentence for the relation **{relation}**: [X] is the subject's place (such as "
         f"{plain(fact.subject)}), [Y] for the right answer ({plain(fact.object)}).{beat}"
@@ -96,6 +100,12 @@ def draw_try(choice: PromptsChoice) -> str:
         help=HELP,
         on_change=_want_trial,
     )
+    if template == example != "":
+        of = "whole sentences" if SENTENCE.fullmatch(example) else "other prompts"
+        st.caption(
+            f"Shown as an example until you type: of the study's {of}, the best on the "
+            f"{len(study.train):,} training facts. Can you beat it, too?"
+        )
     clicked = go_box.button("Try it", type="primary", icon=":material/play_arrow:")
     clicked |= st.session_state.pop(TYPED, False)
     if "[X]" in template and not shows_subject(template, choice.info.context):
@@ -213,6 +223,7 @@ def _draw_result(
     """
     study = choice.study
     name = "This prompt" if study.pool.find(growth.template) is not None else "Your prompt"
+    name = "The example" if growth.template == example_of(choice) else name
     shown = {name: growth}
     manual = study.pool.manual
     if manual is not None:

@@ -7,6 +7,7 @@ behind the mark. One chart can have the width of the page, without the others; t
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import pandas as pd
@@ -77,7 +78,7 @@ HELP_ON_WEAKEST = (
     "The relations with the worst mean over the models. Click one to see the facts that are wrong, "
     "the most confident answers first."
 )
-N_WEAKEST = 3
+N_WEAKEST, MOST_WEAKEST = 3, 8  # more than the first if several are level
 MOST_LETTERS = 38  # of a relation in the table
 LOW = 0.5  # below this P@k, a click opens only the facts with a wrong answer
 # Column -> its width in both tables.
@@ -139,9 +140,9 @@ def draw_overview(choice: RunChoice) -> None:
         diamonds = f"diamonds: {measure.label} of a random order of the answers. "
         clicks = " Click a row or a curve to select it, and once more to see its facts."
         st.caption(
-            f"{comparison_basis(choice)[0]} {unscored(choice)}"
+            "**Bold**: means over relations."
             + clicks * (st.query_params.get("large") not in ENLARGED),
-            help=f"{counted} **Bold**: means over relations; "
+            help=f"{counted} Bold: means over relations; "
             + "whiskers: 95 % intervals; " * measure.is_p_at_k
             + diamonds * (measure.is_p_at_k and shown.guessable)
             + f"interval for a relation, over its facts: {METHOD}; for a mean: {METHOD_OF_MEANS}.",
@@ -185,8 +186,9 @@ def _draw_headline(choice: RunChoice, shown: ShownScores, measure: ScoreMeasure)
         differ=comparison_basis(choice)[1],
     )
     ids = {title: run_id for run_id, title in shown.names.items()}
+    draw_headline(found.text)
     more = said_of_best(shown, ids[found.order[0]], measure) if found.order else ""
-    draw_headline(found.text + more)
+    st.caption(f"{more} {comparison_basis(choice)[0]} {unscored(choice)}")
     with st.container(horizontal=True, key="ways"):
         if len(found.order) > 1:
             pair = {"run_a": ids[found.order[1]], "run_b": ids[found.order[0]]}
@@ -366,10 +368,15 @@ def _draw_relations(
     """Draw the table by relation; a cell opens the relation's scored or excluded facts."""
     if shown.frame["relation"].nunique() > N_WEAKEST:
         with st.container(horizontal=True, vertical_alignment="center", key="weakest"):
-            head = "**Weakest relations** (mean over the models)"
-            st.markdown(head, width="content", help=HELP_ON_WEAKEST)
-            for name, value in weakest(shown, measure, N_WEAKEST).items():
-                said = measure.metric.shown(value) + " %" * measure.metric.is_share
+            worst = {
+                name: measure.metric.shown(value) + " %" * measure.metric.is_share
+                for name, value in weakest(shown, measure, N_WEAKEST).items()
+            }
+            level = f"**{len(worst)} relations at {next(iter(worst.values()), '')}**"
+            head = "**Weakest relations**" if len(set(worst.values())) > 1 else level
+            head += ", such as" * (len(worst) > MOST_WEAKEST)
+            st.markdown(f"{head} (mean over the models)", width="content", help=HELP_ON_WEAKEST)
+            for name, said in islice(worst.items(), MOST_WEAKEST):
                 if st.button(f"{plain(choice.labels[name])}: {said}", type="tertiary"):
                     open_facts(
                         choice,

@@ -30,7 +30,7 @@ from pages.ui.results.draw_view import (
 )
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, draw_headline
-from pages.ui.shared.run_choice import MAX_RUNS, RunChoice, evenly_spaced
+from pages.ui.shared.run_choice import MAX_RUNS, RunChoice, draw_comparison_basis, evenly_spaced
 from pages.ui.shared.url_state import choose, pick, title_of
 
 ShownTraining = Shown[TrainingRequest, tuple[TrainedSeries, ...]]
@@ -93,6 +93,7 @@ def draw_training(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
     options = {"ranking": choice.ranking, "by": by, "measure": MEASURES[measure]}
     shown = chosen.view(training, **options)
     (found,) = shown.found
+    draw_comparison_basis(chosen)
     draw_headline(shown.conclusion.replace(series_title(found.series.name), name, 1))
     trained, steps = found.training, found.series.steps
     dropped = f" {counted(trained.n_dropped, 'fact')} count only at some steps and are excluded."

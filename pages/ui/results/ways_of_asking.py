@@ -26,7 +26,7 @@ from pages.ui.results.draw_view import (
 from pages.ui.shared import cache
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, draw_headline, plain, show_note
-from pages.ui.shared.run_choice import RunChoice
+from pages.ui.shared.run_choice import RunChoice, unscored
 from pages.ui.shared.url_state import BOUND, choose, title_of
 
 ShownWays = Shown[WaysRequest, tuple[WaysOfAsking, ...]]
@@ -90,9 +90,11 @@ def draw_ways(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
         f"Compared on the same {counted(n, 'fact')} of "
         f"{counted(found.facts['relation'].nunique(), 'relation')}, which all "
         f"{n_ways} runs score. Facts that each run scores: {facts_of_runs}. Differences are of the "
-        "numbers before rounding. " + plain(" ".join(shown.notes).replace(found.model, title, 1))
+        f"numbers before rounding. {unscored(chosen)} "
+        + plain(" ".join(shown.notes).replace(found.model, title, 1))
     )
-    left, right = st.columns([6, 5])
+    with st.container(key="two-tables"):
+        left, right = st.columns([6, 5])
     draw_rows(_over_all(found.shares()), shown.chosen("way p_at_1 interval n_only"), place=left)
     draw_rows(_over_all(found.differences()), _differences(shown), place=right)
     if verdicts:

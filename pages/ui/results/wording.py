@@ -6,7 +6,6 @@ import streamlit as st
 
 from lama_core.errors import UserError
 from lama_core.glossary import explain
-from lama_core.metrics.headlines import MOST_NAMED
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
 from lama_core.tables import count
@@ -15,7 +14,7 @@ from pages.ui.results.draw_view import draw_rows, draw_shown, draw_view_export, 
 from pages.ui.results.new_run import WORDS_AT_BLANK
 from pages.ui.shared import links, screens
 from pages.ui.shared.messages import counted, plain
-from pages.ui.shared.run_choice import RunChoice
+from pages.ui.shared.run_choice import RunChoice, unscored, words_compared
 
 ALTERED = ("negated", "misprimed")
 SEVERAL = ("paraphrases", "ten-sentences")
@@ -83,9 +82,11 @@ def _draw(choice: RunChoice, what: str) -> None:
     except UserError as error:
         st.caption(plain(str(error)))
         return
-    draw_shown(choice, shown, f"{what} chart", alone=True)
     is_contrast = what == "contrast"
     frame = shown.found.altered if is_contrast else shown.found.agreement
+    common = in_all(frame)
+    st.caption(f"{words_compared(choice)[0]} {unscored(choice)}")
+    draw_shown(choice, shown, f"{what} chart", alone=True)
     n, names = ("n", CONTRAST) if is_contrast else ("n_facts", CONSISTENCY)
     named = all(info.prompts in shown.names[info.id] for info in shown.infos)
     head = shown.chosen("run" if named else "run prompts")
@@ -93,9 +94,7 @@ def _draw(choice: RunChoice, what: str) -> None:
     measures = [
         replace(one, label="wordings") if one.name == "n_prompts" else one for one in measures
     ]
-    common = in_all(frame)
     n_common = common["relation"].nunique()
-    others = [choice.labels[one] for one in {*frame["relation"]} - {*common["relation"]}]
     means = common.groupby("run", sort=False).agg(
         relations=("relation", "size"),
         **{n: (n, "sum")},
@@ -104,7 +103,6 @@ def _draw(choice: RunChoice, what: str) -> None:
     draw_rows(means.reset_index(), [*head, count("relations"), *measures])
     st.caption(
         f"Above: means over the {counted(n_common, 'relation')} that all runs have"
-        + f" (not {plain(', '.join(others))})" * (0 < len(others) <= MOST_NAMED)
         + ". Below: each relation. Tick a row, or tap its card, to see its facts. "
         + " ".join(f"**{one.head}**: {one.help}" for one in measures)
     )

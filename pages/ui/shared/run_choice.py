@@ -541,15 +541,17 @@ def draw_comparison_basis(choice: RunChoice) -> None:
 
 
 def unscored(choice: RunChoice) -> str:
-    """Return a sentence on the chosen relations of which no run can score a fact; "" without any.
+    """Return a sentence on the chosen relations without a fact that all runs score; "" without any.
 
     Other sentences count only relations with scored facts: `61 of 62 relations`.
     """
-    scored = {one.name for run in choice.runs for one in run.relations if one.n}
-    names = [name for name in choice.relations or choice.labels if name not in scored]
+    scored = [{one.name for one in run.relations if one.n} for run in choice.runs]
+    counts = set.intersection(*scored)
+    names = [name for name in choice.relations or choice.labels if name not in counts]
     few = ", ".join(choice.labels.get(name, name) for name in names[:MOST_NAMED])
     more = f" and {len(names) - MOST_NAMED} more relations" * (len(names) > MOST_NAMED)
-    return f"No fact of **{plain(few)}**{more} can be scored." if names else ""
+    all_score = "all runs score" if len(scored) > 1 else "counts"
+    return f"Without a fact that {all_score}: **{plain(few)}**{more}." if names else ""
 
 
 def draw_question(choice: RunChoice) -> None:
@@ -568,11 +570,12 @@ def comparison_basis(choice: RunChoice) -> tuple[str, str]:
     ranked = any(run.has_ranks for run in choice.runs)
     ranking = f" {choice.ranking.capitalize()} ranking." * ranked
     if len(choice.runs) < 2:
-        return ranking.strip(), ""
+        of = "answers" if choice.runs[0].ranks_statements else "words"
+        return f"Ranked: {choice.runs[0].n_said} {of}.{ranking}" * ranked, ""
     aligned = choice.runs
     if not any(run.beside for run in aligned):
         aligned = tuple(run.info for run in cache.aligned(aligned))
-    words, differ = _words_compared(choice)
+    words, differ = words_compared(choice)
     differ = differ or CHOSEN * bool(choice.only)
     if any(
         not info.beside or info.n != run.n for info, run in zip(aligned, choice.runs, strict=True)
@@ -586,7 +589,7 @@ def comparison_basis(choice: RunChoice) -> tuple[str, str]:
     return f"All models are scored on the same {choice.counts}. {words}{ranking}", differ
 
 
-def _words_compared(choice: RunChoice) -> tuple[str, str]:
+def words_compared(choice: RunChoice) -> tuple[str, str]:
     """Return whether the runs rank the same words or answers, and how many; what differs."""
 
     def when_right(runs: Sequence[RunInfo]) -> str:

@@ -111,7 +111,7 @@ def cells_of(found: Confusion, title: str, caption: str, *, narrow: bool = False
     answers = [*found.answers, *[""] * (counts.shape[1] - len(found.answers))]
     n_golds, n_answers = found.n_golds - len(found.golds), found.n_answers - len(found.answers)
     rows = [gold or f"{n_golds:,} other right answers" for gold in golds]
-    columns = [answer or f"{n_answers:,} other answers" for answer in answers]
+    columns = [answer or f"{n_answers:,} others" for answer in answers]
     full = np.log10(max(10, counts[~others].max(initial=1)))
     cells = [
         {

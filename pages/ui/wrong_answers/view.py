@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from lama_core.metrics.fact_answers import AnswerFilter
 from lama_core.runs.chosen_facts import text_of
 from pages.ui.shared import cache, links, screens
 from pages.ui.shared.messages import counted
@@ -30,6 +31,10 @@ def draw_wrong_answers(choice: RunChoice) -> None:
     rows = ticked = joined.select(chosen)
     with active:
         draw_active(chosen, choice, joined, rows, marked=marked)
+        if view != "Facts" and choice.names[chosen.of] in st.session_state.get("wrong", ()):
+            st.caption(
+                "Right answers count here, too, without the filter *Wrong*.", width="content"
+            )
     draw_verdicts(joined, rows, choice)
     if view == "Facts":
         ticked = draw_rows(joined, rows, chosen, choice, sort_box)
@@ -39,7 +44,8 @@ def draw_wrong_answers(choice: RunChoice) -> None:
         draw_fallbacks(joined, rows, chosen, choice)
     which = "ticked " * (len(ticked) < len(rows))
     facts = joined.facts["fact_id"].iloc[ticked].unique()
-    if 0 < len(facts) < joined.facts["fact_id"].nunique() and active.button(
+    every = joined.facts["fact_id"].iloc[joined.select(AnswerFilter(of=chosen.of))].nunique()
+    if 0 < len(facts) < every and active.button(
         f"Only {'these' if len(facts) > 1 else 'this'} {which}{counted(len(facts), 'fact')}",
         key="only these",
         icon=":material/filter_center_focus:",

@@ -20,7 +20,7 @@ from lama_core.lessons.lesson import (
 from lama_core.lessons.step_results import StepResult
 from lama_core.scoring.shared_fields import ClozeSettings
 from pages.ui.lessons import progress
-from pages.ui.lessons.step_view import _sentence
+from pages.ui.lessons.step_view import FirstWord, _mark, _sentence
 from pages.ui.shared import cache
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -310,6 +310,8 @@ def test_a_student_sheet_has_blanks_and_a_teacher_sheet_the_answers() -> None:
     blank = sheet(lesson)
     assert blank.count("Answer: <span class=line") == 2
     assert "MiniLM" in blank and "<script>addEventListener" in blank
+    before, _, after = blank.partition("break-before: page")
+    assert "Why “not” has little effect" in after and "Try your own" in before
     shown = StepResult(
         firsts={("The official language of France is not ___.", "minilm-mlm"): "french"}
     )
@@ -325,3 +327,13 @@ def test_notes_of_charts_have_the_models_titles() -> None:
     note = "over facts: minilm-mlm minus minilm-mlm-twin +7.8 points."
     assert _sentence(note, models) == "Over facts: MiniLM-MLM minus MiniLM-MLM twin +7.8 points."
     assert _sentence("minilm-mlm: mentions.", models) == "MiniLM-MLM: mentions."
+
+
+@pytest.mark.parametrize("unclear", [False, True])
+def test_a_ruled_out_first_answer_is_wrong_also_if_an_unranked_token_is_likelier(
+    unclear: bool,
+) -> None:
+    first = FirstWord("french", 0.1, unclear=unclear)
+    assert _mark(first, "", "French") == "wrong"
+    assert _mark(first, "French", "") == ("" if unclear else "gold")
+    assert _mark(first, "", "") == _mark(first, "Dutch", "English") == ""

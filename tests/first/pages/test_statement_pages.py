@@ -47,7 +47,7 @@ def test_tables_have_the_answers_and_the_chance_level(runs: tuple[Run, Run]) -> 
     assert by_relation["answers"].tolist() == ["4", "2"]
     assert by_relation["chance"].tolist() == ["25.0", "50.0"]
     assert totals["chance"].tolist()[-1] == "37.5"  # (1 / 4 + 1 / 2) / 2
-    assert "whole answers, template 0 (ranked by the likelihood" in said(app)
+    assert "whole answers, first template (ranked by the likelihood" in said(app)
 
 
 @pytest.mark.usefixtures("here")

@@ -12,6 +12,7 @@ from lama_core.candidates.lists import common_vocabulary, named_candidates
 from lama_core.errors import TimeOverError, UserError
 from lama_core.models.hf.causal import MAX_PIECES
 from lama_core.models.hf.continuation import CausalBatch
+from lama_core.models.protocols import FIRST_RESCORED
 from lama_core.queries.blank_answers import (
     MAX_TOP_K,
     ModelAnswer,
@@ -361,10 +362,10 @@ def test_a_preliminary_answer_ranks_the_first_words(tiny_model: Models) -> None:
     options: dict[str, Any] = {"gold": "Paris", "context": "both", "n_rescored": 100}
     final = query_model(model, query, FULL, on_first=reported.append, **options)
     ((first,),) = [answer.blanks for answer in reported]
-    assert (first.over, first.n_over, first.gold) == ("rescored", 32, None)
+    assert (first.over, first.n_over, first.gold) == ("rescored", FIRST_RESCORED, None)
     assert len(first.predictions) == 5 and first.predictions[0].prob <= 1
     assert final == query_model(model, query, FULL, **options)
-    for without in ({"context": "left"}, {"context": "both", "n_rescored": 30}):
+    for without in ({"context": "left"}, {"context": "both", "n_rescored": FIRST_RESCORED}):
         query_model(model, query, FULL, on_first=reported.append, **without)
     assert len(reported) == 1, "one pass has no preliminary answer"
 

@@ -143,12 +143,12 @@ def test_every_cell_of_golds_by_answers_says_its_words_and_facts() -> None:
     assert [(row["gold"], row["answer"]) for row in rows] == [("<b>", "x"), ("<b>", ""), ("", "")]
     assert [one["said"].splitlines() for one in cells] == [
         ["right answer <b>", "first answer x", "3 facts, 75.0 % of this right answer's"],
-        ["right answer <b>", "first answer 2 other answers",
+        ["right answer <b>", "first answer 2 others",
          "1 fact, 25.0 % of this right answer's"],
-        ["right answer 1 other right answers", "first answer 2 other answers",
+        ["right answer 1 other right answers", "first answer 2 others",
          "8,000 facts, 100.0 % of this right answer's"],
     ]  # fmt: skip
-    assert chart.parameter("words") == ["x", "2 other answers"]
+    assert chart.parameter("words") == ["x", "2 others"]
     assert chart.axis("x")["orient"] == "top"
 
 

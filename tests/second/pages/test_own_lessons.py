@@ -141,6 +141,6 @@ def test_steps_are_added_moved_and_removed() -> None:
 
     assert kinds("Add a step")[:3] == ["text", "text", "predict"]
     field(app, "Text").set_value("new").run()
-    saved = kinds("Remove")
+    saved = kinds("Remove this step")
     assert saved[:2] == ["text", "predict"] and len(saved) == 10
     assert editor.DRAFT in app.session_state

@@ -164,7 +164,7 @@ def test_a_prompt_of_the_study_is_compared_with_the_manual_one_at_once(
     right = relation.ranks == 1
     gained, lost = (right[own] & ~right[manual]).sum(), (right[manual] & ~right[own]).sum()
     points = 100 * (gained - lost) / len(relation.test)
-    (said,) = (one.value for one in app.markdown if "This prompt is better" in one.value)
+    (said,) = (one.value for one in app.markdown if "The example is better" in one.value)
     assert f"is {points:.1f} points higher" in said and f"same {len(relation.test)} facts" in said
     values = [metric.value for metric in app.metric]
     assert values == [f"{100 * right[one].mean():.1f} %" for one in (own, manual)]
@@ -175,7 +175,7 @@ def test_a_prompt_of_the_study_is_compared_with_the_manual_one_at_once(
     n = len(relation.pool.members("all"))
     assert len(board) == n
     assert any(f"place {place + 1} of {n}" in one.value for one in app.markdown)
-    assert flips["this prompt"].str.endswith(" ✓").sum() == gained
+    assert flips["the example"].str.endswith(" ✓").sum() == gained
     assert flips["manual prompt"].str.endswith(" ✓").sum() == lost
 
 

@@ -1,6 +1,8 @@
 """What the tabs Overview, Compare and More of Results show first, and what they lead to."""
 
 import json
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,8 +17,9 @@ from lama_core.runs.find import load_run
 from lama_core.runs.info import Run
 from lama_core.views.scores import ScoresRequest, scores
 from pages.ui.lessons import step_view
-from pages.ui.results.more import CHARTS, entries
+from pages.ui.results.more import CHARTS, GROUPS, all_charts, entries
 from pages.ui.shared import cache, screens
+from pages.ui.shared.run_choice import unscored
 from pages.ui.shared.url_state import title_of
 
 TWO = ["gpt2", "minilm-mlm"]
@@ -160,8 +163,8 @@ def test_the_menu_has_eight_questions_with_the_charts_that_answer_them(
 ) -> None:
     app = open_page("results", data="made-up", models=TWO, tab="More")
     cards = [one for one in app.button if one.label.startswith("**")]
-    assert [one.label.strip("*") for one in cards] == list(entries()) and len(cards) == 8
-    assert sorted(name for names in entries().values() for name in names) == sorted(CHARTS)
+    assert [one.label.strip("*") for one in cards] == list(entries()) and len(GROUPS) == 8
+    assert sorted(name for names in entries().values() for name in names) == sorted(all_charts())
     said = [one.value for one in app.caption]
     assert all(" · ".join(names) in said for names in entries().values())
     ready = [one.label.strip("*") for one in cards if not one.disabled]
@@ -301,3 +304,22 @@ def test_an_entry_with_several_charts_has_one_control_that_chooses_between_them(
         assert control.value == name and entries()[app.subheader[0].value] == names
     control.set_value(names[0]).run()
     assert gone[-1]["chart"] == names[0] and gone[-1]["tab"] == "More"
+
+
+def test_a_view_names_the_relations_of_which_not_all_runs_score_a_fact() -> None:
+    def run(*counts: int) -> Any:
+        parts = [SimpleNamespace(name=f"P{at}", n=n) for at, n in enumerate(counts)]
+        return SimpleNamespace(relations=parts)
+
+    def said(*runs: Any, chosen: Sequence[str] = ()) -> str:
+        labels = {f"P{at}": f"P{at} label" for at in range(5)}
+        choice: Any = SimpleNamespace(runs=runs, relations=chosen, labels=labels)
+        return unscored(choice)
+
+    assert said(run(1, 1, 1, 1, 1)) == ""
+    assert said(run(1, 0, 1, 1, 1)) == "Without a fact that counts: **P1 label**."
+    both = "Without a fact that all runs score: "
+    assert said(run(1, 0, 1, 1, 1), run(0, 1, 1, 1, 1)) == f"{both}**P0 label, P1 label**."
+    assert said(run(1, 0, 1, 1, 1), run(1, 1, 1, 1, 1), chosen=("P0",)) == ""
+    many = said(run(0, 0, 0, 0, 0), run(1, 1, 1, 1, 1))
+    assert many == f"{both}**P0 label, P1 label, P2 label** and 2 more relations."

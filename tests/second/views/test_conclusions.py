@@ -246,7 +246,7 @@ def test_names_of_prompts_and_of_relations_of_bats_are_in_words() -> None:
     info = show(margins.view, margins.request(runs=STATEMENTS)).infos[0]
     for name, words in (
         ("manual", "manual"),
-        ("statements template 2, mean", "whole answers, template 2, mean"),
+        ("statements template 2, mean", "whole answers, third template, mean"),
         ("questions, 1-shot", "questions, 1 example"),
         ("trace mlp", "causal traces, mlp"),
         ("my trace of 2-shot prompts", "my trace of 2-shot prompts"),
@@ -286,9 +286,9 @@ def test_the_best_run_is_not_said_to_be_the_best_in_every_relation() -> None:
     assert beaten and origins is not None
     inside, outside = origins.inside, origins.outside
     assert said_of_best(shown, A, measures(shown)["P@k"]) == (
-        f"; it isn't the best in {beaten} of {table[A].notna().sum()} relations; "
-        f"P@1 is {100 * inside.p_at_k:.1f} % on the {inside.n:,} facts from sources that it was "
-        f"trained on and {100 * outside.p_at_k:.1f} % on the other {outside.n:,}"
+        f"It isn't the best in {beaten} of {table[A].notna().sum()} relations; over facts, "
+        f"P@1 is {100 * inside.p_at_k:.1f} % on the {inside.n:,} from sources that it was "
+        f"trained on and {100 * outside.p_at_k:.1f} % on the other {outside.n:,}."
     )
 
 
