@@ -297,7 +297,8 @@ def main() -> None:
                 draw_device()
         if impossible:
             label = f"{counted(len(impossible), 'model')} can't run here: which, and why"
-            links.draw_link(label, "block", screens.MODELS, {"model": impossible[0].title})
+            with st.expander(label, icon=":material/block:"):
+                st.markdown(name_value_lines({one.title: one.source.why for one in impossible}))
 
 
 if is_routed():

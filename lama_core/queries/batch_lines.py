@@ -148,7 +148,7 @@ class LineAnswer:
         return {"context": self.context, **blank_json(self.blank)}
 
     @property
-    def is_counted_right(self) -> bool | None:
+    def is_right(self) -> bool | None:
         """Whether the gold answer is first; None if it is missing or not a candidate.
 
         A chat server's answer is right if it contains the gold answer.
@@ -157,13 +157,6 @@ class LineAnswer:
             return self.contains_gold
         gold = self.blank.gold if self.blank else None
         return gold.rank == 1 and gold.proposed if gold and gold.in_candidates else None
-
-    @property
-    def is_right(self) -> bool | None:
-        """As `is_counted_right`, but None where `BlankAnswer.is_right` is unknown."""
-        if self.blank is None or self.is_counted_right is None:
-            return self.is_counted_right
-        return self.blank.is_right
 
     @property
     def outside(self) -> str:
@@ -184,7 +177,7 @@ class BatchModelAnswers(AboutModel):
     @property
     def n_counted(self) -> int:
         """Number of answered lines whose gold answer is a candidate."""
-        return sum(answer.is_counted_right is not None for answer in self.answers)
+        return sum(answer.is_right is not None for answer in self.answers)
 
     @property
     def n_outside(self) -> int:
@@ -195,7 +188,7 @@ class BatchModelAnswers(AboutModel):
     @property
     def n_right(self) -> int:
         """Number of lines with the gold answer first."""
-        return sum(bool(answer.is_counted_right) for answer in self.answers)
+        return sum(bool(answer.is_right) for answer in self.answers)
 
     @property
     def precision_at_1(self) -> float | None:

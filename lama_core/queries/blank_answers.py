@@ -216,14 +216,13 @@ class BlankAnswer:
     def is_right(self) -> bool | None:
         """Whether the gold answer is the first answer.
 
-        None without a gold answer; if it would be first, but isn't ranked; and if it is the
-        first candidate, but `beaten_by` a token outside the candidates.
+        The rank among the candidates counts: a likelier token that isn't ranked changes nothing.
+        None without a gold answer, and if it would be first, but isn't ranked.
         """
         if self.gold is None:
             return None
-        is_first = self.gold.rank == 1
-        unclear = self.beaten_by is not None or not (self.gold.in_candidates and self.gold.proposed)
-        return None if is_first and unclear else is_first
+        is_first, is_ranked = self.gold.rank == 1, self.gold.in_candidates and self.gold.proposed
+        return is_first if is_ranked or not is_first else None
 
     def why_not_ranked(self) -> str:
         """Return why the token that beats the candidates isn't one; empty if there is none."""
@@ -233,7 +232,8 @@ class BlankAnswer:
         """Return the token that beats the candidates, and why it isn't one; empty if none does."""
         if (item := self.likeliest_outside) is None:
             return ""
-        return f"{item.token} {fixed(item.prob, 3)} (not ranked: {self.why_not_ranked()})"
+        why = self.why_not_ranked()
+        return f"{visible(item.token)} {fixed(item.prob, 3)} (not ranked: {why})"
 
     def notes(self) -> list[str]:
         """Return notes on how the answers came about, one sentence or two each."""
@@ -300,14 +300,19 @@ def shown_token(token: str) -> str:
     return WHITE_SPACE.get(token, f"“{token}”")
 
 
+def visible(token: str) -> str:
+    """Return a token; white space in words."""
+    return WHITE_SPACE.get(token, token)
+
+
 def marked_answer(word: str, begins: str | None, right: bool | None, outside: str = "") -> str:
     """Return an answer with the longer word that it begins, and ✓ or ✗ if its verdict is known.
 
-    outside: The token that isn't a candidate and beats it, as text; empty if there is none.
+    outside: The likelier token that isn't a candidate, as text; empty if there is none.
     """
     mark = {True: " ✓", False: " ✗", None: ""}[right]
-    before = f"{outside}, then " if outside else ""
-    return f"{before}{word}{f' → {begins}' if begins else ''}{mark}"
+    after = f"; likelier: {outside}" if outside else ""
+    return f"{visible(word)}{f' → {begins}' if begins else ''}{mark}{after}"
 
 
 def gold_columns(gold: Gold | None) -> dict[str, Any]:

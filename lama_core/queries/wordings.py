@@ -128,18 +128,16 @@ class RelationQuestion:
     def is_right(self, wording: RelationWording, answer: "WordingAnswer") -> bool | None:
         """Return whether a first answer is the gold answer or another object of the subject.
 
-        None for a negated wording, if no right answer is known, and if the first answer is right,
-        but a token that isn't a candidate beats it.
+        None for a negated wording, and if no right answer is known.
         """
         right = self._right()
         if not right or wording.kind == "negated":
             return None
-        is_right = word_key(answer.first.token) in right
-        return None if is_right and answer.outside else is_right
+        return word_key(answer.first.token) in right
 
-    def misses_not(self, wording: RelationWording, word: str) -> bool:
-        """Return whether an answer to a negated wording is one that the negation rules out."""
-        return wording.kind == "negated" and word_key(word) in self._right()
+    def misses_not(self, wording: RelationWording, answer: "WordingAnswer") -> bool:
+        """Return whether a first answer to a negated wording is one that the negation rules out."""
+        return wording.kind == "negated" and word_key(answer.first.token) in self._right()
 
     def _right(self) -> set[str]:
         return {word_key(answer) for answer in (self.gold, *self.objects) if answer}
@@ -156,7 +154,6 @@ class WordingAnswer:
         gold: The gold answer's rank, if a gold answer is known.
         over: The words over which probabilities sum to one, as text.
         outside: The token that isn't a candidate and beats the first answer, and why; or empty.
-        likeliest: The token that beats the first answer, else the first answer.
     """
 
     context: Context
@@ -165,7 +162,6 @@ class WordingAnswer:
     gold: Gold | None
     over: str
     outside: str
-    likeliest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,12 +318,12 @@ def make_relation_question(
 def first_answers(
     question: RelationQuestion, model: RelationModelAnswers
 ) -> tuple[tuple[str, int], ...]:
-    """Return (likeliest answer, number of wordings with it) of a model, most frequent first.
+    """Return (first answer, number of wordings with it) of a model, most frequent first.
 
     Negated wordings don't count. Equal words (`texts.word_key`) count as one answer.
     """
     words = [
-        answer.likeliest
+        answer.first.token
         for wording, answer in zip(question.wordings, model.answers, strict=True)
         if wording.kind != "negated"
     ]
@@ -394,7 +390,6 @@ class RelationKind(QueryKind[RelationRequest, RelationQuestion, RelationModelAns
                 WordingAnswer(
                     *(answer.context, note, first, blank.gold, over),
                     outside=blank.describe_outside(),
-                    likeliest=blank.rows[0].token,
                 )
             )
         return RelationModelAnswers(
@@ -408,7 +403,7 @@ class RelationKind(QueryKind[RelationRequest, RelationQuestion, RelationModelAns
         for wording, answer in zip(question.wordings, one.answers, strict=True):
             query, first, gold = wording.query(question.subject), answer.first, answer.gold
             right = question.is_right(wording, answer)
-            marked = False if question.misses_not(wording, answer.likeliest) else right
+            marked = False if question.misses_not(wording, answer) else right
             rows.append(
                 WordingRow(
                     model=one.name,

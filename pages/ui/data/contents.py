@@ -133,9 +133,11 @@ def _draw_relations(dataset: Dataset) -> None:
     fillers = [filler(one.template) for one in relation.prompts]
     evidence = {fact.id: _evidence(fact, fillers) for fact in facts[:MOST_FACTS]}
     st.markdown(f"### {counted(len(facts), 'fact')}")
-    origins, n = {fact.origin for fact in facts}, sum(map(len, evidence.values()))
+    origins, sizes = {fact.origin for fact in facts}, [len(texts) for texts in evidence.values()]
+    n = sum(sizes)
+    each = f" ({sizes[0]} each)" * (len(sizes) > 1 and len(set(sizes)) == 1)
     notes = [f"Origin: {plain(*origins)}."] if len(origins) == 1 and any(origins) else []
-    notes += [f"{counted(n, 'sentence')} of {'its' if n == 1 else 'their'} own."] * bool(n)
+    notes += [f"{counted(n, 'sentence')} of {'its' if n == 1 else 'their'} own{each}."] * bool(n)
     st.caption(" ".join(notes))
     _draw_rows(
         facts,

@@ -15,6 +15,7 @@ from lama_core.files import format_bytes
 from lama_core.models.devices import settings_text
 from lama_core.models.sources.checkpoints import checkpoint_of
 from lama_core.probes import kinds
+from lama_core.probes.contrast.spec import ContrastSpec
 from lama_core.probes.prompts.spec import Study, StudySpec
 from lama_core.rounding import percent, percentage
 from lama_core.runs.info import ENSEMBLE, FACT_KINDS, Run, RunInfo, prompts_in_words
@@ -127,7 +128,8 @@ def draw_runs() -> None:
                 "P@1": st.column_config.NumberColumn(
                     format="%.1f %%",
                     help="Percent of the scored queries with a right first answer, averaged over "
-                    "relations.",
+                    "relations. Empty: not of facts, or of negated or misprimed queries, where a "
+                    "first answer means something else.",
                 ),
             },
         )
@@ -196,8 +198,11 @@ def _prompts(kind: str, prompts: str) -> str:
 
 
 def _precision(info: RunInfo) -> float | None:
-    """P@1 in percent, mean over a run's relations; None if it has none or can't be read."""
-    if info.kind not in FACT_KINDS or not info.n:
+    """P@1 in percent, mean over a run's relations; None if it has none or can't be read.
+
+    Negated queries have none: to name the object is wrong there. Nor have misprimed ones.
+    """
+    if info.kind not in FACT_KINDS or info.kind == ContrastSpec.kind or not info.n:
         return None
     try:
         return percentage(cache.precision_of(info)[1])
@@ -266,6 +271,9 @@ def _details(run: KeptRun) -> dict[str, str]:
     if run.info:
         facts["kind"] = kinds.title_of(run.info.kind)
         facts["rows"] = f"{run.info.n:,} scored, {run.info.n_excluded:,} excluded"
+        if run.info.n_excluded and run.info.kind != StudySpec.kind:  # whose training facts aren't
+            reasons = Counter(cache.finished_run(run.info).facts["excluded"].dropna())
+            facts["why excluded"] = ", ".join(f"{why} ({n:,})" for why, n in reasons.items())
         if how := settings_text(run.info.precision, run.info.device):
             facts["computed"] = how
         if made_by := run.info.imported:
@@ -294,6 +302,11 @@ def _draw_run(run: KeptRun) -> None:
                 if st.button("Edit and run", icon=":material/tune:", key="edit run", help=help):
                     new_run.open_form(request, run.info.model)
             with st.popover("Command line", icon=":material/terminal:", key="command of the run"):
+                if (n_models := len(getattr(request, "models", ()))) > 1:
+                    st.caption(
+                        f"One command made {n_models} runs, one per model. With fewer models, "
+                        "other words can be candidates."
+                    )
                 draw_command(request, key=f"command of {run.name}")
         if not run.bundled and visitors.may("manage"):
             if run.info:
@@ -314,7 +327,7 @@ def _draw_run(run: KeptRun) -> None:
                 _draw_delete(run)
         elif not run.bundled:
             st.caption(visitors.LOCAL_USER_ONLY)
-    with st.expander("Details"):
+    with st.expander("Details"), errors_shown():
         st.markdown(name_value_lines(_details(run)))
 
 
@@ -329,7 +342,7 @@ def _measured(info: RunInfo) -> str:
         prompts = counted(sum(one.n_templates for one in info.relations), "prompt")
         queries = f"{Study(Run(info)).n_queries:,} queries of training and test facts"
         return f"**{counted(info.n, 'test fact')}** of {plain(of)}, {prompts}, {queries}"
-    if info.kind in FACT_KINDS and info.n:
+    if info.kind in FACT_KINDS and info.n and info.kind != ContrastSpec.kind:
         over_facts, over_relations = cache.precision_of(info)
         text += f"; **P@1 {percent(over_relations)} %**"
         if n_relations > 1:

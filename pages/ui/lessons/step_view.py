@@ -67,15 +67,11 @@ PAGES = {
 
 
 class FirstWord(NamedTuple):
-    """A model's first candidate, and the likelier token that isn't one, if any, as text.
-
-    unclear: Whether that token beats it, so that it is neither right nor wrong.
-    """
+    """A model's first candidate, and the likelier token that isn't one, if any, as text."""
 
     word: str
     prob: float
     outside: str = ""
-    unclear: bool = False
 
 
 def draw_ask(step: Ask, key: str) -> StepResult:
@@ -155,12 +151,8 @@ def _word_text(word: str, prob: float) -> str:
 
 
 def _mark(one: FirstWord, gold: str, wrong: str) -> str:
-    """The mark of a word: right answer, answer that a negation rules out, or none.
-
-    An unclear word can't count as right; as the first answer, it is wrong if it is ruled out.
-    """
-    marks = {word_key(gold): "" if one.unclear else "gold", word_key(wrong): "wrong"}
-    return marks.get(word_key(one.word), "")
+    """The mark of a word: right answer, answer that a negation rules out, or none."""
+    return {word_key(gold): "gold", word_key(wrong): "wrong"}.get(word_key(one.word), "")
 
 
 def _word_probs(stored: Stored) -> list[tuple[str, float]]:
@@ -218,7 +210,6 @@ def _draw_firsts(
                 blank.predictions[0].token,
                 blank.predictions[0].prob,
                 blank.describe_outside(),
-                blank.beaten_by is not None,
             )
             for row, blank in zip(sentences, column.answer, strict=True)
         }

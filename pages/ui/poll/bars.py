@@ -58,17 +58,14 @@ def draw_results(room: Room) -> None:
     one_right = any(map(is_gold, firsts))
     tied = f"{CLASS}, tied{', one right' * one_right}" if len(firsts) > 1 else CLASS
     named = {tied: ", ".join(firsts[:MOST_FIRST])} if firsts else {}
-    named |= {one.name: one.rows[0][0] for one in models}
+    named |= {one.name: one.rows[not one.is_ranked][0] for one in models}
+    beaten_by = {one.name: one.rows[0][0] for one in models if not one.is_ranked}
     line = f"Right answer: <b>{escape(gold)}</b> · " if gold else ""
     rights = {name: is_gold(word) for name, word in named.items() if gold}
     if len(firsts) > 1:
         rights.pop(tied, None)
-    for one in models:
-        if not one.is_ranked:
-            named[one.name] += " (not ranked)"
-            if rights.get(one.name):
-                del rights[one.name]
-    st.html(f"<div>{line}{predictions.describe_first_answers(named, rights)}</div>")
+    line += predictions.describe_first_answers(named, rights, beaten_by)
+    st.html(f"<div>{line}</div>")
     names = (CLASS, *(one.name for one in models))
     boxes = make_boxes(names, per_row=3)  # wide, to read from afar
     with boxes[CLASS]:

@@ -76,7 +76,7 @@ def draw(room: Room) -> None:
                     (word, 0.0 if value is None else math.exp(value)) for _, word, value in listed
                 )
                 number = name_of_values(kind.settings(asked, one))
-                is_ranked = listed[0][0] is not None
+                is_ranked = listed[0][0] is not None or listed[-1][0] is None
                 note = kind.gold(asked, one)
                 found.append(ModelAnswers(name, rows, note, number, is_ranked))
         models = tuple(found)

@@ -68,7 +68,7 @@ class ModelAnswers:
     """A model's first answers with their numbers, best first, and a line on the gold one.
 
     number: What the numbers are, `probability` or `share`. is_ranked: Whether the first one is a
-    candidate.
+    candidate, or nothing is ranked.
     """
 
     name: str

@@ -83,8 +83,15 @@ def draw_batch() -> None:
     asked = Asked(request, lines, cache.candidates_for(request))
     answer = Answer(KIND, asked, tuple(column.answer for column in columns.values()))
     rows = _filtered_rows(answer)
+    lines = tuple(asked.shared[row] for row in rows)
+    shown = replace(
+        answer,
+        asked=replace(asked, shared=lines),
+        models=tuple(
+            replace(one, answers=tuple(one.answers[row] for row in rows)) for one in answer.models
+        ),
+    )
     text, number = st.column_config.TextColumn, st.column_config.NumberColumn
-    heads = answer.asked.shared
     sizes = {one.name: one.n_candidates for one in answer.models if not is_chat(one.name)}
     notes = []
     if sizes:
@@ -102,8 +109,8 @@ def draw_batch() -> None:
     if any(one.begins for model in answer.models for one in model.answers):
         notes.append(predictions.CONTINUES)
     draw_answer_table(
-        make_table(answer, rows),
-        [(heads[row].text, heads[row].gold or "") for row in rows],
+        make_table(shown),
+        [(line.text, line.gold or "") for line in lines],
         [model.name for model in answer.models],
         columns={
             "line": number("line", format="localized", width=60),
@@ -113,8 +120,8 @@ def draw_batch() -> None:
         model_columns={
             "answer": text(
                 help="First answer, → the longer word that it begins; ✓: right, ✗: wrong. Not "
-                "counted: the right answer isn't among the model's candidates. Not ranked: a "
-                "likelier token that isn't a candidate; the right answer then has no ✓."
+                "counted: the right answer isn't among the model's candidates. Likelier: a "
+                "token that isn't a candidate."
             ),
             "log-prob.": text(
                 "log-prob.", help="Log-probability of the first answer.", alignment="right"
@@ -127,9 +134,9 @@ def draw_batch() -> None:
             ),
         },
         note=" ".join(notes),
-        key=f"many {hash((heads, tuple(rows)))}",
+        key=f"many {hash(lines)}",
     )
-    draw_answer_export(BATCH.exported, answer, request, rows=lambda: _csv(answer, rows))
+    draw_answer_export(BATCH.exported, shown, request, rows=lambda: _csv(shown))
 
 
 def _draw_columns(asked: AskedLines) -> dict[str, ModelColumn[BatchModelAnswers]]:
@@ -231,29 +238,27 @@ def _filtered_rows(answer: BatchAnswer) -> list[int]:
     n = len(answer.asked.shared)
     if len(rows) < n:
         st.caption(
-            f"{len(rows):,} of {n:,} sentences are shown. The CSV has only these; "
-            "JSON and the command have all."
+            f"{len(rows):,} of {n:,} sentences are shown. CSV and JSON have only these; the "
+            "command has all."
         )
     return rows
 
 
-def make_table(answer: BatchAnswer, rows: Sequence[int]) -> pd.DataFrame:
-    """The table of the given sentences.
+def make_table(answer: BatchAnswer) -> pd.DataFrame:
+    """The table of the sentences.
 
     A row has the line number, the sentence and the right answer; then for each model the first
     answer, its log-probability and the rank of the right answer.
     """
-    every = answer.asked.shared
-    lines = [every[row] for row in rows]
+    lines = answer.asked.shared
     columns: dict[str, list[Any]] = {
         "line": [line.number for line in lines],
         "sentence": [line.text for line in lines],
     }
-    with_gold = any(line.gold for line in every)
+    with_gold = any(line.gold for line in lines)
     if with_gold:
         columns["gold"] = [line.gold for line in lines]
-    for name, table in _tables(answer).items():
-        found = [table[row] for row in rows]
+    for name, found in _tables(answer).items():
         columns[f"{name} answer"] = [
             _answer_cell(one, line) for one, line in zip(found, lines, strict=True)
         ]
@@ -275,18 +280,16 @@ def _tables(answer: BatchAnswer) -> dict[str, Sequence[BatchRow]]:
 def _answer_cell(row: BatchRow, line: BatchLine) -> str:
     """The first answer, or in brackets why this model has none; empty for an invalid line."""
     if row.word is not None:
-        is_counted = row.right is not None or row.gold_is_candidate
-        uncounted = " (not counted)" if line.gold and not is_counted else ""
+        uncounted = " (not counted)" if line.gold and row.right is None else ""
         return marked_answer(row.word, row.begins, row.right, row.not_ranked) + uncounted
     return "" if line.fault else f"({row.fault})"
 
 
-def _csv(answer: BatchAnswer, shown: Sequence[int]) -> Rows:
-    """A row for each shown sentence, in columns that `batch FILE` can read."""
+def _csv(answer: BatchAnswer) -> Rows:
+    """A row for each sentence, in columns that `batch FILE` can read."""
     tables = _tables(answer)
     rows: Rows = []
-    for row in shown:
-        line = answer.asked.shared[row]
+    for row, line in enumerate(answer.asked.shared):
         found: dict[str, Any] = {
             "line": line.number,
             "text": line.text,

@@ -7,6 +7,7 @@ from typing import NoReturn
 import pandas as pd
 import streamlit as st
 
+from lama_core.candidates.lists import OWN, OWN_WITH_FUNCTION_WORDS
 from lama_core.models.protocols import KINDS
 from lama_core.queries.blank_answers import marked_answer
 from lama_core.queries.grid import (
@@ -47,16 +48,20 @@ OURS = ("tab", "what", "grid", "groups", "grid_k", "grid_by", "all_words", "text
 THEIRS = ("k", "book", "look", "explain", "changed", "sentences_many", "many_find", "many_show",
           "details")  # fmt: skip
 ALL_WORDS = "all_words"  # key: whether the heat maps have all words
-EXAMPLES = (
-    GRID_EXAMPLE,
-    "The {nurse|engineer|farmer} said that ___ was tired.",
-    "The {old|young} {man|woman} worked as a ___.",
-)
+# Sentence -> the candidates that have its answers.
+EXAMPLES = {
+    GRID_EXAMPLE: OWN,
+    "The {nurse|engineer|farmer} said that ___ was tired.": OWN_WITH_FUNCTION_WORDS,
+    "The {old|young} {man|woman} worked as a ___.": OWN,
+}
 
 
 def _layout(draw: DrawField) -> None:
     widgets.draw_with_ask(draw, "texts", label="Compare")
-    widgets.draw_chips(widgets.Example(text, {"grid": text}) for text in EXAMPLES)
+    widgets.draw_chips(
+        widgets.Example(text, {"grid": text, "candidates": listed})
+        for text, listed in EXAMPLES.items()
+    )
     widgets.draw_models_and_options(draw, "top_k", "n_groups", cloze=True)
 
 
@@ -159,11 +164,11 @@ def _first_words(found: ModelGrid, names: list[str], *, by_rank: bool) -> str:
     parts = []
     for name, answer in zip(names, found.answers[:MOST_NAMED], strict=False):
         blank = answer.blanks[0]
-        item = blank.predictions[0]
-        shown = marked_answer(item.token, item.begins, None, predictions.outside(blank))
-        word = escape(shown).replace(" ", NO_BREAK)
+        item, beats = blank.predictions[0], blank.beaten_by
+        word = escape(marked_answer(item.token, item.begins, None)).replace(" ", NO_BREAK)
         prob = "" if by_rank else NO_BREAK + predictions.probability(item.prob)
-        parts.append(f"{escape(name)}: <b>{word}</b>{prob}")
+        after = predictions.unranked(beats.token if beats else "")
+        parts.append(f"{escape(name)}: <b>{word}</b>{prob}{after}")
     return " · ".join([*parts, *["…"] * (len(names) > MOST_NAMED)])
 
 
@@ -198,14 +203,15 @@ def _draw_above(asked: GridAsked) -> None:
 def _draw_below(answer: GridAnswer, *_: object) -> None:
     sizes = {model.name: model.answers[0].n_candidates for model in answer.models}
     firsts = (one.blanks[0].predictions[0] for model in answer.models for one in model.answers)
-    blanks = (model.answers[0].blanks[0] for model in answer.models)
-    over = ", ".join(dict.fromkeys(blank.shown_over() for blank in blanks))
+    bases = {one.name: one.answers[0].blanks[0].shown_over() for one in answer.models}
+    over = ", ".join(f"{predictions.short_title(name)} over {of}" for name, of in bases.items())
+    over += "; compare colours within a model" * (len(set(bases.values())) > 1)
     arrow = f"{predictions.CONTINUES} " * any(first.begins for first in firsts)
     if any(model.kind == "causal" for model in answer.models):
         arrow += "A causal model's word can be the beginning of a longer one. "
     st.caption(
         predictions.describe_candidates(answer.asked.candidates, sizes)
-        + f" Probabilities: over {over}. "
+        + f" Probabilities: {plain(over)}. "
         f"Rows: the {MOST_ROWS} words with the best ranks, or with All words the first "
         f"{answer.asked.request.top_k} of each sentence; in the order of the sentences where they "
         f"rank best. Bold: in the sentence's first {answer.asked.request.top_k}; empty: not in its "

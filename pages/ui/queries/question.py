@@ -32,13 +32,13 @@ from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.model_columns import ModelColumn
 from pages.ui.shared.token_strips import heat_scale, heat_strip
 
-# Questions with their right answers; the run of SmolLM2 has all but the last.
+# Questions with their right answers; the runs of SmolLM2 have all.
 EXAMPLES = (
     ("What is the capital of Norway?", "Oslo"),
     ("What is the capital of South Carolina?", "Columbia"),
     ("In which city was Pablo Picasso born?", "Málaga | Malaga"),
     ("What was the native language of Cicero?", "Latin"),
-    ("Who wrote Don Quixote?", "Miguel de Cervantes | Cervantes"),
+    ("Which instrument does or did Jimi Hendrix play?", "guitar"),
 )
 AGAIN = "asked servers"  # in the session: request to one model -> when it was asked again
 FIELD = url_state.ExampleField("question", "right_texts", lambda: EXAMPLES)
@@ -128,10 +128,7 @@ def _draw_below(answer: Answer[AskRequest, None, ModelText], *_: object) -> None
 
 
 def _draw_stored(asked: Asked[AskRequest, None]) -> None:
-    """Draw the stored answer of each model that isn't installed, and a link to its run.
-
-    If the run doesn't have the question, the answer is one to the first example.
-    """
+    """Draw the stored answer of each model that isn't installed, and a link to its run."""
     missing = [name for name in asked.request.models if not is_here(find_model(name))]
     infos = list_runs(kinds=("generation",)).intact().runs if missing else ()
     for name in missing:
@@ -140,10 +137,11 @@ def _draw_stored(asked: Asked[AskRequest, None]) -> None:
             continue
         rows = cache.finished_run(run).facts.dropna(subset=["answer"]).set_index("query")
         golds, question = asked.request.golds, asked.request.question.strip()
-        shown = next((one for one in (question, EXAMPLES[0][0]) if one in rows.index), None)
-        if shown is None:
+        if question not in rows.index:
+            text = "has no stored answer to this question: download it, or choose an example."
+            st.info(f"{plain(url_state.title_of(name))} {text}", icon=":material/inventory_2:")
             continue
-        row = rows.loc[[shown]].iloc[0]
+        row = rows.loc[[question]].iloc[0]
         with st.container(border=True):
             kind = predictions.title_of_kind(find_model(name).kind)
             predictions.draw_head(
@@ -152,10 +150,7 @@ def _draw_stored(asked: Asked[AskRequest, None]) -> None:
                 model_colours(asked.request.models)[name],
                 f"{kind} · stored answer, asked for a word or a name only",
             )
-            if shown != question:
-                golds = FIELD.gold_of[shown].split(GOLD_SEPARATOR)
-                st.caption(f"Your question has no stored answer. One to “{plain(shown)}”:")
-            found = match(row["answer"], golds, shown) if golds else None
+            found = match(row["answer"], golds, question) if golds else None
             prob = np.exp(row["first_log_prob"])
             value = f'<div class="lx-muted">prob. {predictions.probability(prob)}</div>'
             st.html(_said(row["answer"], found) + value)

@@ -69,10 +69,10 @@ def _draw_strips(_: AskedSentences, column: ModelColumn[ModelSentences]) -> None
     found, colour = column.answer, column.colour
     if conclusion := _preferred(found):
         predictions.draw_conclusion(conclusion)
-    parts = [heat_scale(colour)]
-    for one in found.sentences:
+    parts, names = [heat_scale(colour)], names_of([one.text for one in found.sentences])
+    for name, one in zip(names, found.sentences, strict=True):
         parts.append(
-            f'<div class="lx-pair"><b>{_values(one)}</b><span class="lx-muted">'
+            f'<div class="lx-pair"><b>{escape(name)}: {_values(one)}</b><span class="lx-muted">'
             f"{_minus_first(one, found)}</span>"
             f"</div>{heat_strip(one.tokens, colour)}"
         )

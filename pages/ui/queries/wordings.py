@@ -215,10 +215,8 @@ def _draw_agreement(asked: AskedRelation, column: ModelColumn[RelationModelAnswe
     for wording, answer in zip(question.wordings, model.answers, strict=True):
         first, right = answer.first, question.is_right(wording, answer)
         if wording.kind != "negated":
-            written = marked_answer(first.token, first.begins, right)
-            if answer.outside:
-                written = f"{answer.likeliest} (not ranked)"
-            shown.setdefault(word_key(answer.likeliest), escape(written))
+            written = escape(marked_answer(first.token, first.begins, right))
+            shown.setdefault(word_key(first.token), written)
     word, n = counts[0]
     if total == 1:
         text, others = f"The only wording gives <b>{shown[word_key(word)]}</b> first.", counts[1:]
@@ -245,7 +243,7 @@ def _notes(question: RelationQuestion, model: RelationModelAnswers, word: str, n
     n_right = rights.count(True)
     # The conclusion says it already if its answer, with ✓, is the only right one.
     is_right = any(
-        right and word_key(answer.likeliest) == word_key(word)
+        right and word_key(answer.first.token) == word_key(word)
         for right, (_, answer) in zip(rights, answers, strict=True)
     )
     notes = []
@@ -253,8 +251,10 @@ def _notes(question: RelationQuestion, model: RelationModelAnswers, word: str, n
         notes.append(f"right: {n_right} of {question.n_agreeing}")
     if question.n_agreeing < len(question.wordings):
         notes.append("negation not counted")
-    if any(question.misses_not(wording, answer.likeliest) for wording, answer in answers):
+    if any(question.misses_not(wording, answer) for wording, answer in answers):
         notes.append("misses “not”")
+    if n_beaten := sum(bool(answer.outside) for _, answer in answers):
+        notes.append(f"in {counted(n_beaten, 'wording')} a word that isn't ranked is likelier")
     caveats = Counter(
         answer.note for wording, answer in answers if wording.kind != "negated" and answer.note
     )
@@ -264,17 +264,14 @@ def _notes(question: RelationQuestion, model: RelationModelAnswers, word: str, n
 
 
 def make_table(answer: RelationAnswer) -> pd.DataFrame:
-    """A row per wording: its text and kind, each model's first answer and the gold answer's rank.
+    """A row per wording: its text, each model's first answer and the gold answer's rank, its kind.
 
     A kind of model that doesn't see the subject in some wordings has a column with notes on this.
     """
     asked = answer.asked
     tables = [(one, KIND.rows(asked, one)) for one in answer.models]
     rows = tables[0][1]
-    columns: dict[str, list[Any]] = {
-        "sentence": [row.sentence for row in rows],
-        "wording": [row.wording for row in rows],
-    }
+    columns: dict[str, list[Any]] = {"sentence": [row.sentence for row in rows]}
     for one, rows in tables:
         if any(row.note for row in rows):
             columns[KINDS[one.kind].title] = [SHORT_NOTES.get(row.note, row.note) for row in rows]
@@ -283,7 +280,7 @@ def make_table(answer: RelationAnswer) -> pd.DataFrame:
         columns[f"{one.name} prob"] = [predictions.probability(row.prob) for row in rows]
         if asked.shared.gold:
             columns[f"{one.name} rank"] = [row.gold_rank for row in rows]
-    return pd.DataFrame(columns)
+    return pd.DataFrame(columns | {"wording": [row.wording for row in rows]})
 
 
 def _draw_table(answer: RelationAnswer, *_: object) -> None:
@@ -305,7 +302,7 @@ def _draw_table(answer: RelationAnswer, *_: object) -> None:
         [(query.text("___"), question.gold or "") for query in question.queries],
         models,
         columns={
-            "sentence": text("sentence", width=350),
+            "sentence": text("sentence", width=300),
             "wording": text("wording", help=explain("Kinds of wordings")),
             KINDS["causal"].title: text(width="medium", help=SEES_LATER),
         },

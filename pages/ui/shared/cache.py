@@ -217,9 +217,10 @@ def answer(
             started = time.monotonic()
             try:
                 found = run_query(asker, queries.answer, alone, name, shared, **callbacks)
-            except TimeOverError:
+            except TimeOverError as error:
                 st.button("Try again", key=f"again {name} {hash(key)}", icon=":material/refresh:")
-                raise
+                told = str(error).replace(name, find_model(name).title, 1)
+                raise UserError(told) from error
             took = time.monotonic() - started
             _SECONDS[kind.name, name] = min(took, _SECONDS.get((kind.name, name), took))
             return cast(One, found)

@@ -50,7 +50,7 @@ export default function ({ data, parentElement, setStateValue }) {
       })
     })
     if (state.shown < cards.length) {
-      const rest = cards.length - state.shown
+      const rest = (n - state.shown).toLocaleString("en")
       const button = make("button", "lx-more", `Show more (${rest})`, make("li", "", "", list))
       button.onclick = () => { state.shown += STEP; draw() }
     } else if (n > cards.length)

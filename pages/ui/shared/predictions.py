@@ -24,6 +24,7 @@ from lama_core.queries.blank_answers import (
     ModelAnswer,
     called,
     marked_answer,
+    visible,
 )
 from lama_core.rounding import fixed
 from lama_core.scoring.model_info import AboutModel
@@ -107,7 +108,7 @@ def draw_answers(blank: BlankAnswer, colour: str, listed: str = "") -> None:
         reason = f'<div class="lx-muted">not ranked: {escape(blank.why_not_ranked())}</div>'
         rows.append(
             f'<tr class="{"gold" if is_gold else ""}"><td class="rank">{item.rank or "–"}</td>'
-            f'<td class="word">{escape(item.token)}{longer_word(item.begins)}'
+            f'<td class="word">{escape(visible(item.token))}{longer_word(item.begins)}'
             f"{'' if item.rank else reason}</td>"
             f'<td class="bar"><div style="width:{100 * item.prob:.2f}%;{look}{colour}">'
             f"</div></td>{value_cells(item.prob, fixed(item.log_prob, 2), log)}</tr>"
@@ -199,15 +200,19 @@ def probability(value: float) -> str:
     return fixed(value, 3) if value >= 0.001 else "<\N{NO-BREAK SPACE}0.001"
 
 
-def describe_first_answers(firsts: Mapping[str, str], rights: Mapping[str, bool] = NONE) -> str:
+def describe_first_answers(
+    firsts: Mapping[str, str], rights: Mapping[str, bool] = NONE, beaten_by: Mapping[str, str] = {}
+) -> str:
     """Each model's first answer in one line as HTML; right and wrong answers are marked.
 
     Args:
         firsts: Model -> first answer.
         rights: Model -> whether its answer is right, where that is known.
+        beaten_by: Model -> the likelier token that isn't ranked, if any.
     """
     parts = [
         f"{escape(short_title(name))}: <b>{escape(word)}</b>{MARKS[rights.get(name)]}"
+        f"{unranked(beaten_by.get(name, ''))}"
         for name, word in firsts.items()
     ]
     return " · ".join(parts)
@@ -221,19 +226,18 @@ def short_title(name: str) -> str:
 def draw_first_answers(blanks: Mapping[str, BlankAnswer]) -> None:
     """Draw the first answer of each model with answers on the screen in one line."""
     tops = {name: found.predictions[0] for name, found in blanks.items()}
-    firsts = {
-        name: marked_answer(top.token, top.begins, None, outside(blanks[name]))
-        for name, top in tops.items()
-    }
+    firsts = {name: marked_answer(top.token, top.begins, None) for name, top in tops.items()}
+    beaten_by = {name: one.beaten_by.token for name, one in blanks.items() if one.beaten_by}
     verdicts = {name: found.is_right for name, found in blanks.items()}
     rights = {name: right for name, right in verdicts.items() if right is not None}
-    st.html(f"<div>{describe_first_answers(firsts, rights)}</div>")
+    st.html(f"<div>{describe_first_answers(firsts, rights, beaten_by)}</div>")
 
 
-def outside(blank: BlankAnswer) -> str:
-    """The token that isn't a candidate and beats the first one, as text; empty if none does."""
-    item = blank.beaten_by
-    return f"{item.token} (not ranked)" if item else ""
+def unranked(token: str) -> str:
+    """HTML after a first answer of the likelier token that isn't ranked; empty if there is none."""
+    name = escape(visible(token)).replace(" ", "\N{NO-BREAK SPACE}")
+    shown = f"likelier, but not ranked: {name}"
+    return f' <span class="lx-muted">({shown})</span>' if token else ""
 
 
 def describe_candidates(

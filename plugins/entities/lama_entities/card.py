@@ -188,11 +188,10 @@ class CardAnswer:
     def right(self) -> bool | None:
         """Whether the first answer is right.
 
-        None if the data have no right answer, if a token that isn't a candidate beats it, or if
-        the right answer would be first, but isn't ranked.
+        None if the data have no right answer, or it would be first, but isn't ranked.
         """
         right = self.relation.is_right(self.predictions[0].token)
-        return None if (right and self.outside) or (right is False and self.is_unranked) else right
+        return right or (None if self.is_unranked else right)
 
     @property
     def is_unranked(self) -> bool:

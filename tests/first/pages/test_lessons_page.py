@@ -329,11 +329,11 @@ def test_notes_of_charts_have_the_models_titles() -> None:
     assert _sentence("minilm-mlm: mentions.", models) == "MiniLM-MLM: mentions."
 
 
-@pytest.mark.parametrize("unclear", [False, True])
+@pytest.mark.parametrize("outside", ["", "the 0.400 (not ranked: function word)"])
 def test_a_ruled_out_first_answer_is_wrong_also_if_an_unranked_token_is_likelier(
-    unclear: bool,
+    outside: str,
 ) -> None:
-    first = FirstWord("french", 0.1, unclear=unclear)
+    first = FirstWord("french", 0.1, outside)
     assert _mark(first, "", "French") == "wrong"
-    assert _mark(first, "French", "") == ("" if unclear else "gold")
+    assert _mark(first, "French", "") == "gold"
     assert _mark(first, "", "") == _mark(first, "Dutch", "English") == ""

@@ -151,8 +151,8 @@ def test_an_empty_question_gets_a_sentence() -> None:
 @pytest.mark.usefixtures("speaking")
 def test_an_example_sets_its_right_answers_and_leaving_it_clears_them() -> None:
     app = opened()
-    next(one for one in app.button if "Quixote" in one.label).click().run()
-    assert app.text_input(key="right_texts").value == "Miguel de Cervantes | Cervantes"
+    next(one for one in app.button if "Picasso" in one.label).click().run()
+    assert app.text_input(key="right_texts").value == "Málaga | Malaga"
     app.text_input(key="question").set_value("What is the capital of Italy?").run()
     assert app.text_input(key="right_texts").value in ("", None)
 
@@ -205,10 +205,9 @@ def test_smollm_answers_within_the_limits(monkeypatch: pytest.MonkeyPatch) -> No
         (NORWAY, "Oslo", "The capital of Norway is Oslo.", "✓ contains the right answer"),
         ("In which city was Pablo Picasso born?", "Malaga", "Pablo Picasso was born in Barcelona",
          "✗ wrong"),
-        ("Who are you?", "", "The capital of Norway is Oslo.", "✓ contains the right answer"),
     ],
 )  # fmt: skip
-def test_a_model_that_is_not_here_has_its_stored_answer_or_an_example_and_a_button(
+def test_a_model_that_is_not_here_has_its_stored_answer_and_a_button(
     monkeypatch: pytest.MonkeyPatch, question: str, gold: str, text: str, verdict: str
 ) -> None:
     gone: list[tuple[str, dict[str, object]]] = []
@@ -216,8 +215,6 @@ def test_a_model_that_is_not_here_has_its_stored_answer_or_an_example_and_a_butt
     app = opened(question=question, right_texts=gold)
     (answer,) = answers(app)
     assert text in answer and verdict in answer
-    is_example = any("One to “What is the capital of Norway" in one.value for one in app.caption)
-    assert is_example == (question == "Who are you?")
     assert any("SmolLM2 135M Instruct** isn't installed." in one.value for one in app.markdown)
     assert [one.label for one in app.button].count("Get it (92.9 MB)") == 1
     (link,) = (one for one in app.button if one.label == "Its answers to 1,240 questions")
@@ -228,7 +225,14 @@ def test_a_model_that_is_not_here_has_its_stored_answer_or_an_example_and_a_butt
 
 
 @pytest.mark.usefixtures("home")
-def test_all_examples_but_one_have_a_stored_answer() -> None:
+def test_a_question_without_a_stored_answer_gets_a_sentence_and_no_other_answer() -> None:
+    app = opened(question="Who are you?")
+    assert not answers(app)
+    assert any("no stored answer to this question" in one.value for one in app.info)
+
+
+@pytest.mark.usefixtures("home")
+def test_all_examples_have_a_stored_answer() -> None:
     asked = [question for question, _ in EXAMPLES]
-    (info,) = (one for one in list_runs(kinds=("generation",)).runs if "0-shot" in one.prompts)
-    assert set(asked) - set(load_run(info.id).facts["query"]) == {"Who wrote Don Quixote?"}
+    for info in list_runs(kinds=("generation",)).runs:
+        assert set(asked) <= set(load_run(info.id).facts["query"])

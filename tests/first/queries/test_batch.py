@@ -72,9 +72,7 @@ def test_precision_counts_the_golds_that_are_candidates(tiny_model: Models) -> N
     lines.append(BatchLine(6, "nothing to fill", words[0], fault="no blank"))
     found = fill_lines(model, lines, candidates)
     assert found.precision_at_1 == 2 / 3
-    counted = [one.is_counted_right for one in found.answers]
-    assert counted == [True, True, False, None, None, None]
-    assert [one.is_right for one in found.answers] == [None, None, False, None, None, None]
+    assert [one.is_right for one in found.answers] == [True, True, False, None, None, None]
     assert all(one.outside for one in found.answers[:5]), "the tiny model prefers another token"
     assert found.summary() == (
         "P@1 66.7 %: 2 of 3 right answers first; 5 of 6 sentences answered; 1 right answer not "
@@ -224,4 +222,4 @@ def test_a_right_answer_that_is_not_proposed_is_never_counted_as_first(tiny_mode
         (found,) = fill_lines(model, [BatchLine(1, text, word)], candidates, n_rescored=2).answers
         assert found.blank is not None and found.blank.gold is not None
         if not found.blank.gold.proposed:
-            assert found.is_counted_right is False and not found.is_right
+            assert found.is_right is False

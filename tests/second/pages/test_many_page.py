@@ -53,8 +53,8 @@ def test_the_address_brings_its_sentences_and_their_answers_are_those_of_each_al
     html = "".join(one.proto.body for one in alone.get("html"))
     word = html.split('<td class="word">')[1].split("<")[0]
     said = found[f"{MODEL} answer"][2]
-    assert said.startswith(f"{word} 0.") and "(not ranked: punctuation), then " in said
-    assert said.endswith(" (not counted)") and "</b>" not in said
+    assert f"; likelier: {word} 0." in said
+    assert said.endswith(" (not ranked: punctuation) (not counted)") and "</b>" not in said
     assert found[f"{MODEL} rank"].isna()[2] and "not among the candidates" in html
     (warned,) = (one.value for one in app.warning)
     assert warned.startswith(plain("Line 3: The text has no blank"))
@@ -137,13 +137,19 @@ def test_filters_leave_what_is_sought_and_right_and_what_models_differ_on() -> N
     assert list(table(opened(lines, many_show="models differ"))["line"]) == []
 
 
-def test_the_csv_holds_the_sentences_that_the_filters_leave(
+def test_csv_and_json_have_the_sentences_that_the_filters_leave(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    taken: list[Any] = []
-    monkeypatch.setattr(export, "draw_export", lambda name, rows, *_, **__: taken.append(rows()))
+    taken: dict[str, Any] = {}
+
+    def take(name: str, make_table: Any, *_: object, record: Any, **more: object) -> None:
+        taken.update(rows=make_table(), record=record())
+
+    monkeypatch.setattr(export, "draw_export", take)
     opened("The capital of France is ___. | Paris\nHe is in ___ | Rome", many_find="rome")
-    assert [row["line"] for row in taken[0]] == [2]
+    (model,) = taken["record"]["models"]
+    for rows in (taken["rows"], model["answers"]):
+        assert [row["line"] for row in rows] == [2]
 
 
 def test_too_many_and_nothing_are_said_in_a_sentence() -> None:

@@ -13,6 +13,7 @@ from lama_core.paths import CORPUS_SUMMARY, training_dir
 from lama_core.queries.blank_answers import query_model
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.retrieval import OpenBook, open_index
+from lama_core.scoring.shared_fields import ClozeSettings
 from pages.ui.shared import cache, url_state
 from pages.ui.shared.messages import plain
 
@@ -56,7 +57,7 @@ def test_the_passage_is_shown_as_text_and_the_model_is_asked_behind_it(corpus: N
     score = 2 / (sqrt(2) * sqrt(7 + (1 + log(2)) ** 2))
     assert f"**Open-book context** (starter, score {score:.2f}): {plain(written)}" in shown(app)
     query = parse_query(TEXT)
-    settings = url_state.ClozeSettings(models=(MODEL,))
+    settings = ClozeSettings(models=(MODEL,))
     candidates = cache.candidates_of(settings)
     model = load_model(MODEL)
     behind = query_model(
