@@ -20,6 +20,7 @@ from lama_core.runs.execute import RunStopped, execute_all
 from lama_core.runs.info import Run
 from lama_core.runs.spec import RunSpec, load_by_name
 from lama_core.scoring.executors import make_executor
+from lama_core.scoring.preparation import NoFactCounts
 from lama_core.scoring.shared_fields import OutSettings, RunSettings
 
 Plan = Callable[..., tuple[RunSpec, ...]]  # (request, load=...) -> the specifications of its runs
@@ -64,7 +65,7 @@ def make_runs(request: OutSettings, plan: Plan) -> Runs:
 
     Runs that share a model are made together, model by model unless the executor computes all
     together. A checkpoint whose run fails is excluded with a note if another checkpoint of its
-    series has a run.
+    series has a run, and a model without any fact that counts if another model has a run.
 
     Args:
         request: The request; its callbacks receive progress and notes.
@@ -92,16 +93,18 @@ def make_runs(request: OutSettings, plan: Plan) -> Runs:
         except UserError as error:
             place = checkpoint_of(specs[0].model_name)
             damaged = not isinstance(error, RunStopped) and not isinstance(error.__cause__, OSError)
-            if len(specs) > 1 or place is None or not damaged:
+            counts = not isinstance(error, NoFactCounts)
+            if len(specs) > 1 or (counts and place is None) or not damaged:
                 raise
-            failed[place.series] = error
+            failed[place.series if place else ""] = error
             request.on_note(f"{specs[0].model_name} has no run: {error}")
             continue
         for run in made:
             request.on_note(_line(run))
             request.on_progress(Progress("Finished", 1, 1, result=Result("run", run.info.id)))
         runs += made
-    known = {run.info.checkpoint.series for run in runs if run.info.checkpoint}
+    known = {""} if runs else set()
+    known |= {run.info.checkpoint.series for run in runs if run.info.checkpoint}
     for series, last in failed.items():
         if series not in known:
             raise last

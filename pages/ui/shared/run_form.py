@@ -4,11 +4,13 @@ A page draws the choices. This module draws the rest: start, progress, cancel, t
 command that does the same from a terminal.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NoReturn
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from lama_core import plugins
 from lama_core.datasets.library.installed import listing
@@ -46,6 +48,7 @@ class RunForm:
         result: Describes the scores of the finished runs with these names, as Markdown.
         noun: What is finished, if several runs are one thing, such as `Study`.
         show: Opens the screen of the finished runs with these names.
+        labels: Option of the command -> its field's label, for messages.
     """
 
     name: str
@@ -54,16 +57,30 @@ class RunForm:
     result: Callable[[Sequence[str]], str] | None = None
     noun: str = ""
     show: Callable[[Sequence[str]], NoReturn] = lambda names: show_runs(infos_of(names))
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def words(self, message: str, job: jobs.Job) -> str:
+        """Return a command's message with the models' titles and the fields' labels."""
+        titles = {name: title_of(name) for name in getattr(job.request, "models", ())}
+        labels = {f"--{name}": f"“{label}”" for name, label in self.labels.items()}
+        for name, words in (titles | labels).items():
+            message = re.sub(
+                rf"(?<![\w/-]){re.escape(name)}(?![\w/-])", lambda _, it=words: it, message
+            )
+        return message
 
 
-def draw_run_form(form: RunForm) -> None:
-    """Draw the form, or the progress of the run; when the run is finished, a button shows it."""
+def draw_run_form(form: RunForm, ended: DeltaGenerator | None = None) -> None:
+    """Draw the form, or the progress of the run; when the run is finished, a button shows it.
+
+    ended: The place of how the last run ended; by default above the form.
+    """
     job = jobs.find(form.name)
     if job is not None and job.running:
         links.keep_params()  # of the hidden form
         jobs.draw_progress(form.name)
         return
-    ended = st.container()
+    ended = ended or st.container()
     if not visitors.may("run"):
         st.info(visitors.WHO_HAS_RIGHT["run"], icon=":material/lock:")
         return
@@ -95,15 +112,17 @@ def draw_run_form(form: RunForm) -> None:
                     draw_command(request, key=f"command line of {form.name}")
             if measured is not None:
                 run_time.draw_measuring(measured)
-    # A success is shown where it was started, until the form has other choices.
+    # Whoever started a run sees its end: a success until the form has other choices.
     if job is not None and (
-        job.error or job.cancelled or (jobs.is_own(job) and about == job.about)
+        job.cancelled or (jobs.is_own(job) and (job.error or about == job.about))
     ):
         with ended, errors_shown():
             _draw_ended(job, form)
-        if job.notes:
-            with st.expander(f"Messages ({len(job.notes)})"):
-                st.markdown("\n".join(f"- {plain(note)}" for note in job.notes))
+            if job.notes and jobs.is_own(job):
+                fewer = len(job.names("run")) < len(getattr(job.request, "models", ()))
+                with st.expander(f"Messages ({len(job.notes)})", expanded=fewer):
+                    notes = (plain(form.words(note, job)) for note in job.notes)
+                    st.markdown("\n".join(f"- {note}" for note in notes))
 
 
 def _draw_ended(job: jobs.Job, form: RunForm) -> None:
@@ -118,13 +137,14 @@ def _draw_ended(job: jobs.Job, form: RunForm) -> None:
                 jobs.restart(job)
                 st.rerun()
         return
-    if job.error:
-        show_error(job.error)
-        return
     names = job.names("run")
+    if job.error:
+        show_error(form.words(job.error, job))
+        if not names:
+            return
     with st.container(horizontal=True, vertical_alignment="center"):
         finished = "Run finished" if len(names) == 1 else f"{len(names)} runs finished"
-        finished = f"{form.noun} finished" if form.noun else finished
+        finished = f"{form.noun} finished" if form.noun and not job.error else finished
         finished += f" ({plain(job.about)})" * bool(job.about)
         scores = form.result(names) if form.result and names else ""
         st.success(f"{finished}. {scores}".strip(), icon=":material/check_circle:")

@@ -158,6 +158,10 @@ class CardQuestion:
     similar: str = ""
 
 
+def _is_ranked(gold: Gold) -> bool:
+    return gold.in_candidates and gold.proposed
+
+
 @dataclass(frozen=True, slots=True)
 class CardAnswer:
     """A model's answers to one relation.
@@ -184,9 +188,23 @@ class CardAnswer:
     def right(self) -> bool | None:
         """Whether the first answer is right.
 
-        None if the data have no right answer.
+        None if the data have no right answer, or it would be first, but isn't ranked.
         """
-        return self.relation.is_right(self.predictions[0].token)
+        right = self.relation.is_right(self.predictions[0].token)
+        return right or (None if self.is_unranked else right)
+
+    @property
+    def is_unranked(self) -> bool:
+        """Whether the right answer would be first, but isn't among the ranked words."""
+        return bool(self.gold and self.gold.rank == 1 and not _is_ranked(self.gold))
+
+    @property
+    def gold_place(self) -> str:
+        """The right answer's rank among the ranked words, as text; empty without one."""
+        if self.gold is None:
+            return ""
+        ranked = _is_ranked(self.gold)
+        return f"rank {self.gold.rank:,}" if ranked else "not among the ranked words"
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +218,7 @@ class ModelCard(AboutModel):
         n_candidates: Number of ranked words; 0 for listed facts.
         listed: The text with the facts, if the model listed them.
         dropped: The parts of this text that aren't of the form `relation: object`.
+        n_missing: Number of relations with a right answer in the data that it didn't list.
     """
 
     type: str
@@ -208,25 +227,33 @@ class ModelCard(AboutModel):
     n_candidates: int = 0
     listed: GeneratedText | None = None
     dropped: tuple[str, ...] = ()
+    n_missing: int = 0
 
     @property
     def n_known(self) -> int:
-        """Number of relations with a right answer in the data."""
-        return sum(bool(one.relation.objects) for one in self.answers)
+        """Number of relations with a right answer in the data, except one that isn't ranked."""
+        known = {
+            one.relation.name
+            for one in self.answers
+            if one.relation.objects and not one.is_unranked
+        }
+        return len(known) + self.n_missing
 
     @property
     def n_right(self) -> int:
         """Number of relations with a right first answer."""
-        return sum(one.right is True for one in self.answers)
+        return len({one.relation.name for one in self.answers if one.right is True})
 
     def summary(self) -> str:
         """Return how many answers are right, and what isn't known, as text."""
-        n, n_known = len(self.answers), self.n_known
+        n_known = self.n_known
+        n_unknown = sum(not one.relation.objects for one in self.answers)
+        n_unranked = sum(one.is_unranked for one in self.answers)
         text = f"{self.n_right:,} of {n_known:,} right" if n_known else "no right answer known"
-        if not n:
-            text = "no facts"
-        if n_known < n:
-            text += f", {n - n_known:,} unknown" * bool(n_known)
+        text = text if self.answers else "no facts"
+        text += f", {self.n_missing:,} not listed" * bool(self.n_missing)
+        text += f", {counted(n_unranked, 'right answer')} not ranked" * bool(n_unranked)
+        text += f", {n_unknown:,} unknown" * bool(n_unknown and n_known)
         if self.dropped:
             text += f"; {counted(len(self.dropped), 'part')} of its line dropped: not a fact"
         return text
@@ -562,6 +589,10 @@ def _list_facts(
         answers=tuple(answers.values()),
         listed=text,
         dropped=tuple(dropped),
+        n_missing=len(
+            {one.name for one in known.values() if one.objects}
+            - {one.relation.name for one in answers.values()}
+        ),
     )
 
 

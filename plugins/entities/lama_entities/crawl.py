@@ -180,8 +180,8 @@ def _seed(dataset: Dataset, name: str, kind: str) -> tuple[str, str]:
         like = similar_name(dataset, name)
         hint = f" Did you mean {like!r}?" * bool(like)
         raise UserError(
-            f"{dataset.name} doesn't have {name[:80]!r}, so its type is unknown: pass --type, such "
-            f"as person or city.{hint}"
+            f"{dataset.name} doesn't have {name[:80]!r}, so its type is unknown: choose --type, "
+            f"such as person or city.{hint}"
         )
     return (known.name, kind or known.types[0]) if known else (name, kind)
 

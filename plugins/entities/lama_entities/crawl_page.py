@@ -2,15 +2,19 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
-from urllib.parse import urlencode
+from urllib.parse import parse_qs, urlencode
 
 import streamlit as st
 
-from lama_core.rounding import percentage
+from lama_core.errors import UserError
+from lama_core.grouping import grouped
+from lama_core.rounding import counted, percent, percentage
 from lama_core.runs.find import list_runs
 from lama_core.runs.info import Run, RunInfo
 from lama_core.views.view import Shown
@@ -54,6 +58,7 @@ ABOUT_PAGE = (
     "are probable enough."
 )
 NUMBERS = {"depth": "Depth", "most": "Queries (at most)", "above": "Least probability"}
+TYPE = "Type"
 FROM_DATA = "as in the data"
 NO_OTHER = "none"
 MOST_ROWS, SECONDS, PUBLIC_SECONDS = 1000, 10.0, 5.0  # of a query on the page
@@ -76,10 +81,14 @@ def draw_crawls() -> None:
     for problem in listing.problems:
         show_note(plain(problem))
     infos = {info.id: info for info in reversed(listing.runs)}  # the newest first
-    form = RunForm("a crawl", _choose, noun="Crawl", result=_result, show=_show)
-    is_open = not infos or jobs.find(form.name) is not None
+    labels = {**NUMBERS, "type": TYPE}
+    form = RunForm("a crawl", _choose, noun="Crawl", result=_result, show=_show, labels=labels)
+    job, ended = jobs.find(form.name), st.container()
+    is_open = not infos or (
+        job is not None and (job.running or bool(job.error and jobs.is_own(job)))
+    )
     with st.expander("New crawl", icon=":material/add:", expanded=is_open):
-        draw_run_form(form)
+        draw_run_form(form, ended)
     if not infos:
         show_note("There is no crawl yet: start one above.")
         return
@@ -96,12 +105,13 @@ def draw_crawls() -> None:
         help="The picture then shows what only one of the two believes.",
     )
     crawls = [Run(infos[name]) for name in (chosen, other) if name in infos]
-    draw_headline(". ".join(f"{title_of(one.info.model)}: {summary(one)}" for one in crawls))
+    draw_headline(". ".join(f"{title[one.info.id]}: {summary(one)}" for one in crawls))
+    alone = f"Only of {title[chosen]}. " * (len(crawls) > 1)
     draws = {
-        "Picture": partial(_draw_picture, crawls),
-        "Beliefs": partial(_draw_table, crawls[0]),
+        "Picture": partial(_draw_picture, crawls, title),
+        "Beliefs": partial(_draw_table, crawls[0], alone),
         "Do they agree?": partial(_draw_agreement, crawls),
-        "Questions": partial(_draw_questions, crawls[0]),
+        "Questions": partial(_draw_questions, crawls[0], title[chosen]),
     }
     with open_tab(list(draws)) as name:
         draws[name]()
@@ -124,14 +134,14 @@ def _choose() -> CrawlRequest | None:
             help="A name, or several, separated by semicolons.",
         )
         kinds = (FROM_DATA, *type_words())
-        kind = st.selectbox("Type", kinds, key="seed_type", bind=BOUND, persist_state=KEPT)
+        kind = st.selectbox(TYPE, kinds, key="seed_type", bind=BOUND, persist_state=KEPT)
     with right:
         models = choose_models("crawl models")
         data = choose("Data", names, key="crawl_data")
-    fields, values = fields_of(CrawlRequest), {}
+    numbers, values = fields_of(CrawlRequest), {}
     for (name, label), place in zip(NUMBERS.items(), st.columns(3, gap="large"), strict=True):
         with place:
-            values[name] = draw_field(fields[name], f"crawl_{name}", label)
+            values[name] = draw_field(numbers[name], f"crawl_{name}", label)
     if not models:
         show_note("Choose at least one model.")
         return None
@@ -159,16 +169,49 @@ def _show(names: Sequence[str]) -> NoReturn:
 
 
 def _titles(infos: Sequence[RunInfo]) -> dict[str, str]:
-    """Return crawl -> its title, or else model, seeds and depth; each is unique."""
+    """Return crawl -> its title, or else model, seeds and depth; each is unique.
+
+    Crawls of the same title also have the settings that differ, or else their numbers.
+    """
+    settings = {info.id: _settings(info) for info in infos}
+    same = grouped((info.title or _title(info), info.id) for info in infos)
     titles = {}
-    for info in infos:
-        fields = info.request.fields if info.request else {}
-        seeds, depth = ", ".join(fields.get("seeds", ())), fields.get("depth", 2)
-        titles[info.id] = info.title or f"{title_of(info.model)} from {seeds}, depth {depth}"
+    for title, runs in same.items():
+        for run in runs:
+            differ = [
+                words
+                for name, words in settings[run].items()
+                if len({settings[other].get(name) for other in runs}) > 1
+            ]
+            titles[run] = ", ".join([title, *differ])
     n_same = Counter(titles.values())
     return {
         run: f"{title} ({run[-10:]})" if n_same[title] > 1 else title
         for run, title in titles.items()
+    }
+
+
+def _title(info: RunInfo) -> str:
+    given = info.request.fields if info.request else {}
+    seeds, depth = ", ".join(given.get("seeds", ())), given.get("depth", 2)
+    return f"{title_of(info.model)} from {seeds}, depth {depth}"
+
+
+def _settings(info: RunInfo) -> dict[str, str]:
+    """Return setting -> what it is, of a crawl."""
+    given = info.request.fields if info.request else {}
+    asked = {one.name: given.get(one.name, one.default) for one in fields(CrawlRequest)}
+    words = " and ".join(map(title_of, given.get("models", ())))
+    listed = asked["candidates"] != "full" and asked["candidates"] != "own"
+    return {
+        "most": f"at most {asked['most']:,} queries",
+        "above": f"answers above {percent(float(asked['above']))} %",
+        "candidates": f"candidates {asked['candidates']}" + f" of {words}" * listed,
+        "dataset": f"data {asked['dataset']}",
+        "type": f"type {asked['type'] or FROM_DATA}",
+        "relations": f"relations {', '.join(asked['relations']) or 'all'}",
+        "context": f"context {asked['context'] or 'default'}",
+        "precision": f"precision {asked['precision']}",
     }
 
 
@@ -185,7 +228,7 @@ def _cards(info: RunInfo) -> Callable[[str, str], dict[str, str]]:
     return lambda name, kind: {**same, "entity": name, "entity_type": kind}
 
 
-def _draw_picture(crawls: Sequence[Run]) -> None:
+def _draw_picture(crawls: Sequence[Run], title: Mapping[str, str]) -> None:
     """Draw the graph; the browser takes the picture that fits its width."""
     card = _cards(crawls[0].info)
     labels = {name: label for crawl in crawls for name, label in _labels(crawl.info).items()}
@@ -194,12 +237,17 @@ def _draw_picture(crawls: Sequence[Run]) -> None:
         return f"{links.path_of(screens.ASK)}?{urlencode(card(node.name, node.kind))}"
 
     models = [title_of(crawl.info.model) for crawl in crawls]
+    if len(crawls) > 1:
+        models = [title[crawl.info.id] for crawl in crawls]
     pictures = []
     for width in WIDTHS:
         graph = make_graph(crawls, labels, models, columns=max(2, width // LEAST_COLUMN))
         pictures.append((width, svg(graph, address, width=width, dark=theme() == "dark")))
     draw_pictures = st.components.v2.component("lama_crawl", js=_JS, isolate_styles=False)
-    draw_pictures(data={"pictures": pictures}, key=f"picture {links.path_of(PAGE)}")
+    key = f"picture {links.path_of(PAGE)}"
+    found = draw_pictures(data={"pictures": pictures}, key=key, on_opened_change=lambda: None)
+    if opened := found.get("opened"):
+        links.go(screens.ASK, parse_qs(str(opened)))
     whole = make_graph(crawls, labels, models)
     st.caption(
         f"{plain(whole.title)}. Strong lines: the answer by which a thing was found. Thin lines: "
@@ -230,7 +278,7 @@ def _png(picture: str) -> bytes:
     return vl_convert.svg_to_png(picture, scale=2)
 
 
-def _draw_table(crawl: Run) -> None:
+def _draw_table(crawl: Run, alone: str) -> None:
     """Draw the beliefs; a click on a row opens the card of its subject or answer."""
     truth = pick("Show", ("all", "right", "wrong", "unknown"), key="truth")
     rows, labels = beliefs_of(crawl), _labels(crawl.info)
@@ -247,7 +295,8 @@ def _draw_table(crawl: Run) -> None:
     key = f"beliefs {crawl.info.id} {truth}"
     picked = draw_table(table, key=key, picks="single-row", column_config=config).rows
     st.caption(
-        f"{len(table):,} beliefs. Unknown: the data have no answer. Click a row to open a card."
+        f"{counted(len(table), 'belief')}. {plain(alone)}Unknown: the data have no answer. Click a "
+        "row to open a card."
     )
     if picked:
         row, card = rows.iloc[picked[0]], _cards(crawl.info)
@@ -279,14 +328,15 @@ def _draw_agreement(crawls: Sequence[Run]) -> None:
     draw_export("agreement", lambda: shown.frame, {"runs": [*names]}, request, record=shown.to_json)
 
 
-def _draw_questions(crawl: Run) -> None:
+def _draw_questions(crawl: Run, title: str) -> None:
     """Draw the query in SPARQL, the examples and the answer."""
     st.caption(
-        "SPARQL over the beliefs: `?subject wdt:P36 ?object`. Each is also an `rdf:Statement` with "
-        "`lama:probability`, `lama:truth` and `lama:depth`; names are `rdfs:label`, types "
-        "`type:city`. A query only reads."
+        f"SPARQL over the beliefs of {plain(title)}: `?subject wdt:P36 ?object`. Each is also "
+        "an `rdf:Statement` with `lama:probability`, `lama:truth` and `lama:depth`; names are "
+        "`rdfs:label`, types `type:city`. A query only reads."
     )
-    questions = [*EXAMPLES]
+    seconds = PUBLIC_SECONDS if visitors.is_public() else SECONDS
+    questions = sorted(EXAMPLES, key=lambda one: not _has_rows(crawl.info.id, one, seconds))
     with st.container(gap=None):
         for question in questions:
             params = links.params_without((QUERY,)) | {QUERY: EXAMPLES[question]}
@@ -294,7 +344,7 @@ def _draw_questions(crawl: Run) -> None:
     query = st.text_area(
         "Query", EXAMPLES[questions[0]], key=QUERY, bind=BOUND, height=170, max_chars=20_000
     )
-    seconds = PUBLIC_SECONDS if visitors.is_public() else SECONDS
+    st.button("Run", icon=":material/play_arrow:", help="Or press Ctrl+Enter.", key="run sparql")
     request = QueryCrawlRequest(crawl.info.id, query, MOST_ROWS, seconds)
     request.check()
     with st.spinner("Asking", show_time=True):
@@ -304,8 +354,16 @@ def _draw_questions(crawl: Run) -> None:
         return
     draw_table(answer.frame, key="")
     more = ", the first of more: add LIMIT or narrow it" * answer.is_cut
-    st.caption(f"{len(answer.rows):,} rows{more}.")
+    st.caption(f"{counted(len(answer.rows), 'row')}{more}.")
     draw_export("sparql", lambda: answer.frame, {"run": crawl.info.id}, request)
+
+
+def _has_rows(run: str, question: str, seconds: float) -> bool:
+    """Whether an example has rows; its answer is kept, so that a click shows it at once."""
+    request = QueryCrawlRequest(run, EXAMPLES[question], MOST_ROWS, seconds)
+    with suppress(UserError):  # too long
+        return bool(_answer(repr(request), request, visitors.is_public()).rows)
+    return False
 
 
 @cache.cached(100)

@@ -1,12 +1,20 @@
-// Draws the picture that fits the width, and another one when the width changes.
-export default function ({ data, parentElement }) {
+// Draws the picture that fits the width, and another one when the width changes. A click on a link
+// opens it in the app, as one entry of the browser's history.
+export default function ({ data, parentElement, setTriggerValue }) {
   const state = (parentElement.lamaPicture ??= {})
   if (!state.place) {
     state.place = document.createElement("div")
     parentElement.append(state.place)
     state.watch = new ResizeObserver(() => state.draw())
     state.watch.observe(state.place)
+    state.place.onclick = (event) => {
+      const link = event.target.closest("a")
+      if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return // a new tab of the browser
+      event.preventDefault()
+      state.open(new URL(link.getAttribute("href"), location.href).search.slice(1))
+    }
   }
+  state.open = (query) => setTriggerValue("opened", query)
   state.draw = () => {
     const { pictures } = data
     const fits = ([width]) => width <= state.place.clientWidth + 2

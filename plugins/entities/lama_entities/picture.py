@@ -10,7 +10,7 @@ depth are drawn, then those of the highest probability; the others are counted.
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import pairwise
 
@@ -22,6 +22,7 @@ from lama_entities.triples import beliefs_of
 
 MOST = 100  # things
 ROW, LETTER = 19, 12.0  # height of a row and of letters, in pixels
+BEND = 30  # width of a line's bend before a column, in pixels
 LEAST_RELATION = 9  # letters of a cut relation
 LEAST_COLUMN = 118  # pixels; columns that don't fit are only counted
 WIDTHS = (1236, 760, 358)  # of pictures for pages of different widths, in pixels
@@ -55,23 +56,28 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A thing in the picture. first: the belief from which it was found; None for a seed."""
+    """A thing in the picture.
+
+    first: The belief from which it was found; None for a seed. by: which of the crawls have it.
+    """
 
     name: str
     kind: str
     depth: int
     first: Line | None
+    by: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
 class Graph:
-    """What is drawn. n_things, n_beliefs: of the whole crawls."""
+    """What is drawn. n_things, n_beliefs, n_same (answers that repeat the thing): of all crawls."""
 
     models: tuple[str, ...]
     columns: tuple[tuple[Node, ...], ...]
     lines: tuple[Line, ...]
     n_things: int
     n_beliefs: int
+    n_same: int = 0
 
     @property
     def n_drawn(self) -> int:
@@ -86,6 +92,8 @@ class Graph:
         said = f"{counted(self.n_drawn, 'thing')} and {counted(len(self.lines), 'belief')}"
         left = self.n_things - self.n_drawn
         more = f"; {counted(left, 'further thing')} not drawn" * bool(left)
+        same = f"{counted(self.n_same, 'answer')} that repeat{'s' * (self.n_same == 1)} the thing"
+        more += f"; {same} not drawn" * bool(self.n_same)
         return f"What {who}, from {seeds}: {said}{more}"
 
 
@@ -102,12 +110,13 @@ def make_graph(
     Args:
         crawls: The crawls.
         labels: Relation -> its name for readers.
-        models: The models' names for readers.
+        models: The crawls' names for readers.
         most: The most things.
         columns: The most columns, of which the first has the seeds.
     """
     found: dict[tuple[str, str, str], Line] = {}
     nodes: dict[str, Node] = {}
+    by_thing: dict[str, set[int]] = {}
     for number, crawl in enumerate(crawls):
         for row in beliefs_of(crawl).to_dict("records"):
             subject, obj, relation = (str(row[name]) for name in ("subject", "object", "relation"))
@@ -122,11 +131,14 @@ def make_graph(
                 by | {number},
             )
             depth = int(row["depth"])
+            for name in (subject, obj):
+                by_thing.setdefault(word_key(name), set()).add(number)
             if word_key(subject) not in nodes:  # a seed
                 nodes[word_key(subject)] = Node(subject, str(row["subject_type"]), 0, None)
             known = nodes.get(word_key(obj))
             if known is None or known.depth > depth:
                 nodes[word_key(obj)] = Node(obj, str(row["object_type"]), depth, line)
+    nodes = {key: replace(one, by=frozenset(by_thing[key])) for key, one in nodes.items()}
     chosen = sorted(
         nodes.values(), key=lambda one: (one.depth, -one.first.probability if one.first else 0)
     )
@@ -139,7 +151,8 @@ def make_graph(
     lines = [
         line
         for line in found.values()
-        if word_key(line.subject) in kept and word_key(line.object) in kept
+        if word_key(line.subject) in kept
+        and word_key(line.object) in kept - {word_key(line.subject)}
     ]
     return Graph(
         tuple(models) or tuple(crawl.info.model for crawl in crawls),
@@ -147,6 +160,7 @@ def make_graph(
         tuple(lines),
         len(nodes),
         len(found),
+        sum(subject == obj for subject, _, obj in found),
     )
 
 
@@ -169,7 +183,7 @@ def svg(graph: Graph, address: Callable[[Node], str] | None, *, width: int, dark
     for depth, nodes in enumerate(graph.columns):
         for number, node in enumerate(nodes):
             x, y = depth * step + 8, top + (number + 0.5) * (height - top) / len(nodes)
-            key, room = word_key(node.name), step - 34
+            key, room = word_key(node.name), step - BEND - 14
             name = cut(node.name, room)
             relation = cut(node.first.relation, room - wide(name) - 8) if node.first else ""
             relation = relation if len(relation) >= LEAST_RELATION or "…" not in relation else ""
@@ -179,16 +193,22 @@ def svg(graph: Graph, address: Callable[[Node], str] | None, *, width: int, dark
     for line in graph.lines:
         (x, y), (to_x, to_y) = at[word_key(line.subject)], at[word_key(line.object)]
         if to_x > x:
-            flat = max(ends[word_key(line.subject)] + 2, to_x - 44)
-            middle = (flat + to_x - 6) / 2
-            start = f"M{ends[word_key(line.subject)] + 2:.0f},{y:.1f}L{flat:.0f},{y:.1f}"
-            path = f"{start}C{middle:.0f},{y:.1f} {middle:.0f},{to_y:.1f} {to_x - 6:.0f},{to_y:.1f}"
+            path = f"M{ends[word_key(line.subject)] + 2:.0f},{y:.1f}"
+            first, last = round((x - 8) / step) + 1, round((to_x - 8) / step)
+            for column in range(first, last + 1):  # between the names of the columns on its way
+                n, next_y = len(graph.columns[column]), to_y
+                if column < last:
+                    next_y = top + round((to_y - top) / (height - top) * n) * (height - top) / n
+                right = column * step + 2
+                middle = right - BEND / 2
+                path += f"L{right - BEND:.0f},{y:.1f}C{middle:.0f},{y:.1f} "
+                path += f"{middle:.0f},{next_y:.1f} {right:.0f},{next_y:.1f}"
+                y = next_y
         else:  # to a thing that was known already, perhaps the same
-            bend, apart = max(26.0, 0.35 * step), 14.0 * (line.subject == line.object)
-            left, to_left = max(1.0, x - bend), max(1.0, to_x - bend)
-            path = f"M{x - 4:.0f},{y:.1f}C{left:.0f},{y - apart:.1f} "
-            path += f"{to_left:.0f},{to_y + apart:.1f} {to_x - 5:.0f},{to_y:.1f}"
-        colour, dash = _ink(graph, line, dark=dark)
+            left, to_left = (max(1.0, at_x - max(26.0, 0.35 * step)) for at_x in (x, to_x))
+            path = f"M{x - 4:.0f},{y:.1f}C{left:.0f},{y:.1f} "
+            path += f"{to_left:.0f},{to_y:.1f} {to_x - 5:.0f},{to_y:.1f}"
+        colour, dash = _ink(graph, line, line.by, dark=dark)
         strong = (1.5, 0.9) if line in firsts else (1.0, 0.3)
         lines.append(
             f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="{strong[0]}" '
@@ -216,7 +236,9 @@ def _name(
 ) -> str:
     """Return a thing's dot, and its name and relation (`words`), which open its card."""
     (x, y), (name, relation) = place, words
-    colour = _ink(graph, node.first, dark=dark)[0] if node.first else INK[dark]
+    colour = INK[dark]
+    if node.first or len(graph.models) > 1:
+        colour = _ink(graph, node.first, node.by, dark=dark)[0]
     of = f'<tspan font-size="10" fill="{MUTED[dark]}" dx="6">{clean(relation)}</tspan>'
     said = _said(graph, node.first) if node.first else f"{clean(node.name)}: start of the crawl"
     mark = (
@@ -233,11 +255,11 @@ def _name(
     return f"<a {there}>{mark}</a>"
 
 
-def _ink(graph: Graph, line: Line, *, dark: bool) -> tuple[str, str]:
-    """Return the colour of a belief, and its dashes, which are of its truth."""
-    (light, bright), dash = TRUTHS[line.truth]
-    if len(graph.models) > 1 and len(line.by) == 1:
-        return ONLY[min(line.by)][dark], dash
+def _ink(graph: Graph, line: Line | None, by: frozenset[int], *, dark: bool) -> tuple[str, str]:
+    """Return the colour of a belief or a thing of some crawls, and dashes of a belief's truth."""
+    (light, bright), dash = TRUTHS[line.truth if line else "unknown"]
+    if len(graph.models) > 1 and len(by) == 1:
+        return ONLY[min(by)][dark], dash
     if len(graph.models) > 1:
         return MUTED[dark], dash
     return (bright if dark else light), dash

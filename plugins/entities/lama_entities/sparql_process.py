@@ -26,6 +26,22 @@ WRITES = re.compile(
 
 PREFIXED = re.compile(r"(?<![\w?$%:-])([A-Za-z][\w-]*):")
 DECLARED = re.compile(r"PREFIX\s+([A-Za-z][\w-]*):", re.IGNORECASE)
+WORD = re.compile(r"(?<![\w:?$@.%-])[A-Za-z]\w*(?![\w-]*:)")
+WORDS = set(
+    re.findall(
+        r"\w+",
+        """A
+        ABS ADD ALL AS ASC ASK AVG BASE BIND BNODE BOUND BY CEIL CLEAR COALESCE CONCAT CONSTRUCT
+        CONTAINS COPY COUNT CREATE DATA DATATYPE DAY DEFAULT DELETE DESC DESCRIBE DISTINCT DROP
+        ENCODE_FOR_URI EXISTS FALSE FILTER FLOOR FROM GRAPH GROUP GROUP_CONCAT HAVING HOURS IF IN
+        INSERT INTO IRI ISBLANK ISIRI ISLITERAL ISNUMERIC ISTRIPLE ISURI LANG LANGMATCHES LCASE
+        LIMIT LOAD MAX MD5 MIN MINUS MINUTES MONTH MOVE NAMED NOT NOW OBJECT OFFSET OPTIONAL ORDER
+        PREDICATE PREFIX RAND REDUCED REGEX REPLACE ROUND SAMETERM SAMPLE SECONDS SELECT SEPARATOR
+        SERVICE SHA1 SHA256 SHA384 SHA512 SILENT STR STRAFTER STRBEFORE STRDT STRENDS STRLANG STRLEN
+        STRSTARTS STRUUID SUBJECT SUBSTR SUM TIMEZONE TO TRIPLE TRUE TZ UCASE UNDEF UNION URI USING
+        UUID VALUES VERSION WHERE WITH YEAR""",
+    )
+)  # of SPARQL
 EVERYTHING = re.compile(r"SELECT\s+((DISTINCT|REDUCED)\s+)?\*", re.IGNORECASE)
 
 
@@ -43,12 +59,18 @@ def _limit(memory: int, seconds: float) -> None:
 def _said(error: str, asked: dict[str, Any], bare: str) -> str:
     """Return where a query isn't SPARQL, as a sentence; error: pyoxigraph's."""
     known = {*asked["prefixes"], *DECLARED.findall(bare)}
-    if unknown := [one for one in PREFIXED.findall(bare) if one not in known]:
-        return f"The prefix {unknown[0]}: isn't known: declare it, or write the whole IRI in <>."
+    strange = next((one for one in PREFIXED.finditer(bare) if one[1] not in known), None)
+    word = next((one for one in WORD.finditer(bare) if one[0].upper() not in WORDS), None)
+    if strange and not (word and word.start() < strange.start()):
+        return f"The prefix {strange[1]}: isn't known: declare it, or write the whole IRI in <>."
     place = re.search(r"at (\d+):(\d+)", error)
-    if place is None:
+    if place is None and word is None:
         return f"The query isn't SPARQL ({' '.join(error.split())[:200]}): begin with an example."
-    line, column = int(place[1]), int(place[2])
+    line, column = (int(place[1]), int(place[2])) if place else (sys.maxsize, 0)
+    if word:
+        before = bare[: word.start()]
+        at = before.count("\n") + 1, word.start() - before.rfind("\n")
+        line, column = min((line, column), at)
     near = "".join(asked["query"].splitlines()[line - 1 : line])[column - 1 :][:40]
     here = f": {near!r}" if near.strip() else ""
     return f"The query isn't SPARQL from line {line}, character {column} on{here}."
@@ -61,7 +83,7 @@ def _text(term: Any) -> str | None:
 
 def answer(asked: dict[str, Any], triples: bytes) -> dict[str, Any]:
     """Return the columns and at most one row more than wanted, or the problem as a sentence."""
-    bare = QUIET.sub(" ", asked["query"])
+    bare = QUIET.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), asked["query"])
     if SERVICE.search(bare):
         return {"problem": "SERVICE isn't possible: a query sees only the triples of its crawl."}
     if not asked["query"].strip():

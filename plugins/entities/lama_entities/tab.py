@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.datasets.library.installed import STARTER, dataset_names
+from lama_core.queries.question import can_generate
 from lama_core.queries.wordings import MAX_SUBJECT
 from lama_core.texts import word_key
 from lama_entities.card import (
@@ -171,7 +172,7 @@ def _draw_head(asked: AskedCard) -> Sequence[DeltaGenerator]:
 def _draw_card(asked: AskedCard, column: ModelColumn[ModelCard]) -> None:
     """Draw a model's card; a click on an answer opens its card."""
     card, dataset = column.answer, cache.dataset_of(asked.request.dataset)
-    predictions.draw_conclusion(card.summary().partition(",")[0].partition(";")[0])
+    predictions.draw_conclusion(card.summary().partition(";")[0])
     trail = _trail(asked.request.name)
 
     def row_of(answer: CardAnswer) -> dict[str, Any]:
@@ -197,8 +198,7 @@ def _draw_card(asked: AskedCard, column: ModelColumn[ModelCard]) -> None:
         right = ""
         if answer.right is not True and answer.relation.objects:
             shown = ", ".join(answer.relation.objects[:3])
-            rank = f" (rank {answer.gold.rank:,})" if answer.gold else ""
-            right = f"right: {shown}{rank}"
+            right = f"right: {shown}" + f" ({answer.gold_place})" * bool(answer.gold)
         sentence = answer.relation.sentence(asked.shared.name, "___") if answer.context else ""
         alone = links.params_without(PARAMS) | {
             "text": sentence,
@@ -253,9 +253,12 @@ def _draw_below(answer: CardsAnswer, lines: Sequence[DeltaGenerator], _: object)
         lines[0].empty()
     elif lines and shared:
         n_same = sum(len(firsts[key]) == 1 for key in shared)
+        said = f"same first answer in <b>{n_same} of {len(shared)}</b> relations"
+        if len(shared) == 1:
+            said = f"{'same' if n_same else 'different'} first answers in the only relation that "
+            said += "all cards have"
         lines[0].html(
-            f"<div>The models give the same first answer in <b>{n_same} of {len(shared)}</b> "
-            "relations.</div>"
+            f"<div>The models give {'the ' * bool(n_same or len(shared) > 1)}{said}.</div>"
         )
     elif lines:
         kinds = ", ".join(
@@ -266,6 +269,9 @@ def _draw_below(answer: CardsAnswer, lines: Sequence[DeltaGenerator], _: object)
     notes = [
         "Click an answer to open its card, or a relation to open its sentence. Bars and numbers: "
         "probabilities of the answers."
+        if sizes
+        else "Click an answer to open its card. Bars and numbers: probabilities of the written "
+        "answers' tokens. A relation that a model didn't list counts as not right."
     ]
     if sizes:
         notes.append(predictions.describe_candidates(answer.asked.candidates, sizes))
@@ -281,6 +287,8 @@ ENTITIES = Tab(
     form=FORM,
     draw=_draw_card,
     describe=_describe,
+    can_answer=lambda name: st.session_state.get(ASK) != "facts" or can_generate(name),
+    cannot="It doesn't write lists: choose a causal or encoder-decoder model, or a chat server.",
     above=_draw_head,
     below=_draw_below,
     exported="entity",

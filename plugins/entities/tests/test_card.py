@@ -2,6 +2,7 @@
 
 import math
 import random
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,11 +13,20 @@ from lama_core.datasets import load_dataset
 from lama_core.errors import UserError
 from lama_core.models.cache import load_model
 from lama_core.models.protocols import Chat, Ending, GeneratedText
+from lama_core.queries.blank_answers import Gold, Prediction
 from lama_core.queries.cloze import ClozeKind, ClozeRequest
 from lama_core.queries.kind import Asked, ask_models
 from lama_core.scoring.limits import UNLIMITED, Limits
 from lama_core.testing import check_query
-from lama_entities.card import EntityKind, EntityRequest, ModelCard, entity, read_facts
+from lama_entities.card import (
+    CardAnswer,
+    CardRelation,
+    EntityKind,
+    EntityRequest,
+    ModelCard,
+    entity,
+    read_facts,
+)
 from lama_entities.types import entities_of, type_words
 
 MINILM = "minilm-mlm"
@@ -139,17 +149,35 @@ def test_a_chat_server_is_asked_for_facts_after_examples_and_for_the_type() -> N
         return [made("A person." if is_type else line)]
 
     server = SimpleNamespace(name="chat", kind="causal", precision="", device="", generate=generate)
-    kind, cards = EntityKind(), []
+    kind, cards, asked_of = EntityKind(), [], []
     for name in ("Marie Curie", "Zorblax Quux"):
         request = EntityRequest(name=name, ask="facts")
         asked = Asked(request, kind.prepare(request, UNLIMITED))
+        asked_of.append(asked.shared.relations)
         cards.append(kind.answer(server, asked, calls=SimpleNamespace(limits=UNLIMITED)))  # type: ignore[arg-type]
     curie, unknown = cards
     verdicts = {one.relation.label: one.right for one in curie.answers}
     assert verdicts == {"place of birth": True, "occupation": None, "rumour": None}
     assert curie.dropped == ("Occupation: Physicist",)  # a repetition
+    n_others = sum(bool(one.objects) for _, some in asked_of[0] for one in some) - 1
+    assert curie.summary().startswith(
+        f"1 of {1 + n_others} right, {n_others} not listed, 2 unknown"
+    )
     assert curie.answers[0].predictions[0].token == "Warsaw"
     assert (curie.answers[0].relation.name, curie.answers[2].relation.name) == ("P19", "")
     assert (unknown.type, unknown.from_model) == ("person", True)
     shown = " ".join(one.text for one in prompts[0].messages[:-1])
     assert "place of birth: " in shown and "Marie Curie" not in shown
+
+
+@pytest.mark.parametrize(("rank", "right"), [(1, None), (4, False)])
+def test_a_right_answer_that_isnt_ranked_has_no_rank(rank: int, right: bool | None) -> None:
+    gold = Gold("1867", rank, -1.0, ("1867",), in_candidates=False)
+    relation = CardRelation("P569", "year of birth", "", ("1867",))
+    july = CardAnswer(relation, "left", (Prediction(1, "July", -7.0, 0.001),), gold)
+    assert (july.right, july.gold_place) == (right, "not among the ranked words")
+    card = replace(card_of("Norway"), answers=(july,))
+    none_ranked = "no right answer known, 1 right answer not ranked"
+    assert card.summary() == ("0 of 1 right" if rank > 1 else none_ranked)
+    ranked = replace(july, gold=replace(gold, in_candidates=True))
+    assert (ranked.gold_place, ranked.right) == (f"rank {rank}", False)

@@ -3,19 +3,25 @@
 import csv
 import io
 from collections.abc import Iterator
+from functools import partial
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from small_world import BELIEFS, TEMPLATES, Believer, crawl_world, write_world
 
 from lama_core.errors import UserError
+from lama_core.probes import making_runs
 from lama_core.runs.execute import RunStopped
 from lama_core.runs.find import load_run
 from lama_core.runs.parts import PART
+from lama_core.scoring.preparation import NoFactCounts
 from lama_entities import triples
 from lama_entities.crawl import CrawlRequest, plan_crawl
+from lama_entities.crawl_page import NUMBERS, _titles
+from pages.ui.shared.run_form import RunForm
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -113,7 +119,10 @@ def test_a_crawl_that_believes_nothing_says_so(data: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"seeds": ("Atlantis",)}, "doesn't have 'Atlantis', so its type is unknown: pass --type"),
+        (
+            {"seeds": ("Atlantis",)},
+            "doesn't have 'Atlantis', so its type is unknown: choose --type",
+        ),
         ({"seeds": ("  ",)}, "A seed is empty"),
         ({"seeds": ("Norway",), "type": "planet"}, "Unknown type 'planet': choose person"),
         ({"seeds": ("Norway",), "type": "genre"}, "No relation of world fits the type genre"),
@@ -225,7 +234,10 @@ def test_the_examples_are_answered(world: str) -> None:
     [
         ("", "The query is empty"),
         ("  \n", "The query is empty"),
-        ("SELEC ?s", "isn't SPARQL from line 1, character 9 on"),
+        ("SELEC ?s", "isn't SPARQL from line 1, character 1 on: 'SELEC ?s'"),
+        ("SELECT ?s WERE { ?s ?p foo:o }", "from line 1, character 11 on: 'WERE { ?s ?p foo:o }'"),
+        ('SELECT * {\n ?s ?p "FOO <x>" .\n FILTR(?s) }', "from line 3, character 2 on: 'FILTR"),
+        ("SELECT ?s { ?s ?p ?o", "isn't SPARQL from line 1"),
         ("SELECT ?s { ?s foo:bar ?o }", "The prefix foo: isn't known"),
         ('select * { bind(strdt("a",foo:string) as ?x) }', "The prefix foo: isn't known"),
         ("INSERT DATA { <urn:a> <urn:b> 1 }", "A query only reads"),
@@ -253,3 +265,46 @@ def test_a_long_answer_is_cut_and_says_so(world: str) -> None:
     request = triples.QueryCrawlRequest(world, "SELECT * { ?s ?p ?o }", rows=3)
     answer = triples.crawl_query.answer(request)
     assert len(answer.rows) == 3 and answer.is_cut
+
+
+def test_a_model_without_beliefs_is_a_note_unless_no_model_has_any(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    notes: list[str] = []
+
+    def execute(specs: Any, **_: Any) -> Any:
+        if specs[0].model_name == "silent":
+            raise NoFactCounts("silent gives no answer: lower --above.")
+        info = SimpleNamespace(id="run", n=1, n_excluded=0, folder="runs", checkpoint=None)
+        return (SimpleNamespace(info=info),)
+
+    def plan(request: CrawlRequest, **_: Any) -> Any:
+        return [
+            SimpleNamespace(model_name=one, scorer_key=partial(str, one)) for one in request.models
+        ]
+
+    monkeypatch.setattr(making_runs, "execute_all", execute)
+    for models in (("silent", "believer"), ("believer", "silent")):
+        request = CrawlRequest(("Norway",), models=models, on_note=notes.append)
+        assert [one.info.id for one in making_runs.make_runs(request, plan)] == ["run"]
+        assert "silent has no run: silent gives no answer: lower --above." in notes
+    with pytest.raises(UserError, match="silent gives no answer"):
+        making_runs.make_runs(CrawlRequest(("Norway",), models=("silent",)), plan)
+
+
+def test_a_page_shows_messages_with_titles_and_labels() -> None:
+    form = RunForm("a crawl", lambda: None, labels=NUMBERS)
+    request = CrawlRequest(("Paris",), models=("minilm-mlm",))
+    job: Any = SimpleNamespace(request=request)
+    said = form.words("minilm-mlm: lower --above; in runs/minilm-mlm-1 with --most-of.", job)
+    assert said == "MiniLM-MLM: lower “Least probability”; in runs/minilm-mlm-1 with --most-of."
+
+
+def test_crawls_of_the_same_seeds_are_told_apart_by_what_differs(data: Path) -> None:
+    infos = [crawl_world(data, Believer(), **fields).info for fields in ({}, {"most": 5})]
+    infos.append(crawl_world(data, Believer(), depth=1).info)
+    assert list(_titles(infos).values()) == [
+        "believer from Norway, depth 2, at most 500 queries",
+        "believer from Norway, depth 2, at most 5 queries",
+        "believer from Norway, depth 1",
+    ]

@@ -28,3 +28,5 @@ def test_a_crawl_is_started_seen_and_asked(page: Page, app_url: str) -> None:  #
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     oslo.click()
     expect(page.get_by_label("Entity", exact=True)).to_have_value("Oslo")
+    page.go_back()  # once
+    expect(oslo).to_be_visible()

@@ -85,10 +85,20 @@ def test_two_crawls_show_what_only_one_believes(tmp_path: Path) -> None:
     assert by["Norway", "capital", "Oslo"] == {0}
     assert by["Norway", "capital", "Rome"] == {1}
     assert by["France", "capital", "Paris"] == {0, 1}
+    things = {node.name: node.by for column in graph.columns for node in column}
+    assert things["Norway"] == things["Sweden"] == {0, 1}
+    assert (things["Oslo"], things["Rome"]) == ({0, 1}, {1})  # Sweden's capital in both
     drawn = svg(graph, None, width=WIDTHS[0], dark=False)
     for words in ("only believer", "only other", "both"):
         assert f">{words}</text>" in drawn
     assert "Norway – capital: Rome (90.0 %, wrong, only other)" in drawn
+
+
+def test_answers_that_repeat_the_thing_are_counted_not_drawn(tmp_path: Path) -> None:
+    model = Believer(changed={("Norway", "P36"): {"Norway": 0.6, "Oslo": 0.3}})
+    graph = make_graph([crawl_world(write_world(tmp_path), model, depth=1)], LABELS)
+    assert all(line.subject != line.object for line in graph.lines)
+    assert graph.title.endswith("3 beliefs; 1 answer that repeats the thing not drawn")
 
 
 def test_a_node_without_an_address_is_not_a_link(crawl: Run) -> None:
