@@ -22,12 +22,12 @@ SEVERAL = ("paraphrases", "ten-sentences")
 PARTS = {
     "contrast": (
         "Negated and misprimed queries compared with plain ones",
-        "Agreement with altered queries",
+        explain("Agreement with altered queries"),
         "A **negated** query denies the fact: *The capital of France is not ___.* To name Paris is "
         "then wrong. A **misprimed** query has a misleading word in front: *Talk? The capital of "
         "France is ___.* Paris is still right.",
     ),
-    "consistency": ("The same fact in several wordings", "Consistency", ""),
+    "consistency": ("The same fact in several wordings", explain("Consistency"), ""),
 }
 CONTRAST = "overlap spearman plain altered"  # columns of the two tables
 CONSISTENCY = "n_prompts consistency accuracy consistent_accuracy"
@@ -58,9 +58,9 @@ def draw_wording(choice: RunChoice, listing: RunListing) -> None:
                 form = {"data": choice.data, "run_rank": WORDS_AT_BLANK, "run_prompts": ALTERED[0]}
                 links.go(screens.DATA, {**screens.NEW_RUN, **form})
     for what, runs, prompts in (("contrast", altered, ALTERED), ("consistency", several, SEVERAL)):
-        title, term, meaning = PARTS[what]
+        title, help_text, meaning = PARTS[what]
         if runs:
-            st.markdown(f"### {title}", help=explain(term))
+            st.markdown(f"### {title}", help=help_text)
             st.markdown(meaning)
             _draw(choice.with_runs(runs), what)
         else:

@@ -63,11 +63,9 @@ class RunForm:
         """Return a command's message with the models' titles and the fields' labels."""
         titles = {name: title_of(name) for name in getattr(job.request, "models", ())}
         labels = {f"--{name}": f"“{label}”" for name, label in self.labels.items()}
-        for name, words in (titles | labels).items():
-            message = re.sub(
-                rf"(?<![\w/-]){re.escape(name)}(?![\w/-])", lambda _, it=words: it, message
-            )
-        return message
+        known = titles | labels
+        names = "|".join(map(re.escape, sorted(known, key=len, reverse=True))) or "(?!)"
+        return re.sub(rf"(?<![\w/-])({names})(?![\w/-])", lambda found: known[found[0]], message)
 
 
 def draw_run_form(form: RunForm, ended: DeltaGenerator | None = None) -> None:
