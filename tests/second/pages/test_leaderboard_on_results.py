@@ -65,7 +65,7 @@ def test_a_model_of_the_leaderboard_has_both_numbers_and_what_differs() -> None:
     app = opened()
     table = board(app)
     ours = table.iloc[1]  # in the order of the choice, MiniLM-MLM first
-    assert (ours.name, ours["asked"]) == ("GPT-2 small", "whole answers, template 0")
+    assert (ours.name, ours["asked"]) == ("GPT-2 small", "whole answers, first template")
     assert ours["P@1"] == 50.0  # 2 / 4; over relations it would be 33.3
     assert ours["chance"] == 43.8  # (3 / 2 + 1 / 4) / 4
     assert (ours["facts"], ours["relations"]) == (4, 2)
