@@ -56,6 +56,7 @@ generate --dataset toy --shots 1 --json | --relation P36 --limit 2
 trace --dataset toy --draws 2 --json | --relation P36 --limit 1 --model minilm-mlm
 extract --corpus text.txt --json | --relation P36 --limit 2
 read --corpus text.txt | --relation P36 --limit 2
+crawl Norway --above 0.2 --json | --relation P36 --most 5 --model minilm-mlm
 results --by relation --json
 results slices {RUN}
 compare {RUN} {OTHER} --json
