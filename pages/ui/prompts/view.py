@@ -56,7 +56,6 @@ def draw_prompts_tab() -> None:
         pick("View", VIEWS, key="prompts_view", place=left, label_visibility="collapsed"),
         "",
     )
-    links.set_param("prompts_view", [view])  # also the default, as the URL may name a relation
     if view in PARTS:
         key, parts = PARTS[view]
         part = pick("Show", parts, key=key, place=right, label_visibility="collapsed")
@@ -68,6 +67,7 @@ def draw_prompts_tab() -> None:
         )
         links.draw_link("Start a study", "play_arrow", screens.DATA, screens.NEW_STUDY)
         return
+    links.set_param("prompts_view", [view])  # also the default, as the URL may name a relation
     draw_view(view, part, choice)
     st.caption(describe_ranking(choice.study) if view == ALL else describe(choice))
     if choice.study.notes:
