@@ -18,7 +18,8 @@ LOADING = {
     "cloze", "relation", "rank", "grid", "inspect", "batch", "sentences", "probe", "extract",
     "read", "statements", "trace", "ask", "generate", "reproduce", "analogy solve",
     "analogy score", "analogy questions", "analogy probe",
-    "prompts select", "prompts fit", "prompts both-ways", "prompts paraphrase", "data get", "crawl", "entity",
+    "prompts select", "prompts fit", "prompts both-ways", "prompts paraphrase", "data get",
+    "crawl", "entity",
 }  # fmt: skip
 
 
