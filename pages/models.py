@@ -121,9 +121,8 @@ def draw_model(entry: Entry, status: str) -> None:
             st.warning(plain(str(error), code=True), icon=":material/folder_off:")
     elif status == OFFERED:
         fetching.draw_offer(entry, about=False)
-    if (entry.added and visitors.may("manage")) and st.button(
-        "Remove from the list", icon=":material/remove:"
-    ):
+    removable = entry.added and visitors.may("manage")
+    if removable and st.button("Remove from the list", icon=":material/remove:"):
         forget_model(entry.name)
         st.rerun()
 

@@ -23,6 +23,7 @@ from lama_core.scoring.executors import make_executor
 from lama_core.scoring.preparation import NoFactCounts
 from lama_core.scoring.shared_fields import OutSettings, RunSettings
 
+NO_SERIES = ""  # of a model that is no checkpoint of a training run
 Plan = Callable[..., tuple[RunSpec, ...]]  # (request, load=...) -> the specifications of its runs
 
 
@@ -93,18 +94,18 @@ def make_runs(request: OutSettings, plan: Plan) -> Runs:
         except UserError as error:
             place = checkpoint_of(specs[0].model_name)
             damaged = not isinstance(error, RunStopped) and not isinstance(error.__cause__, OSError)
-            counts = not isinstance(error, NoFactCounts)
-            if len(specs) > 1 or (counts and place is None) or not damaged:
+            is_alone = place is None and not isinstance(error, NoFactCounts)
+            if len(specs) > 1 or is_alone or not damaged:
                 raise
-            failed[place.series if place else ""] = error
+            failed[place.series if place else NO_SERIES] = error
             request.on_note(f"{specs[0].model_name} has no run: {error}")
             continue
         for run in made:
             request.on_note(_line(run))
             request.on_progress(Progress("Finished", 1, 1, result=Result("run", run.info.id)))
         runs += made
-    known = {""} if runs else set()
-    known |= {run.info.checkpoint.series for run in runs if run.info.checkpoint}
+    known = {run.info.checkpoint.series for run in runs if run.info.checkpoint}
+    known |= {NO_SERIES} if runs else set()
     for series, last in failed.items():
         if series not in known:
             raise last

@@ -300,8 +300,9 @@ def make_relation_question(
     objects = gather_knowledge(dataset, (relation,)).objects.get((relation, subject), ())
     installed = relation_wordings(dataset, found)
     wordings = [wording for wording in installed if mined or wording.kind not in MINED]
-    negated = [wording for wording in wordings if wording.kind == "negated"]  # the last ones
-    chosen = (*wordings[: min(MAX_WORDINGS, len(wordings)) - len(negated)], *negated)
+    negated = [wording for wording in wordings if wording.kind == "negated"]
+    others = [wording for wording in wordings if wording.kind != "negated"]
+    chosen = (*others[: MAX_WORDINGS - len(negated)], *negated)
     return RelationQuestion(
         dataset=dataset.name,
         relation=found.name,

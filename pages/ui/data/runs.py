@@ -197,12 +197,17 @@ def _prompts(kind: str, prompts: str) -> str:
     return f"{TITLES.get(combination, combination)}: {words}{comma}{drawn}"
 
 
-def _precision(info: RunInfo) -> float | None:
-    """P@1 in percent, mean over a run's relations; None if it has none or can't be read.
+def _has_precision(info: RunInfo) -> bool:
+    """Whether P@1 is shown for a run: not for negated queries, where the object is wrong.
 
-    Negated queries have none: to name the object is wrong there. Nor have misprimed ones.
+    Nor for misprimed ones, which are of the same kind.
     """
-    if info.kind not in FACT_KINDS or info.kind == ContrastSpec.kind or not info.n:
+    return info.kind in FACT_KINDS and info.kind != ContrastSpec.kind and info.n > 0
+
+
+def _precision(info: RunInfo) -> float | None:
+    """P@1 in percent, mean over a run's relations; None if it has none or can't be read."""
+    if not _has_precision(info):
         return None
     try:
         return percentage(cache.precision_of(info)[1])
@@ -342,7 +347,7 @@ def _measured(info: RunInfo) -> str:
         prompts = counted(sum(one.n_templates for one in info.relations), "prompt")
         queries = f"{Study(Run(info)).n_queries:,} queries of training and test facts"
         return f"**{counted(info.n, 'test fact')}** of {plain(of)}, {prompts}, {queries}"
-    if info.kind in FACT_KINDS and info.n and info.kind != ContrastSpec.kind:
+    if _has_precision(info):
         over_facts, over_relations = cache.precision_of(info)
         text += f"; **P@1 {percent(over_relations)} %**"
         if n_relations > 1:

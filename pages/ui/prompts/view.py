@@ -29,13 +29,16 @@ def draw_view(view: str, part: str, choice: PromptsChoice) -> None:
         from pages.ui.prompts.try_prompt import draw_try
 
         draw_prompts(choice, draw_try(choice))
-    elif part == screens.ENSEMBLES:
-        from pages.ui.prompts.ensembles import draw_all_relations, draw_relation
+    elif part == screens.ENSEMBLES and view == ALL:
+        from pages.ui.prompts.ensembles import draw_all_relations
         from pages.ui.prompts.try_prompt import draw_entry
 
-        (draw_all_relations if view == ALL else draw_relation)(choice)
-        if view == ALL:
-            draw_entry(choice, lambda: st.session_state.update(prompts_view=ONE))
+        draw_all_relations(choice)
+        draw_entry(choice, lambda: st.session_state.update(prompts_view=ONE))
+    elif part == screens.ENSEMBLES:
+        from pages.ui.prompts.ensembles import draw_relation
+
+        draw_relation(choice)
     elif part == screens.ANALYSES:
         from pages.ui.prompts.analyses import draw_analyses
 
@@ -52,10 +55,8 @@ def draw_prompts_tab() -> None:
     asked = {*st.query_params}
     if links.is_new_url() and "prompts_view" not in asked and {"relation", "try"} & asked:
         links.set_param("prompts_view", [ONE])  # a URL of an earlier version
-    view, part = (
-        pick("View", VIEWS, key="prompts_view", place=left, label_visibility="collapsed"),
-        "",
-    )
+    view = pick("View", VIEWS, key="prompts_view", place=left, label_visibility="collapsed")
+    part = ""
     if view in PARTS:
         key, parts = PARTS[view]
         part = pick("Show", parts, key=key, place=right, label_visibility="collapsed")

@@ -10,7 +10,7 @@ from lama_core.rounding import fixed
 from lama_entities.crawl import crawl as crawl_function
 from lama_entities.triples import (
     SparqlAnswer,
-    beliefs_of,
+    believed_rows,
     crawl_export,
     crawl_query,
     summary,
@@ -22,7 +22,7 @@ MOST_LISTED = 20  # beliefs; --json has all
 def print_crawls(runs: Runs) -> None:
     """Print what each crawl found, with the first beliefs."""
     for crawl in runs:
-        rows = beliefs_of(crawl)
+        rows = believed_rows(crawl)
         labels = {one.name: one.label or one.name for one in crawl.info.relations}
         output.print_line(f"{crawl.info.model}: {summary(crawl)}.")
         output.print_table(

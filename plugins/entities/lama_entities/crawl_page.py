@@ -27,7 +27,7 @@ from lama_entities.triples import (
     ExportCrawlRequest,
     QueryCrawlRequest,
     SparqlAnswer,
-    beliefs_of,
+    believed_rows,
     crawl_query,
     summary,
     written,
@@ -69,14 +69,9 @@ _asking = threading.BoundedSemaphore(2)  # in public mode, so many queries in SP
 
 
 def draw() -> None:
-    """Draw the page."""
+    """Draw the page: the form, and the chosen crawl in tabs."""
     st.header("Crawls", anchor=False)
     st.caption(ABOUT_PAGE)
-    draw_crawls()
-
-
-def draw_crawls() -> None:
-    """Draw the form, and the chosen crawl in tabs."""
     listing = list_runs(kinds=(CrawlSpec.kind,)).intact()
     for problem in listing.problems:
         show_note(plain(problem))
@@ -281,7 +276,7 @@ def _png(picture: str) -> bytes:
 def _draw_table(crawl: Run, alone: str) -> None:
     """Draw the beliefs; a click on a row opens the card of its subject or answer."""
     truth = pick("Show", ("all", "right", "wrong", "unknown"), key="truth")
-    rows, labels = beliefs_of(crawl), _labels(crawl.info)
+    rows, labels = believed_rows(crawl), _labels(crawl.info)
     rows = rows if truth == "all" else rows[rows["truth"] == truth].reset_index(drop=True)
     table = rows[["depth", "subject"]].assign(
         relation=rows["relation"].astype(str).map(labels),

@@ -18,7 +18,7 @@ from lama_core.grouping import grouped
 from lama_core.rounding import counted, percent
 from lama_core.runs.info import Run
 from lama_core.texts import word_key
-from lama_entities.triples import beliefs_of
+from lama_entities.triples import believed_rows
 
 MOST = 100  # things
 ROW, LETTER = 19, 12.0  # height of a row and of letters, in pixels
@@ -118,7 +118,7 @@ def make_graph(
     nodes: dict[str, Node] = {}
     by_thing: dict[str, set[int]] = {}
     for number, crawl in enumerate(crawls):
-        for row in beliefs_of(crawl).to_dict("records"):
+        for row in believed_rows(crawl).to_dict("records"):
             subject, obj, relation = (str(row[name]) for name in ("subject", "object", "relation"))
             key = word_key(subject), relation, word_key(obj)
             by = found[key].by if key in found else frozenset[int]()

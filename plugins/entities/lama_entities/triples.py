@@ -94,7 +94,7 @@ def load_crawl(name: str | Path) -> Run:
     )
 
 
-def beliefs_of(crawl: Run) -> pd.DataFrame:
+def believed_rows(crawl: Run) -> pd.DataFrame:
     """Return the answers of a crawl that are believed, in the columns of `crawl.SCHEMA`."""
     rows = crawl.facts
     found: pd.DataFrame = rows[rows["excluded"].isna()].reset_index(drop=True)
@@ -103,7 +103,7 @@ def beliefs_of(crawl: Run) -> pd.DataFrame:
 
 def summary(crawl: Run) -> str:
     """Return in one sentence what a crawl found."""
-    rows = beliefs_of(crawl)
+    rows = believed_rows(crawl)
     names = {*rows["subject"].astype(str), *rows["object"].astype(str)}
     truth = rows["truth"].value_counts()
     each = ", ".join(f"{truth.get(one, 0):,} {one}" for one in ("right", "wrong", "unknown"))
@@ -133,7 +133,7 @@ def triples_of(crawl: Run) -> "Iterator[pyoxigraph.Triple]":
     a = NamedNode(f"{RDF}type")
     for one in crawl.info.relations:
         yield said(NamedNode(iri("relation", one.name)), f"{RDFS}label", one.label or one.name)
-    for number, row in enumerate(beliefs_of(crawl).to_dict("records")):
+    for number, row in enumerate(believed_rows(crawl).to_dict("records")):
         nodes: list[Any] = []
         for place in ("subject", "object"):
             name, kind = str(row[place]), str(row[f"{place}_type"])

@@ -39,7 +39,7 @@ def told(rows: Any) -> list[tuple[Any, ...]]:
 def test_a_crawl_follows_the_answers_that_are_probable_enough(data: Path) -> None:
     model = Believer()
     run = crawl_world(data, model, depth=2)
-    assert told(triples.beliefs_of(run)) == [
+    assert told(triples.believed_rows(run)) == [
         (1, "Norway", "P36", "Oslo", "right"),
         (1, "Norway", "P47", "Sweden", "right"),
         (1, "Norway", "P47", "France", "wrong"),
@@ -79,7 +79,7 @@ def test_an_answer_has_the_spelling_of_the_data_without_their_articles(tmp_path:
     facts = {"P36": [("Norway", "oslo")], "P17": [("a lyon", "Norway"), ("Oslo", "Norway")]}
     model = Believer(changed={("Norway", "P36"): {"OSLO": 0.6, "lyon": 0.3}})
     run = crawl_world(write_world(tmp_path, facts), model, depth=1)
-    rows = triples.beliefs_of(run)
+    rows = triples.believed_rows(run)
     assert set(rows["object"]) == {"Oslo", "lyon"}  # not "a lyon"
     assert dict(zip(rows["object"], rows["truth"], strict=True))["Oslo"] == "right"
 
