@@ -54,38 +54,82 @@ _BASE = (
 
 @dataclass(frozen=True)
 class RunAnswers:
-    """One run's answers, in the rows of `JoinedAnswers`; every array is [row].
+    """One run's answers, in the rows of `JoinedAnswers`; every array is [row], read when used.
 
     Attributes:
         run: The run.
         at: Row of `Run.facts`, or -1 if the run doesn't have this row.
-        rank: Rank of the gold answer; NaN where excluded. `shown_rank` is for readers.
-        known: What the row knows of the rank; see `Run.known_to`.
-        log_prob: Log-probability of the gold answer; NaN where excluded.
-        confidence: Probability of the answer; NaN where excluded.
-        answer: The first prediction; null where excluded.
-        is_object: Whether the answer is an object of the relation in the data.
-        is_valid: Whether the answer is another valid object of the subject.
-        excluded: Reason of the exclusion.
-        pieces: Subword tokens of the subject, by the model's tokenizer; NaN if not in the run.
-        margin: Score of the gold answer minus the score of the best wrong answer; NaN where
-            excluded and in runs that don't rank statements.
-        n_answers: Number of words ranked for the relation; NaN if unknown.
+        same: Whether `at` counts from 0 on to the run's last row.
+        ranking: What the rank and the answer are of.
     """
 
     run: Run
     at: Ints
-    rank: NDArray[np.float32]
-    known: Ints
-    log_prob: NDArray[np.float32]
-    confidence: NDArray[np.float32]
-    answer: pd.Categorical
-    is_object: Bools
-    is_valid: Bools
-    excluded: pd.Categorical
-    pieces: NDArray[np.float32]
-    margin: NDArray[np.float32]
-    n_answers: NDArray[np.float32]
+    same: bool
+    ranking: Ranking
+
+    @cached_property
+    def rank(self) -> NDArray[np.float32]:
+        """Rank of the gold answer; NaN where excluded. `shown_rank` is for readers."""
+        return self._numbers(f"rank_{self.ranking}")
+
+    @cached_property
+    def known(self) -> Ints:
+        """What the row knows of the rank; see `Run.known_to`."""
+        return self._there(self.run.known_to, 0)
+
+    @cached_property
+    def log_prob(self) -> NDArray[np.float32]:
+        """Log-probability of the gold answer; NaN where excluded."""
+        return self._numbers("log_prob")
+
+    @cached_property
+    def confidence(self) -> NDArray[np.float32]:
+        """Probability of the answer; NaN where excluded."""
+        return np.exp(self._numbers(f"{self._first}_log_prob"))
+
+    @cached_property
+    def answer(self) -> pd.Categorical:
+        """The first prediction; null where excluded."""
+        return self._words(self._first)
+
+    @cached_property
+    def is_object(self) -> Bools:
+        """Whether the answer is an object of the relation in the data."""
+        found = self.run.column("first_is_object").to_numpy()
+        if self.ranking == "filtered":
+            found = _looked_up(self.run, self._first, self._moved, found)
+        return self._there(found, False)
+
+    @cached_property
+    def is_valid(self) -> Bools:
+        """Whether the answer is another valid object of the subject."""
+        found = self.run.column("first_is_valid").to_numpy()
+        return self._there(found & ~self._moved if self.ranking == "filtered" else found, False)
+
+    @cached_property
+    def excluded(self) -> pd.Categorical:
+        """Reason of the exclusion."""
+        return self._words("excluded")
+
+    @cached_property
+    def pieces(self) -> NDArray[np.float32]:
+        """Subword tokens of the subject, by the model's tokenizer; NaN if not in the run."""
+        return self._numbers("subject_pieces")
+
+    @cached_property
+    def margin(self) -> NDArray[np.float32]:
+        """Score of the gold answer minus the score of the best wrong answer.
+
+        NaN where excluded and in runs that don't rank statements.
+        """
+        return self._there(margins_of(self.run))
+
+    @cached_property
+    def n_answers(self) -> NDArray[np.float32]:
+        """Number of words ranked for the relation; NaN if unknown."""
+        sizes = [self.run.n_words.get(name, np.nan) for name in self.run.words_of("relation")]
+        return self._there(np.array([*sizes, np.nan], np.float32)[self.run.codes("relation")])
 
     @cached_property
     def shown_rank(self) -> NDArray[np.float32]:
@@ -101,6 +145,26 @@ class RunAnswers:
     def hits(self, k: int = 1) -> NDArray[np.float64]:
         """Whether the gold answer is among the k best: 1, 0, or NaN if unknown or excluded."""
         return hits(self.rank, self.known, k)
+
+    @property
+    def _first(self) -> str:
+        """Column of the first prediction."""
+        return "first" if self.ranking == "raw" else "first_filtered"
+
+    @cached_property
+    def _moved(self) -> Bools:
+        """Where filtering removed the raw first answer, which the stored flags describe."""
+        return ~same_words(self.run.column("first"), self.run.column("first_filtered"))
+
+    def _there(self, values: NDArray[Any], missing: Any = _UNKNOWN) -> NDArray[Any]:
+        return values if self.same else np.where(self.at >= 0, values[self.at], missing)
+
+    def _numbers(self, column: str) -> NDArray[np.float32]:
+        return self._there(self.run.column(column).to_numpy(dtype=np.float32))
+
+    def _words(self, column: str) -> pd.Categorical:
+        values = self.run.column(column).array
+        return values if self.same else values.take(self.at, allow_fill=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,7 +455,9 @@ def join_answers(
         return JoinedAnswers(pd.DataFrame(columns=list(_BASE)), ())
     keys = number_rows(runs)
     here = (runs[0].column("excluded") != OUTSIDE).to_numpy()
-    pieces, known = [_base(runs[0])[here]], keys[0][here]
+    pieces, known = [_base(runs[0])], keys[0]
+    if not here.all():
+        pieces, known = [pieces[0][here]], known[here]
     for run, key in zip(runs[1:], keys[1:], strict=True):
         if np.array_equal(key, keys[0]):
             continue
@@ -468,41 +534,7 @@ def _stack(pieces: Sequence[pd.DataFrame]) -> pd.DataFrame:
 def _align(run: Run, key: Ints, known: Ints, ranking: Ranking) -> RunAnswers:
     same = np.array_equal(key, known)
     at = np.arange(len(known)) if same else pd.Index(key).get_indexer(pd.Index(known))
-    name = "first" if ranking == "raw" else "first_filtered"
-
-    def there(values: NDArray[Any], missing: Any = _UNKNOWN) -> NDArray[Any]:
-        return values if same else np.where(at >= 0, values[at], missing)
-
-    def numbers(column: str) -> NDArray[np.float32]:
-        return there(run.column(column).to_numpy(dtype=np.float32))
-
-    def words(column: str) -> pd.Categorical:
-        values = run.column(column).array
-        return values if same else values.take(at, allow_fill=True)
-
-    is_object = run.column("first_is_object").to_numpy()
-    is_valid = run.column("first_is_valid").to_numpy()
-    if ranking == "filtered":
-        # The stored flags describe the raw first answer. Where filtering removed that answer, look
-        # up whether the new one is an object of the relation.
-        moved = ~same_words(run.column("first"), run.column(name))
-        is_object, is_valid = _looked_up(run, name, moved, is_object), is_valid & ~moved
-    sizes = [run.n_words.get(name, np.nan) for name in run.words_of("relation")]
-    return RunAnswers(
-        run,
-        at,
-        numbers(f"rank_{ranking}"),
-        there(run.known_to, 0),
-        numbers("log_prob"),
-        np.exp(numbers(f"{name}_log_prob")),
-        words(name),
-        there(is_object, False),
-        there(is_valid, False),
-        words("excluded"),
-        numbers("subject_pieces"),
-        there(margins_of(run)),
-        there(np.array([*sizes, np.nan], dtype=np.float32)[run.codes("relation")]),
-    )
+    return RunAnswers(run, at, same, ranking)
 
 
 def margins_of(run: Run) -> NDArray[np.float32]:
