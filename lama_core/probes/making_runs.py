@@ -80,7 +80,7 @@ def make_runs(request: OutSettings, plan: Plan) -> Runs:
     executor = make_executor(settings.executor)
     by_model = [[*specs] for _, specs in groupby(planned, lambda spec: spec.scorer_key())]
     runs: list[Run] = []
-    failed: dict[str, UserError] = {}
+    failed: list[tuple[str, str, UserError]] = []  # model, its series, why
     for specs in by_model if executor.here else [[*planned]]:
         try:
             made = execute_all(
@@ -97,8 +97,7 @@ def make_runs(request: OutSettings, plan: Plan) -> Runs:
             is_alone = place is None and not isinstance(error, NoFactCounts)
             if len(specs) > 1 or is_alone or not damaged:
                 raise
-            failed[place.series if place else NO_SERIES] = error
-            request.on_note(f"{specs[0].model_name} has no run: {error}")
+            failed.append((specs[0].model_name, place.series if place else NO_SERIES, error))
             continue
         for run in made:
             request.on_note(_line(run))
@@ -106,9 +105,12 @@ def make_runs(request: OutSettings, plan: Plan) -> Runs:
         runs += made
     known = {run.info.checkpoint.series for run in runs if run.info.checkpoint}
     known |= {NO_SERIES} if runs else set()
-    for series, last in failed.items():
-        if series not in known:
-            raise last
+    lost = [error for _, series, error in failed if series not in known]
+    for name, _, error in failed:
+        if error not in lost[-1:]:
+            request.on_note(f"{name} has no run: {error}")
+    if lost:
+        raise lost[-1]
     return Runs(request, tuple(runs))
 
 

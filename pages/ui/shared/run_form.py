@@ -6,7 +6,7 @@ command that does the same from a terminal.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, NoReturn
 
 import streamlit as st
@@ -48,7 +48,6 @@ class RunForm:
         result: Describes the scores of the finished runs with these names, as Markdown.
         noun: What is finished, if several runs are one thing, such as `Study`.
         show: Opens the screen of the finished runs with these names.
-        labels: Option of the command -> its field's label, for messages.
     """
 
     name: str
@@ -57,15 +56,6 @@ class RunForm:
     result: Callable[[Sequence[str]], str] | None = None
     noun: str = ""
     show: Callable[[Sequence[str]], NoReturn] = lambda names: show_runs(infos_of(names))
-    labels: Mapping[str, str] = field(default_factory=dict)
-
-    def words(self, message: str, job: jobs.Job) -> str:
-        """Return a command's message with the models' titles and the fields' labels."""
-        titles = {name: title_of(name) for name in getattr(job.request, "models", ())}
-        labels = {f"--{name}": f"“{label}”" for name, label in self.labels.items()}
-        known = titles | labels
-        names = "|".join(map(re.escape, sorted(known, key=len, reverse=True))) or "(?!)"
-        return re.sub(rf"(?<![\w/-])({names})(?![\w/-])", lambda found: known[found[0]], message)
 
 
 def draw_run_form(form: RunForm, ended: DeltaGenerator | None = None) -> None:
@@ -116,11 +106,13 @@ def draw_run_form(form: RunForm, ended: DeltaGenerator | None = None) -> None:
     ):
         with ended, errors_shown():
             _draw_ended(job, form)
-            if job.notes and jobs.is_own(job):
-                fewer = len(job.names("run")) < len(getattr(job.request, "models", ()))
-                with st.expander(f"Messages ({len(job.notes)})", expanded=fewer):
-                    notes = (plain(form.words(note, job)) for note in job.notes)
-                    st.markdown("\n".join(f"- {note}" for note in notes))
+            made = job.names("run")
+            # The result says what a run has; its folder is for the command line.
+            notes = [one for one in job.notes if not one.startswith(tuple(f"{n}: " for n in made))]
+            if notes and jobs.is_own(job):
+                fewer = len(made) < len(getattr(job.request, "models", ()))
+                with st.expander(f"Messages ({len(notes)})", expanded=fewer):
+                    st.markdown("\n".join(f"- {plain(with_titles(note, job))}" for note in notes))
 
 
 def _draw_ended(job: jobs.Job, form: RunForm) -> None:
@@ -137,7 +129,7 @@ def _draw_ended(job: jobs.Job, form: RunForm) -> None:
         return
     names = job.names("run")
     if job.error:
-        show_error(form.words(job.error, job))
+        show_error(with_titles(job.error, job))
         if not names:
             return
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -149,6 +141,13 @@ def _draw_ended(job: jobs.Job, form: RunForm) -> None:
         if names and st.button("Show it", type="primary", key=f"show {form.name}"):
             jobs.forget(form.name)
             form.show(names)
+
+
+def with_titles(message: str, job: jobs.Job) -> str:
+    """Return a command's message with the models' titles."""
+    titles = {name: title_of(name) for name in getattr(job.request, "models", ())}
+    names = "|".join(map(re.escape, sorted(titles, key=len, reverse=True))) or "(?!)"
+    return re.sub(rf"(?<![\w/-])({names})(?![\w/-])", lambda found: titles[found[0]], message)
 
 
 def runs_of(job: jobs.Job, kept: Sequence[KeptRun]) -> list[KeptRun]:

@@ -33,7 +33,7 @@ from lama_core.candidates.columns import Candidates, Columns
 from lama_core.candidates.lists import COMMON, check_words_known, named_candidates
 from lama_core.candidates.spelling import Place
 from lama_core.datasets import Dataset, load_dataset
-from lama_core.errors import TextRefusedError, UserError
+from lama_core.errors import TextRefusedError, UserError, choose
 from lama_core.grouping import grouped
 from lama_core.models.protocols import KINDS, BlankFiller, Encoded
 from lama_core.probes.kinds import ProbeKind
@@ -128,6 +128,14 @@ class CrawlRequest(shared_fields.OutSettings, command="crawl", python="crawl"):
     precision: shared_fields.Precision = "auto"
     revisions: shared_fields.Revisions = ()
 
+    def check(self) -> None:
+        """Raise UserError without a seed, for an unknown type, or an invalid value of a field."""
+        super().check()
+        if not any(name.strip() for name in self.seeds):
+            raise UserError("Nothing to start from: name an entity, such as Marie Curie.")
+        if self.type:
+            choose(self.type, type_words(), "type")
+
 
 def plan_crawl(request: CrawlRequest, *, load: Load = load_by_name) -> "tuple[CrawlSpec, ...]":
     """Return one specification for each model.
@@ -135,8 +143,9 @@ def plan_crawl(request: CrawlRequest, *, load: Load = load_by_name) -> "tuple[Cr
     Raises:
         UserError: If a seed is unknown and has no type, or no relation fits the seeds.
     """
+    request.check()
     dataset = load_dataset(request.dataset)
-    seeds = tuple(dict.fromkeys(_seed(dataset, name, request.type) for name in request.seeds))
+    seeds = seeds_of(request, dataset)
     chosen = {one.name for one in dataset.choose(request.relations)}
     names = tuple(
         name
@@ -144,12 +153,6 @@ def plan_crawl(request: CrawlRequest, *, load: Load = load_by_name) -> "tuple[Cr
         if name in chosen
         and any(name == one.name for kind in type_words() for one in relations_of(dataset, kind))
     )
-    kinds = {kind for _, kind in seeds}
-    if not any(one.name in names for kind in kinds for one in relations_of(dataset, kind)):
-        raise UserError(
-            f"No relation of {dataset.name} fits the type {' or '.join(sorted(kinds))}: choose "
-            "another --type or --relation."
-        )
     models = load_known_models(request, load)
     vocabularies = [model.vocabulary for model in models]
     candidates = check_words_known(
@@ -168,22 +171,34 @@ def plan_crawl(request: CrawlRequest, *, load: Load = load_by_name) -> "tuple[Cr
     )
 
 
-def _seed(dataset: Dataset, name: str, kind: str) -> tuple[str, str]:
-    """Return a seed as the data write it, and its type."""
-    name = " ".join(name.split())
-    if not name:
-        raise UserError("A seed is empty: name an entity, such as 'Marie Curie'.")
-    if kind and kind not in type_words():
-        raise UserError(f"Unknown type {kind!r}: choose {', '.join(type_words())}.")
-    known = find_entity(dataset, name, (kind,) if kind else ())
-    if known is None and not kind:
-        like = similar_name(dataset, name)
-        hint = f" Did you mean {like!r}?" * bool(like)
-        raise UserError(
-            f"{dataset.name} doesn't have {name[:80]!r}, so its type is unknown: choose --type, "
-            f"such as person or city.{hint}"
+def seeds_of(request: CrawlRequest, dataset: Dataset) -> tuple[tuple[str, str], ...]:
+    """Return the seeds as the data write them, each with its type.
+
+    Raises:
+        UserError: If a seed is unknown and has no type, or no chosen relation fits the seeds.
+    """
+    found: dict[tuple[str, str], None] = {}
+    for name in filter(None, (" ".join(name.split()) for name in request.seeds)):
+        known = find_entity(dataset, name, (request.type,) if request.type else ())
+        if known is None and not request.type:
+            like = similar_name(dataset, name)
+            hint = f" Did you mean {like!r}?" * bool(like)
+            raise UserError(
+                f"{dataset.name} doesn't have {name[:80]!r}: choose its type, such as person or "
+                f"city.{hint}"
+            )
+        found[(known.name, request.type or known.types[0]) if known else (name, request.type)] = (
+            None
         )
-    return (known.name, kind or known.types[0]) if known else (name, kind)
+    chosen = {one.name for one in dataset.choose(request.relations)}
+    kinds = {kind for _, kind in found}
+    if not any(one.name in chosen for kind in kinds for one in relations_of(dataset, kind)):
+        which = "None of the chosen relations" if request.relations else "No relation"
+        raise UserError(
+            f"{which} of {dataset.name} fits the type {' or '.join(sorted(kinds))}: choose another "
+            "type" + " or other relations" * bool(request.relations) + "."
+        )
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +287,7 @@ class CrawlSpec(RunSpec, kind="crawl", version=1):
         if len(queries) > left:
             on_note(
                 f"{self.model_name}: {counted(len(queries) - left, 'query')} at depth {depth} not "
-                f"asked, because the limit is {self.request.most:,}. Raise it with --most."
+                f"asked, because the limit is {self.request.most:,} queries: raise it for more."
             )
         return [*queries.values()][:left]
 
@@ -355,7 +370,7 @@ class CrawlSpec(RunSpec, kind="crawl", version=1):
             least = percent(self.request.above)
             raise NoFactCounts(
                 f"{self.model_name} gives no answer about {self.seeds[0][0]} a probability of at "
-                f"least {least} %: lower --above, or start from another entity."
+                f"least {least} %: choose a lower least probability, or start from another entity."
             )
         return super().join(ranges)
 

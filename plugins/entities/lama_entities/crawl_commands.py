@@ -15,6 +15,7 @@ from lama_entities.triples import (
     crawl_query,
     summary,
 )
+from lama_entities.types import relation_types
 
 MOST_LISTED = 20  # beliefs; --json has all
 
@@ -23,7 +24,6 @@ def print_crawls(runs: Runs) -> None:
     """Print what each crawl found, with the first beliefs."""
     for crawl in runs:
         rows = believed_rows(crawl)
-        labels = {one.name: one.label or one.name for one in crawl.info.relations}
         output.print_line(f"{crawl.info.model}: {summary(crawl)}.")
         output.print_table(
             ("depth", "subject", "relation", "answer", "probability", "", "right answers"),
@@ -31,7 +31,7 @@ def print_crawls(runs: Runs) -> None:
                 (
                     row["depth"],
                     row["subject"],
-                    labels[str(row["relation"])],
+                    relation_types()[str(row["relation"])].label,
                     row["object"],
                     fixed(row["probability"], 3),
                     row["truth"],

@@ -1,15 +1,18 @@
 """The page Crawls: a new crawl; a crawl as a picture, a table, and by questions in SPARQL."""
 
+import math
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from functools import partial
+from itertools import product
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 from urllib.parse import parse_qs, urlencode
 
+import pandas as pd
 import streamlit as st
 
 from lama_core.errors import UserError
@@ -17,27 +20,32 @@ from lama_core.grouping import grouped
 from lama_core.rounding import counted, percent, percentage
 from lama_core.runs.find import list_runs
 from lama_core.runs.info import Run, RunInfo
+from lama_core.texts import word_key
 from lama_core.views.view import Shown
 from lama_entities.beliefs import BeliefsRequest, CheckedBeliefs, beliefs
 from lama_entities.beliefs_chart import ABOUT, draw_broken
-from lama_entities.crawl import CrawlRequest, CrawlSpec
+from lama_entities.crawl import CrawlRequest, CrawlSpec, seeds_of
 from lama_entities.picture import LEAST_COLUMN, WIDTHS, Node, make_graph, svg
 from lama_entities.triples import (
     EXAMPLES,
+    PREFIXES,
     ExportCrawlRequest,
     QueryCrawlRequest,
     SparqlAnswer,
     believed_rows,
     crawl_query,
+    iri,
+    short,
     summary,
     written,
 )
-from lama_entities.types import type_words
+from lama_entities.types import relation_types, type_words
+from pages.ui.results.draw_view import draw_rows
 from pages.ui.router import open_tab
 from pages.ui.shared import cache, jobs, links, screens, visitors
 from pages.ui.shared.export import draw_download, draw_export, file_stem
 from pages.ui.shared.figures import draw_figure
-from pages.ui.shared.messages import draw_headline, plain, show_note
+from pages.ui.shared.messages import draw_headline, errors_shown, plain, show_note
 from pages.ui.shared.request_fields import draw_field, fields_of
 from pages.ui.shared.run_form import (
     KEPT,
@@ -60,7 +68,8 @@ ABOUT_PAGE = (
 NUMBERS = {"depth": "Depth", "most": "Queries (at most)", "above": "Least probability"}
 TYPE = "Type"
 FROM_DATA = "as in the data"
-NO_OTHER = "none"
+NO_OTHER, ALL = "none", "all"
+FILES = {"nt": "N-Triples", "ttl": "Turtle"}
 MOST_ROWS, SECONDS, PUBLIC_SECONDS = 1000, 10.0, 5.0  # of a query on the page
 PUBLIC_MOST = 2000  # queries of a crawl in public mode
 QUERY = "sparql"
@@ -76,8 +85,7 @@ def draw() -> None:
     for problem in listing.problems:
         show_note(plain(problem))
     infos = {info.id: info for info in reversed(listing.runs)}  # the newest first
-    labels = {**NUMBERS, "type": TYPE}
-    form = RunForm("a crawl", _choose, noun="Crawl", result=_result, show=_show, labels=labels)
+    form = RunForm("a crawl", _choose, noun="Crawl", result=_result, show=_show)
     job, ended = jobs.find(form.name), st.container()
     is_open = not infos or (
         job is not None and (job.running or bool(job.error and jobs.is_own(job)))
@@ -97,16 +105,18 @@ def draw() -> None:
         key="other",
         show=lambda name: title.get(name, name),
         place=right,
-        help="The picture then shows what only one of the two believes.",
+        help="The tabs then show both, and what only one of the two believes.",
     )
     crawls = [Run(infos[name]) for name in (chosen, other) if name in infos]
-    draw_headline(". ".join(f"{title[one.info.id]}: {summary(one)}" for one in crawls))
-    alone = f"Only of {title[chosen]}. " * (len(crawls) > 1)
+    names = [*_titles([one.info for one in crawls], brief=True).values()]
+    draw_headline(
+        ". ".join(f"{name}: {summary(one)}" for name, one in zip(names, crawls, strict=True))
+    )
     draws = {
-        "Picture": partial(_draw_picture, crawls, title),
-        "Beliefs": partial(_draw_table, crawls[0], alone),
-        "Do they agree?": partial(_draw_agreement, crawls),
-        "Questions": partial(_draw_questions, crawls[0], title[chosen]),
+        "Picture": partial(_draw_picture, crawls, names),
+        "Beliefs": partial(_draw_table, crawls, names),
+        "Do they agree?": partial(_draw_agreement, crawls, names),
+        "Questions": partial(_draw_questions, crawls, names),
     }
     with open_tab(list(draws)) as name:
         draws[name]()
@@ -144,7 +154,7 @@ def _choose() -> CrawlRequest | None:
         show_note("Type a number in each field.")
         return None
     most = min(int(values.pop("most")), PUBLIC_MOST if visitors.is_public() else 10**9)
-    return CrawlRequest(
+    request = CrawlRequest(
         tuple(filter(None, map(str.strip, typed.split(";")))),
         models=models,
         type="" if kind == FROM_DATA else kind,
@@ -152,6 +162,9 @@ def _choose() -> CrawlRequest | None:
         most=most,
         **values,
     )
+    request.check()
+    seeds_of(request, cache.dataset_of(data))  # a mistake is said before Start
+    return request
 
 
 def _result(names: Sequence[str]) -> str:
@@ -160,16 +173,22 @@ def _result(names: Sequence[str]) -> str:
 
 
 def _show(names: Sequence[str]) -> NoReturn:
-    links.go(PAGE, {"run": names[0]})
+    links.go(PAGE, {"run": names[0], "other": names[1:2]})
 
 
-def _titles(infos: Sequence[RunInfo]) -> dict[str, str]:
+def _titles(infos: Sequence[RunInfo], *, brief: bool = False) -> dict[str, str]:
     """Return crawl -> its title, or else model, seeds and depth; each is unique.
 
-    Crawls of the same title also have the settings that differ, or else their numbers.
+    Crawls of the same title also have the settings that differ, or else their numbers. brief: the
+    model, and seeds and depth only if they differ.
     """
     settings = {info.id: _settings(info) for info in infos}
-    same = grouped((info.title or _title(info), info.id) for info in infos)
+
+    def name(info: RunInfo) -> str:
+        model, of = title_of(info.model), settings[info.id]
+        return info.title or (model if brief else f"{model} {of['seeds']}, {of['depth']}")
+
+    same = grouped((name(info), info.id) for info in infos)
     titles = {}
     for title, runs in same.items():
         for run in runs:
@@ -186,19 +205,16 @@ def _titles(infos: Sequence[RunInfo]) -> dict[str, str]:
     }
 
 
-def _title(info: RunInfo) -> str:
-    given = info.request.fields if info.request else {}
-    seeds, depth = ", ".join(given.get("seeds", ())), given.get("depth", 2)
-    return f"{title_of(info.model)} from {seeds}, depth {depth}"
-
-
 def _settings(info: RunInfo) -> dict[str, str]:
     """Return setting -> what it is, of a crawl."""
     given = info.request.fields if info.request else {}
     asked = {one.name: given.get(one.name, one.default) for one in fields(CrawlRequest)}
+    asked["seeds"] = given.get("seeds", ())
     words = " and ".join(map(title_of, given.get("models", ())))
     listed = asked["candidates"] != "full" and asked["candidates"] != "own"
     return {
+        "seeds": f"from {', '.join(asked['seeds'])}",
+        "depth": f"depth {asked['depth']}",
         "most": f"at most {asked['most']:,} queries",
         "above": f"answers above {percent(float(asked['above']))} %",
         "candidates": f"candidates {asked['candidates']}" + f" of {words}" * listed,
@@ -210,44 +226,40 @@ def _settings(info: RunInfo) -> dict[str, str]:
     }
 
 
-def _labels(info: RunInfo) -> dict[str, str]:
-    return {one.name: one.label or one.name for one in info.relations}
-
-
-def _cards(info: RunInfo) -> Callable[[str, str], dict[str, str]]:
-    """Return a function: name and type -> the URL parameters of its card by the crawl's model."""
+def _cards(crawls: Sequence[Run]) -> Callable[[str, str], dict[str, Any]]:
+    """Return a function: name and type -> the URL parameters of its card by the crawls' models."""
+    info = crawls[0].info
     data = info.request.fields.get("dataset", info.dataset) if info.request else info.dataset
-    same = {"tab": "Entities", "models": info.model} | (
+    models = [*dict.fromkeys(crawl.info.model for crawl in crawls)]
+    same = {"tab": "Entities", "models": models} | (
         {"entity_data": data} if data in facts_here() else {}
     )
     return lambda name, kind: {**same, "entity": name, "entity_type": kind}
 
 
-def _draw_picture(crawls: Sequence[Run], title: Mapping[str, str]) -> None:
+def _draw_picture(crawls: Sequence[Run], names: Sequence[str]) -> None:
     """Draw the graph; the browser takes the picture that fits its width."""
-    card = _cards(crawls[0].info)
-    labels = {name: label for crawl in crawls for name, label in _labels(crawl.info).items()}
+    card = _cards(crawls)
 
     def address(node: Node) -> str:
-        return f"{links.path_of(screens.ASK)}?{urlencode(card(node.name, node.kind))}"
+        there = card(node.thing, node.kind)
+        return f"{links.path_of(screens.ASK)}?{urlencode(there, doseq=True)}"
 
-    models = [title_of(crawl.info.model) for crawl in crawls]
-    if len(crawls) > 1:
-        models = [title[crawl.info.id] for crawl in crawls]
     pictures = []
     for width in WIDTHS:
-        graph = make_graph(crawls, labels, models, columns=max(2, width // LEAST_COLUMN))
+        graph = make_graph(crawls, names, columns=max(2, width // LEAST_COLUMN))
         pictures.append((width, svg(graph, address, width=width, dark=theme() == "dark")))
     draw_pictures = st.components.v2.component("lama_crawl", js=_JS, isolate_styles=False)
     key = f"picture {links.path_of(PAGE)}"
     found = draw_pictures(data={"pictures": pictures}, key=key, on_opened_change=lambda: None)
     if opened := found.get("opened"):
         links.go(screens.ASK, parse_qs(str(opened)))
-    whole = make_graph(crawls, labels, models)
+    whole = make_graph(crawls, names)
+    again = f" Asked again as another type: {', '.join(whole.twice)}." * bool(whole.twice)
     st.caption(
         f"{plain(whole.title)}. Strong lines: the answer by which a thing was found. Thin lines: "
-        "further beliefs. Point at a line to read it; click a name to open its card. The tab "
-        "Beliefs has all as a table."
+        f"further beliefs, with an arrow unless they go to the right.{plain(again)} Point at a "
+        "line to read it; click a name to open its card. The tab Beliefs has all as a table."
     )
     stem = file_stem("crawl", {"runs": [crawl.info.id for crawl in crawls]})
     with st.container(horizontal=True):
@@ -273,84 +285,133 @@ def _png(picture: str) -> bytes:
     return vl_convert.svg_to_png(picture, scale=2)
 
 
-def _draw_table(crawl: Run, alone: str) -> None:
+def beliefs_table(crawls: Sequence[Run], names: Sequence[str]) -> pd.DataFrame:
+    """Return a row for each belief of one crawl or several, with the probability in each.
+
+    Columns: depth (the smallest), subject, relation, answer, a probability for each crawl (NaN
+    where it doesn't believe it), truth, right answers, subject_type and object_type.
+    """
+    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    of = [f"{name}, %" * (len(names) > 1) or "probability, %" for name in names]
+    for column, crawl in zip(of, crawls, strict=True):
+        for row in believed_rows(crawl).to_dict("records"):
+            key = word_key(row["subject"]), row["relation"], word_key(row["object"])
+            line = {
+                "depth": row["depth"],
+                "subject": row["subject"],
+                "relation": relation_types()[row["relation"]].label,
+                "answer": row["object"],
+                **dict.fromkeys(of, math.nan),
+                "truth": row["truth"],
+                "right answers": row["right"],
+                "subject_type": row["subject_type"],
+                "object_type": row["object_type"],
+            }
+            line = found.setdefault(key, line)
+            line["depth"] = min(line["depth"], row["depth"])
+            line[column] = percentage(row["probability"])
+    return pd.DataFrame(found.values())
+
+
+def _draw_table(crawls: Sequence[Run], names: Sequence[str]) -> None:
     """Draw the beliefs; a click on a row opens the card of its subject or answer."""
+    rows = beliefs_table(crawls, names)
+    shares = [name for name in rows if name.endswith(", %")]
     truth = pick("Show", ("all", "right", "wrong", "unknown"), key="truth")
-    rows, labels = believed_rows(crawl), _labels(crawl.info)
-    rows = rows if truth == "all" else rows[rows["truth"] == truth].reset_index(drop=True)
-    table = rows[["depth", "subject"]].assign(
-        relation=rows["relation"].astype(str).map(labels),
-        answer=rows["object"],
-        probability=rows["probability"].map(percentage),
-        truth=rows["truth"],
-    )
-    table["right answers"] = rows["right"]
-    table = table.rename(columns={"probability": "probability, %"})
-    config = {"probability, %": st.column_config.NumberColumn(format="%.1f")}
-    key = f"beliefs {crawl.info.id} {truth}"
-    picked = draw_table(table, key=key, picks="single-row", column_config=config).rows
+    who = ALL
+    if len(crawls) > 1:
+        who = pick("Believed by", (ALL, "both", *names), key="by", format_func=plain)
+    are_believed = rows[shares].notna()
+    if who == "both":
+        rows = rows[are_believed.all(axis=1)]
+    elif who != ALL:
+        rows = rows[are_believed[f"{who}, %"] & (are_believed.sum(axis=1) == 1)]
+    rows = (rows if truth == "all" else rows[rows["truth"] == truth]).reset_index(drop=True)
+    config: dict[str, Any] = dict.fromkeys(("subject_type", "object_type"))
+    config |= {name: st.column_config.NumberColumn(format="%.1f") for name in shares}
+    key = f"beliefs {[crawl.info.id for crawl in crawls]} {truth} {who}"
+    picked = draw_table(
+        rows, key=key, picks="row-or-cell", column_config=config, placeholder="–"
+    ).rows
+    only = f" only {plain(who)} has" * (who in names)
     st.caption(
-        f"{counted(len(table), 'belief')}. {plain(alone)}Unknown: the data have no answer. Click a "
-        "row to open a card."
+        f"{counted(len(rows), 'belief')}{only}. Unknown: the data have no answer. Click a row, or "
+        "tap its card, to open a card."
     )
     if picked:
-        row, card = rows.iloc[picked[0]], _cards(crawl.info)
+        row, card = rows.iloc[picked[0]], _cards(crawls)
         with st.container(horizontal=True):
-            for place in ("subject", "object"):
-                name, kind = str(row[place]), str(row[f"{place}_type"])
-                links.draw_link(plain(name), "badge", screens.ASK, card(name, kind), key=place)
-    made = {"run": crawl.info.id}
+            for place, kind in (("subject", "subject_type"), ("answer", "object_type")):
+                there = card(str(row[place]), str(row[kind]))
+                links.draw_link(plain(str(row[place])), "badge", screens.ASK, there, key=place)
+    runs = [crawl.info.id for crawl in crawls]
 
     def draw_files() -> None:
-        for form, label in (("nt", "N-Triples"), ("ttl", "Turtle")):
-            name = f"{file_stem('crawl', made)}.{form}"
-            data = partial(written, crawl, form)
-            draw_download(label, data, name, key=f"crawl {form}", icon=":material/hub:")
+        for (form, label), (crawl, name) in product(FILES.items(), zip(crawls, names, strict=True)):
+            stem = file_stem("crawl", {"run": crawl.info.id})
+            label += f", {plain(name)}" * (len(crawls) > 1)
+            data, file = partial(written, crawl, form), f"{stem}.{form}"
+            draw_download(label, data, file, key=f"{form} {file}", icon=":material/hub:")
 
-    export = ExportCrawlRequest(crawl.info.id)
-    draw_export("crawl", lambda: crawl.facts, made, export, inside=draw_files)
+    export = tuple(map(ExportCrawlRequest, runs))
+    facts = [crawl.facts.assign(run=crawl.info.id) for crawl in crawls]
+    draw_export("crawl", lambda: pd.concat(facts), {"runs": runs}, export, inside=draw_files)
 
 
-def _draw_agreement(crawls: Sequence[Run]) -> None:
+def _draw_agreement(crawls: Sequence[Run], names: Sequence[str]) -> None:
     """Draw how many beliefs keep each constraint, and those that don't."""
     infos = tuple(crawl.info for crawl in crawls)
-    names = _titles(infos)
-    request = BeliefsRequest(tuple(names))
-    shown: Shown[BeliefsRequest, CheckedBeliefs] = cache.shown(beliefs.view, request, infos, names)
+    named = dict(zip((info.id for info in infos), names, strict=True))
+    request = BeliefsRequest(tuple(named))
+    shown: Shown[BeliefsRequest, CheckedBeliefs] = cache.shown(beliefs.view, request, infos, named)
     draw_figure(shown.figure, shown.inks, "agreement")
     st.caption(ABOUT)
+    draw_rows(shown.frame, shown.chosen("model constraint n kept share interval"))
     draw_broken(shown, {info.id: info.model for info in infos})
-    draw_export("agreement", lambda: shown.frame, {"runs": [*names]}, request, record=shown.to_json)
+    draw_export("agreement", lambda: shown.frame, {"runs": [*named]}, request, record=shown.to_json)
 
 
-def _draw_questions(crawl: Run, title: str) -> None:
+def _draw_questions(crawls: Sequence[Run], names: Sequence[str]) -> None:
     """Draw the query in SPARQL, the examples and the answer."""
-    st.caption(
-        f"SPARQL over the beliefs of {plain(title)}: `?subject wdt:P36 ?object`. Each is also "
-        "an `rdf:Statement` with `lama:probability`, `lama:truth` and `lama:depth`; names are "
-        "`rdfs:label`, types `type:city`. A query only reads."
-    )
-    seconds = PUBLIC_SECONDS if visitors.is_public() else SECONDS
-    questions = sorted(EXAMPLES, key=lambda one: not _has_rows(crawl.info.id, one, seconds))
+    at = 0
+    if len(crawls) > 1:
+        at = names.index(pick("Ask the beliefs of", names, key="asked", format_func=plain))
+    info, seconds = crawls[at].info, PUBLIC_SECONDS if visitors.is_public() else SECONDS
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(
+            "SPARQL over the beliefs: `?subject wdt:P36 ?object`. Each is also an `rdf:Statement` "
+            "with `lama:probability`, `lama:truth` and `lama:depth`; names are `rdfs:label`, types "
+            "`type:city`. A query only reads.",
+            width="stretch",
+        )
+        with st.popover("Prefixes and relations", icon=":material/list:"):
+            known = [f"{name}: <{of}>" for name, of in PREFIXES.items()]
+            spelled = [(iri("relation", one.name), one.label) for one in info.relations]
+            known += [f"{short(one)}  # {label}" for one, label in spelled]
+            st.code("\n".join(known), language=None)
+    rows = {one: _has_rows(info.id, one, seconds) for one in EXAMPLES}
+    questions = sorted(EXAMPLES, key=lambda one: not rows[one])
     with st.container(gap=None):
         for question in questions:
             params = links.params_without((QUERY,)) | {QUERY: EXAMPLES[question]}
-            links.draw_link(question, "arrow_forward", PAGE, params)
+            none = " (none here)" * (not rows[question])
+            links.draw_link(question + none, "arrow_forward", PAGE, params)
     query = st.text_area(
         "Query", EXAMPLES[questions[0]], key=QUERY, bind=BOUND, height=170, max_chars=20_000
     )
     st.button("Run", icon=":material/play_arrow:", help="Or press Ctrl+Enter.", key="run sparql")
-    request = QueryCrawlRequest(crawl.info.id, query, MOST_ROWS, seconds)
-    request.check()
-    with st.spinner("Asking", show_time=True):
-        answer = _answer(repr(request), request, visitors.is_public())
-    if not answer.rows:
-        show_note("No belief matches.")
-        return
-    draw_table(answer.frame, key="")
-    more = ", the first of more: add LIMIT or narrow it" * answer.is_cut
-    st.caption(f"{counted(len(answer.rows), 'row')}{more}.")
-    draw_export("sparql", lambda: answer.frame, {"run": crawl.info.id}, request)
+    with st.empty().container(), errors_shown():  # without the last answer while asking
+        request = QueryCrawlRequest(info.id, query, MOST_ROWS, seconds)
+        request.check()
+        with st.spinner("Asking", show_time=True):
+            answer = _answer(repr(request), request, visitors.is_public())
+        if not answer.rows:
+            show_note("No belief matches.")
+            return
+        draw_table(answer.frame, key="")
+        more = ", the first of more: add LIMIT or narrow it" * answer.is_cut
+        st.caption(f"{counted(len(answer.rows), 'row')}{more}.")
+        draw_export("sparql", lambda: answer.frame, {"run": info.id}, request)
 
 
 def _has_rows(run: str, question: str, seconds: float) -> bool:

@@ -1,5 +1,5 @@
-// Draws the picture that fits the width, and another one when the width changes. A click on a link
-// opens it in the app, as one entry of the browser's history.
+// Draws the widest picture that fits, enlarged to the width, and another one when the width changes.
+// A click on a link opens it in the app, as one entry of the browser's history.
 export default function ({ data, parentElement, setTriggerValue }) {
   const state = (parentElement.lamaPicture ??= {})
   if (!state.place) {
@@ -18,10 +18,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
   state.draw = () => {
     const { pictures } = data
     const fits = ([width]) => width <= state.place.clientWidth + 2
-    const [, text] = pictures.find(fits) ?? pictures.at(-1)
+    const [width, text] = pictures.find(fits) ?? pictures.at(-1)
     if (state.drawn === text) return // keeps the focus
     state.drawn = text
     const picture = new DOMParser().parseFromString(text, "image/svg+xml").documentElement
+    picture.setAttribute("style", `width: 100%; height: auto; max-width: ${1.25 * width}px`)
     state.place.replaceChildren(document.adoptNode(picture))
   }
   state.draw()

@@ -3,14 +3,16 @@
 The seeds are at the left, and each thing is in the column of the depth at which it was first an
 answer. A column is ordered as its things were found, so that a thing is near the one from which it
 was found, and lines to it don't cross. The belief by which it was found is a strong line, and its
-relation is next to the name; further beliefs are thin lines. Of many things, those of the smallest
-depth are drawn, then those of the highest probability; the others are counted.
+relation is next to the name, or below it where the width is too small; further beliefs are thin
+lines, with an arrow unless they go to the right. A thing that was asked as two types, such as a
+country and an organisation, has a node for each. Of many things, those of the smallest depth are
+drawn, then those of the highest probability; the others are counted.
 """
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
@@ -19,13 +21,14 @@ from lama_core.rounding import counted, percent
 from lama_core.runs.info import Run
 from lama_core.texts import word_key
 from lama_entities.triples import believed_rows
+from lama_entities.types import relation_types
 
 MOST = 100  # things
-ROW, LETTER = 19, 12.0  # height of a row and of letters, in pixels
-BEND = 30  # width of a line's bend before a column, in pixels
-LEAST_RELATION = 9  # letters of a cut relation
+LETTER, SMALL = 12.0, 10.0  # height of the letters of names and of relations, in pixels
+ROW, TWO_LINES = 19, 30  # height of a row; if the relation is below the name
+GAP, MOST_GAP = 36.0, 400.0  # between columns
 LEAST_COLUMN = 118  # pixels; columns that don't fit are only counted
-WIDTHS = (1236, 760, 358)  # of pictures for pages of different widths, in pixels
+WIDTHS = (1236, 980, 730, 540, 358)  # of pictures for pages of different widths, in pixels
 FONT = "Source Sans, Liberation Sans, Arial, Helvetica, sans-serif"
 # What a line says -> its colour on light and on dark pages, and its dashes.
 TRUTHS = {
@@ -44,45 +47,59 @@ _INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]") 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A belief in the picture. by: which of the crawls believe it, by number."""
+    """A belief in the picture.
+
+    subject, object: names of nodes. by: number of each crawl that believes it -> the probability,
+    and right, wrong or unknown.
+    """
 
     subject: str
     object: str
     relation: str
-    truth: str
-    probability: float
-    by: frozenset[int]
+    by: Mapping[int, tuple[float, str]]
+
+    @property
+    def truth(self) -> str:
+        """Whether it is right, wrong or unknown."""
+        return next(truth for _, truth in self.by.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
     """A thing in the picture.
 
-    first: The belief from which it was found; None for a seed. by: which of the crawls have it.
+    name: unique; with the type if the thing has another node. first: The belief from which it was
+    found; None for a seed. by: which of the crawls have it.
     """
 
     name: str
+    thing: str
     kind: str
     depth: int
     first: Line | None
-    by: frozenset[int] = frozenset()
+    by: frozenset[int]
 
 
 @dataclass(frozen=True)
 class Graph:
-    """What is drawn. n_things, n_beliefs, n_same (answers that repeat the thing): of all crawls."""
+    """What is drawn. n_things, n_same (answers that repeat the thing): of all crawls."""
 
     models: tuple[str, ...]
     columns: tuple[tuple[Node, ...], ...]
     lines: tuple[Line, ...]
     n_things: int
-    n_beliefs: int
     n_same: int = 0
 
     @property
     def n_drawn(self) -> int:
         """The number of things that are drawn."""
-        return sum(map(len, self.columns))
+        return len({word_key(node.thing) for column in self.columns for node in column})
+
+    @property
+    def twice(self) -> tuple[str, ...]:
+        """The names of the further nodes of things that were asked as two types."""
+        nodes = (node for column in self.columns for node in column)
+        return tuple(node.name for node in nodes if node.name != node.thing)
 
     @property
     def title(self) -> str:
@@ -98,70 +115,154 @@ class Graph:
 
 
 def make_graph(
-    crawls: Sequence[Run],
-    labels: Mapping[str, str],
-    models: Sequence[str] = (),
-    *,
-    most: int = MOST,
-    columns: int = 9,
+    crawls: Sequence[Run], models: Sequence[str], *, most: int = MOST, columns: int = 9
 ) -> Graph:
     """Return the graph of one crawl, or of two to compare.
 
     Args:
         crawls: The crawls.
-        labels: Relation -> its name for readers.
         models: The crawls' names for readers.
-        most: The most things.
+        most: The most nodes.
         columns: The most columns, of which the first has the seeds.
     """
-    found: dict[tuple[str, str, str], Line] = {}
-    nodes: dict[str, Node] = {}
-    by_thing: dict[str, set[int]] = {}
-    for number, crawl in enumerate(crawls):
-        for row in believed_rows(crawl).to_dict("records"):
-            subject, obj, relation = (str(row[name]) for name in ("subject", "object", "relation"))
-            key = word_key(subject), relation, word_key(obj)
-            by = found[key].by if key in found else frozenset[int]()
-            line = found[key] = Line(
-                subject,
-                obj,
-                labels.get(relation, relation),
-                str(row["truth"]),
-                float(row["probability"]),
-                by | {number},
-            )
-            depth = int(row["depth"])
-            for name in (subject, obj):
-                by_thing.setdefault(word_key(name), set()).add(number)
-            if word_key(subject) not in nodes:  # a seed
-                nodes[word_key(subject)] = Node(subject, str(row["subject_type"]), 0, None)
-            known = nodes.get(word_key(obj))
-            if known is None or known.depth > depth:
-                nodes[word_key(obj)] = Node(obj, str(row["object_type"]), depth, line)
-    nodes = {key: replace(one, by=frozenset(by_thing[key])) for key, one in nodes.items()}
-    chosen = sorted(
-        nodes.values(), key=lambda one: (one.depth, -one.first.probability if one.first else 0)
-    )
-    kept = {word_key(one.name) for one in chosen[:most] if one.depth < columns}
-    by_depth = grouped((one.depth, one) for key, one in nodes.items() if key in kept)
+    rows = [
+        (number, row)
+        for number, crawl in enumerate(crawls)
+        for row in believed_rows(crawl).astype({"subject": str, "object": str}).to_dict("records")
+    ]
+    asked = {(word_key(row["subject"]), row["subject_type"]) for _, row in rows}
+    kinds: dict[str, str] = {}  # thing -> the type of its first node
+    names: dict[tuple[str, str], str] = {}
+    places: dict[str, tuple[str, str, int, tuple[str, str, str] | None]] = {}
+    by: dict[str, set[int]] = {}
+    found: dict[tuple[str, str, str], dict[int, tuple[float, str]]] = {}
+
+    def node(thing: str, kind: str, number: int) -> str:
+        word = word_key(thing)
+        first = kinds.setdefault(word, kind)
+        kind = kind if (word, kind) in asked else first
+        name = names.setdefault((word, kind), thing if kind == first else f"{thing} as {kind}")
+        by.setdefault(name, set()).add(number)
+        return name
+
+    for number, row in sorted(rows, key=lambda one: int(one[1]["depth"])):
+        subject = node(row["subject"], row["subject_type"], number)
+        obj = node(row["object"], row["object_type"], number)
+        key = subject, relation_types()[row["relation"]].label, obj
+        found.setdefault(key, {})[number] = float(row["probability"]), str(row["truth"])
+        depth = int(row["depth"])
+        places.setdefault(subject, (row["subject"], row["subject_type"], depth - 1, None))
+        places.setdefault(obj, (row["object"], row["object_type"], depth, key))
+    lines = {key: Line(key[0], key[2], key[1], beliefs) for key, beliefs in found.items()}
+    nodes = [
+        Node(name, thing, kind, depth, lines[key] if key else None, frozenset(by[name]))
+        for name, (thing, kind, depth, key) in places.items()
+    ]
+
+    def order(one: Node) -> tuple[int, float]:
+        return one.depth, -max(value for value, _ in one.first.by.values()) if one.first else 0.0
+
+    kept = {one.name for one in sorted(nodes, key=order)[:most] if one.depth < columns}
+    by_depth = grouped((one.depth, one) for one in nodes if one.name in kept)
     drawn = [by_depth.get(depth, []) for depth in range(max(by_depth) + 1)]
     for before, here in pairwise(drawn):
-        place = {word_key(one.name): at for at, one in enumerate(before)}
-        here.sort(key=lambda one: place.get(word_key(one.first.subject), 0) if one.first else 0)
-    lines = [
-        line
-        for line in found.values()
-        if word_key(line.subject) in kept
-        and word_key(line.object) in kept - {word_key(line.subject)}
-    ]
+        place = {one.name: at for at, one in enumerate(before)}
+        here.sort(key=lambda one: place.get(one.first.subject, 0) if one.first else 0)
     return Graph(
-        tuple(models) or tuple(crawl.info.model for crawl in crawls),
+        tuple(models),
         tuple(map(tuple, drawn)),
-        tuple(lines),
-        len(nodes),
-        len(found),
-        sum(subject == obj for subject, _, obj in found),
+        tuple(
+            one
+            for one in lines.values()
+            if one.subject in kept and one.object in kept - {one.subject}
+        ),
+        len(kinds),
+        sum(one.subject == one.object for one in lines.values()),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a node is. end: where its text ends, in pixels. name, relation: as they fit."""
+
+    column: int
+    x: float
+    y: float
+    end: float
+    name: str
+    relation: str
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where everything is. lefts, rights: of the text of each column. below: of relations."""
+
+    at: Mapping[str, _Place]
+    lefts: Sequence[float]
+    rights: Sequence[float]
+    sizes: Sequence[int]
+    top: float
+    height: float
+    below: bool
+
+    @classmethod
+    def of(cls, graph: Graph, width: int, top: float) -> "_Layout":
+        """Return the layout of a width; relations are below the names where they don't fit."""
+
+        def need(node: Node, below: bool) -> float:
+            name, relation = wide(node.name), wide(node.first.relation, SMALL) if node.first else 0
+            return 16 + (max(name, relation) if below else name + relation + 8)
+
+        def needs_of(below: bool) -> list[float]:
+            return [max((need(one, below) for one in nodes), default=0) for nodes in graph.columns]
+
+        n_gaps = len(graph.columns) - 1
+        room = width - 8 - GAP * n_gaps
+        below = sum(needs_of(False)) > room
+        needs = needs_of(below)
+        most = max(needs)
+        while sum(min(one, most) for one in needs) > room:
+            most -= 1
+        needs = [min(one, most) for one in needs]
+        gap = min(MOST_GAP, (width - 8 - sum(needs)) / n_gaps) if n_gaps else 0
+        lefts = [8 + sum(needs[:at]) + gap * at for at in range(len(needs))]
+        rights = [left + one for left, one in zip(lefts, needs, strict=True)]
+        sizes = [*map(len, graph.columns)]
+        height = max(160.0, (TWO_LINES if below else ROW) * max(sizes))
+        at = {}
+        for column, nodes in enumerate(graph.columns):
+            for number, node in enumerate(nodes):
+                own, named = needs[column] - 15, node.first.relation if node.first else ""
+                name = cut(node.name, own)
+                relation = cut(named, own if below else own - wide(name) - 6, SMALL)
+                ends = wide(name), wide(relation, SMALL) + (0 if below else wide(name) + 6)
+                x, y = lefts[column], top + (number + 0.5) * height / len(nodes)
+                at[node.name] = _Place(column, x, y, x + 11 + max(ends), name, relation)
+        return cls(at, lefts, rights, sizes, top, height, below)
+
+    def path(self, line: Line) -> tuple[str, str]:
+        """Return the path of a line, and its arrow unless it goes to the right."""
+        start, end = self.at[line.subject], self.at[line.object]
+        if start.column == end.column:
+            x, bend = start.x - 6, min(GAP - 8, 14 + 0.1 * abs(end.y - start.y))
+            path = f"M{x:.0f},{start.y:.1f}C{x - bend:.0f},{start.y:.1f} "
+            path += f"{x - bend:.0f},{end.y:.1f} {x:.0f},{end.y:.1f}"
+            return path, f"M{x:.0f},{end.y:.1f}l-5,-3v6z"
+        is_back = end.column < start.column
+        left, right = (end, start) if is_back else (start, end)
+        y = left.y + 3 * is_back  # apart from a line to the right
+        begin = f"M{left.end + 3:.0f},{y:.1f}"
+        path = begin
+        for column in range(left.column + 1, right.column + 1):
+            size, next_y = self.sizes[column], right.y
+            if column < right.column:  # between the names of the columns on its way
+                row = round((next_y - self.top) / self.height * size)
+                next_y = self.top + row * self.height / size
+            edge, x = self.rights[column - 1], self.lefts[column] - 6
+            path += f"L{edge:.0f},{y:.1f}C{(edge + x) / 2:.0f},{y:.1f} "
+            path += f"{(edge + x) / 2:.0f},{next_y:.1f} {x:.0f},{next_y:.1f}"
+            y = next_y
+        return path, f"{begin}l5,-3v6z" if is_back else ""
 
 
 def svg(graph: Graph, address: Callable[[Node], str] | None, *, width: int, dark: bool) -> str:
@@ -173,48 +274,24 @@ def svg(graph: Graph, address: Callable[[Node], str] | None, *, width: int, dark
         width: In pixels.
         dark: Whether it is on a dark page.
     """
-    step = width / len(graph.columns)
     legend, top = _drawn_legend(graph, width, dark=dark)
-    height = max(160.0, ROW * max(map(len, graph.columns))) + top
-    at: dict[str, tuple[float, float]] = {}
-    ends: dict[str, float] = {}  # where the name ends
-    firsts = {node.first for nodes in graph.columns for node in nodes}
-    texts, lines = [], []
-    for depth, nodes in enumerate(graph.columns):
-        for number, node in enumerate(nodes):
-            x, y = depth * step + 8, top + (number + 0.5) * (height - top) / len(nodes)
-            key, room = word_key(node.name), step - BEND - 14
-            name = cut(node.name, room)
-            relation = cut(node.first.relation, room - wide(name) - 8) if node.first else ""
-            relation = relation if len(relation) >= LEAST_RELATION or "…" not in relation else ""
-            at[key] = x, y
-            ends[key] = x + 14 + wide(name) + (wide(relation, 10) + 6 if relation else 0)
-            texts.append(_name(graph, node, (x, y), (name, relation), address, dark=dark))
-    for line in graph.lines:
-        (x, y), (to_x, to_y) = at[word_key(line.subject)], at[word_key(line.object)]
-        if to_x > x:
-            path = f"M{ends[word_key(line.subject)] + 2:.0f},{y:.1f}"
-            first, last = round((x - 8) / step) + 1, round((to_x - 8) / step)
-            for column in range(first, last + 1):  # between the names of the columns on its way
-                n, next_y = len(graph.columns[column]), to_y
-                if column < last:
-                    next_y = top + round((to_y - top) / (height - top) * n) * (height - top) / n
-                right = column * step + 2
-                middle = right - BEND / 2
-                path += f"L{right - BEND:.0f},{y:.1f}C{middle:.0f},{y:.1f} "
-                path += f"{middle:.0f},{next_y:.1f} {right:.0f},{next_y:.1f}"
-                y = next_y
-        else:  # to a thing that was known already, perhaps the same
-            left, to_left = (max(1.0, at_x - max(26.0, 0.35 * step)) for at_x in (x, to_x))
-            path = f"M{x - 4:.0f},{y:.1f}C{left:.0f},{y:.1f} "
-            path += f"{to_left:.0f},{to_y:.1f} {to_x - 5:.0f},{to_y:.1f}"
-        colour, dash = _ink(graph, line, line.by, dark=dark)
-        strong = (1.5, 0.9) if line in firsts else (1.0, 0.3)
+    layout = _Layout.of(graph, width, top)
+    height = top + layout.height
+    firsts = {id(node.first) for nodes in graph.columns for node in nodes}
+    lines = []
+    for line in sorted(graph.lines, key=lambda one: id(one) in firsts):  # the strong ones on top
+        colour, dash = _ink(graph, line, {*line.by}, dark=dark)
+        path, arrow = layout.path(line)
+        thick, opacity = (1.6, 1) if id(line) in firsts else (1, 0.5)
+        head = f'<path d="{arrow}" fill="{colour}" stroke="none"/>' * bool(arrow)
         lines.append(
-            f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="{strong[0]}" '
-            f'stroke-opacity="{strong[1]}" stroke-dasharray="{dash}">'
-            f"<title>{_said(graph, line)}</title></path>"
+            f'<g fill="none" stroke="{colour}" stroke-width="{thick}" opacity="{opacity}">'
+            f'<title>{_said(graph, line)}</title><path d="{path}" stroke-dasharray="{dash}"/>'
+            f'{head}<path d="{path}" stroke-width="7" stroke-opacity="0"/></g>'  # to point at
         )
+    texts = [
+        _name(graph, node, layout, address, dark=dark) for nodes in graph.columns for node in nodes
+    ]
     title = clean(graph.title)
     back = f'<rect width="100%" height="100%" fill="{PAGE[dark]}"/>' if address is None else ""
     return (
@@ -228,26 +305,27 @@ def svg(graph: Graph, address: Callable[[Node], str] | None, *, width: int, dark
 def _name(
     graph: Graph,
     node: Node,
-    place: tuple[float, float],
-    words: tuple[str, str],
+    layout: _Layout,
     address: Callable[[Node], str] | None,
     *,
     dark: bool,
 ) -> str:
-    """Return a thing's dot, and its name and relation (`words`), which open its card."""
-    (x, y), (name, relation) = place, words
-    colour = INK[dark]
+    """Return a thing's dot, and its name and relation, which open its card."""
+    place, colour = layout.at[node.name], INK[dark]
+    x, y = place.x, place.y
     if node.first or len(graph.models) > 1:
         colour = _ink(graph, node.first, node.by, dark=dark)[0]
-    of = f'<tspan font-size="10" fill="{MUTED[dark]}" dx="6">{clean(relation)}</tspan>'
+    there = f'x="{x + 9:.0f}" dy="12"' if layout.below else 'dx="6"'
+    of = f'<tspan font-size="{SMALL}" fill="{MUTED[dark]}" {there}>{clean(place.relation)}</tspan>'
     said = _said(graph, node.first) if node.first else f"{clean(node.name)}: start of the crawl"
+    tall, lift = (TWO_LINES, 6) if layout.below else (ROW, 0)
     mark = (
         f"<title>{said}</title>"
-        f'<rect x="{x - 6:.0f}" y="{y - ROW / 2:.1f}" width="{wide(name) + 18:.0f}" '
-        f'height="{ROW}" fill="transparent"/>'  # to click
+        f'<rect x="{x - 6:.0f}" y="{y - tall / 2:.1f}" width="{place.end - x + 6:.0f}" '
+        f'height="{tall}" fill="transparent"/>'  # to click
         f'<circle cx="{x:.0f}" cy="{y:.1f}" r="4" fill="{colour}"/>'
-        f'<text x="{x + 9:.0f}" y="{y + 4:.1f}" stroke="{PAGE[dark]}" stroke-width="3" '
-        f'paint-order="stroke">{clean(name)}{of * bool(relation)}</text>'
+        f'<text x="{x + 9:.0f}" y="{y + 4 - lift:.1f}" stroke="{PAGE[dark]}" stroke-width="3" '
+        f'paint-order="stroke">{clean(place.name)}{of * bool(place.relation)}</text>'
     )
     if address is None:
         return f"<g>{mark}</g>"
@@ -255,14 +333,12 @@ def _name(
     return f"<a {there}>{mark}</a>"
 
 
-def _ink(graph: Graph, line: Line | None, by: frozenset[int], *, dark: bool) -> tuple[str, str]:
+def _ink(graph: Graph, line: Line | None, by: Collection[int], *, dark: bool) -> tuple[str, str]:
     """Return the colour of a belief or a thing of some crawls, and dashes of a belief's truth."""
-    (light, bright), dash = TRUTHS[line.truth if line else "unknown"]
-    if len(graph.models) > 1 and len(by) == 1:
-        return ONLY[min(by)][dark], dash
+    colours, dash = TRUTHS[line.truth if line else "unknown"]
     if len(graph.models) > 1:
-        return MUTED[dark], dash
-    return (bright if dark else light), dash
+        colours = ONLY[min(by)] if len(by) == 1 else MUTED
+    return colours[dark], dash
 
 
 def _drawn_legend(graph: Graph, width: int, *, dark: bool) -> tuple[str, float]:
@@ -286,15 +362,13 @@ def _drawn_legend(graph: Graph, width: int, *, dark: bool) -> tuple[str, float]:
 
 
 def _said(graph: Graph, line: Line) -> str:
-    """Return a belief as a line of text, escaped."""
-    who = ""
-    if len(graph.models) > 1:
-        models = [graph.models[number] for number in sorted(line.by)]
-        who = f", {'both' if len(models) > 1 else f'only {models[0]}'}"
-    return clean(
-        f"{line.subject} – {line.relation}: {line.object} ({percent(line.probability)} %, "
-        f"{line.truth}{who})"
-    )
+    """Return a belief as a line of text, escaped, with the probability of each crawl."""
+    each = [
+        f"{graph.models[number]}: " * (len(graph.models) > 1) + f"{percent(value)} %, {truth}"
+        for number, (value, truth) in line.by.items()
+    ]
+    only = "only " * (len(each) < len(graph.models))
+    return clean(f"{line.subject} – {line.relation}: {line.object} ({only}{'; '.join(each)})")
 
 
 def clean(text: str) -> str:
@@ -308,12 +382,12 @@ def wide(text: str, size: float = LETTER) -> float:
     return size * (0.52 * (len(text) - full) + full)
 
 
-def cut(text: str, room: float) -> str:
+def cut(text: str, room: float, size: float = LETTER) -> str:
     """Return a text that fits, cut with an ellipsis; empty without room for three letters."""
     text = " ".join(text.split())
-    if wide(text) <= room:
+    if wide(text, size) <= room:
         return text
     kept = text
-    while kept and wide(kept + "…") > room:
+    while kept and wide(kept + "…", size) > room:
         kept = kept[:-1]
     return f"{kept.rstrip()}…" if len(kept) > 2 else ""

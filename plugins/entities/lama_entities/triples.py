@@ -103,14 +103,15 @@ def believed_rows(crawl: Run) -> pd.DataFrame:
 
 def summary(crawl: Run) -> str:
     """Return in one sentence what a crawl found."""
-    rows = believed_rows(crawl)
-    names = {*rows["subject"].astype(str), *rows["object"].astype(str)}
+    rows, every = believed_rows(crawl), crawl.facts
     truth = rows["truth"].value_counts()
     each = ", ".join(f"{truth.get(one, 0):,} {one}" for one in ("right", "wrong", "unknown"))
-    n_queries = len(crawl.facts.drop_duplicates(["subject", "relation"]))
+    n_queries = len(every.drop_duplicates(["subject", "relation"]))
+    n_without = n_queries - len(rows.drop_duplicates(["subject", "relation"]))
+    asked = f"{counted(every['subject'].nunique(), 'thing')} asked about"
     return (
-        f"{counted(len(rows), 'belief')} ({each}) about {len(names):,} things, from "
-        f"{counted(n_queries, 'query')}"
+        f"{counted(len(rows), 'belief')} ({each}); {asked}, {rows['object'].nunique():,} named; "
+        f"{n_without:,} of {counted(n_queries, 'query')} without a probable answer"
     )
 
 
@@ -121,6 +122,15 @@ def iri(kind: str, name: str, identifier: str = "") -> str:
     if kind == "relation" and WIKIDATA.fullmatch(name):
         return PREFIXES["wdt"] + name
     return f"{LAMA}{kind}:{quote(name, safe='').replace('_', '%5F').replace('%20', '_')}"
+
+
+def short(name: str) -> str:
+    """Return an IRI with its prefix."""
+    prefix = max(
+        (one for one in PREFIXES if name.startswith(PREFIXES[one])),
+        key=lambda one: len(PREFIXES[one]),
+    )
+    return f"{prefix}:{name.removeprefix(PREFIXES[prefix])}"
 
 
 def triples_of(crawl: Run) -> "Iterator[pyoxigraph.Triple]":
