@@ -50,9 +50,11 @@ from lama_entities.types import (
     name_key,
     relation_types,
     same_relations,
+    written_name,
 )
 
 BLANK = "[MASK]"
+MOST_ANSWERS = 3  # that a note lists
 MOST_LISTED = 20  # broken constraints that the command prints; --json has all
 PROPER = {"person", "city", "country", "region", "organisation", "language", "continent", "year"}
 # Constraint -> when a belief keeps it, for readers.
@@ -127,7 +129,8 @@ class Belief:
 class Check:
     """A constraint, and the belief that keeps or breaks it.
 
-    other: the belief that it is compared with. note: what the data say instead of it.
+    other: the belief that it is compared with. note: why it is broken, if the two sentences alone
+    don't say it.
     """
 
     constraint: str
@@ -139,7 +142,7 @@ class Check:
     @property
     def against(self) -> str:
         """The sentence or note that the belief is compared with."""
-        return self.other.sentence if self.other else self.note
+        return self.note or (self.other.sentence if self.other else "")
 
 
 @dataclass(frozen=True)
@@ -148,14 +151,14 @@ class Beliefs:
 
     Attributes:
         by_query: What a query asked -> its beliefs, the likeliest first.
-        answers: What a query asked -> the keys of its answers.
+        answers: What a query asked -> the keys of its answers, and the answers, the best first.
         n_queries: What a query asked -> number of queries.
         is_crawl: Whether all answers with the least probability are known.
         dataset: The data, which know types; None if they aren't on this machine.
     """
 
     by_query: Mapping[tuple[str, str], Sequence[Belief]]
-    answers: Mapping[tuple[str, str], frozenset[str]]
+    answers: Mapping[tuple[str, str], Mapping[str, str]]
     n_queries: Mapping[tuple[str, str], int]
     is_crawl: bool
     dataset: Dataset | None
@@ -177,7 +180,12 @@ class Beliefs:
             for constraint, relation in back.items():
                 found = self.answers.get((obj, relation))
                 if found and not is_self:
-                    yield Check(constraint, subject in found, one, self.by_query[obj, relation][0])
+                    other, note = self.by_query[obj, relation][0], ""
+                    if not relation_types()[relation].constraint("single"):  # else they exclude it
+                        asked, few = other.query.replace(BLANK, "___"), [*found.values()]
+                        listed = ", ".join(few[:MOST_ANSWERS]) + ", …" * (len(few) > MOST_ANSWERS)
+                        note = f"{one.subject} isn't among the answers to “{asked}”: {listed}"
+                    yield Check(constraint, subject in found, one, other, note)
             if row.constraint("single"):
                 others = [two for two in self.by_query[one.asked] if two.answer != one.answer]
                 if inverse and relation_types()[inverse.relation].constraint("single"):
@@ -199,10 +207,10 @@ class Beliefs:
                 yield Check("type", is_right, one, note=expected + " or ".join(row.objects))
             for kind, inner, outer in (("within", subject, obj), ("contains", obj, subject)):
                 if lies := row.constraint(kind):
-                    places = self.answers.get((inner, lies.relation), frozenset())
-                    around = self.answers.get((outer, lies.relation), frozenset())
+                    places = self.answers.get((inner, lies.relation), {})
+                    around = self.answers.get((outer, lies.relation), {})
                     if places and (outer in places or around or self._is_country(outer)):
-                        kept = outer in places or not around.isdisjoint(places)
+                        kept = outer in places or not around.keys().isdisjoint(places)
                         yield Check("country", kept, one, self.by_query[inner, lies.relation][0])
 
     def _is_country(self, name: str) -> bool:
@@ -223,7 +231,7 @@ def beliefs_of(run: Run, above: float = 0.0) -> Beliefs:
     rows = run.facts[["relation", "subject", "query", "excluded", *columns]]
     best = None if is_crawl else run.top.words
     by_query: defaultdict[tuple[str, str], dict[str, Belief]] = defaultdict(dict)
-    answers: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    answers: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     queries: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     counted_rows = rows["excluded"].isna() & rows[columns[0]].notna()
     for number, relation, subject, query, _, word, log_prob in rows[counted_rows].itertuples():
@@ -234,16 +242,19 @@ def beliefs_of(run: Run, above: float = 0.0) -> Beliefs:
         template = str(query).replace(str(subject), "[X]").replace(BLANK, "[Y]")
         if shared.get(template, name) != name:
             continue
-        found = Belief(name, str(subject), str(word), probability, str(query), template in shared)
-        by_query[found.asked].setdefault(found.answer[0], found)
-        queries[found.asked].add(found.query)
         words = [word]
         if best is not None and not relation_types()[name].constraint("single"):
             words = [one for one in best[number] if one is not None]
-        answers[found.asked] |= set(map(name_key, words))
+        if dataset:  # names as the data write them
+            kinds = relation_types()[name].objects
+            words = [written_name(str(one), find_entity(dataset, str(one), kinds)) for one in words]
+        found = Belief(name, str(subject), words[0], probability, str(query), template in shared)
+        by_query[found.asked].setdefault(found.answer[0], found)
+        queries[found.asked].add(found.query)
+        answers[found.asked] |= {name_key(one): one for one in words}
     return Beliefs(
         {asked: [*found.values()] for asked, found in by_query.items()},
-        {asked: frozenset(words) for asked, words in answers.items()},
+        answers,
         {asked: len(texts) for asked, texts in queries.items()},
         is_crawl,
         dataset,
@@ -376,7 +387,12 @@ class BeliefsView(View[BeliefsRequest, CheckedBeliefs]):
         means = {name: percent(shares[run].mean()) for run, name in shown.names.items()}
         kept = (f"{name} {mean} %" for name, mean in means.items())
         names = ", ".join(name for name in RULES if name in shares.index)
-        return f"Beliefs that agree, the mean of {names}: {', '.join(kept)}"
+        sizes = shown.frame.pivot(index="constraint", columns="run", values="n").loc[shares.index]
+        most = (sizes.max(axis=1) / sizes.min(axis=1)).idxmax()  # differs most
+        n = [f"{counted(sizes.loc[most, run], 'belief')} of {shown.names[run]}" for run in sizes]
+        others = f". These are each model's own beliefs ({most}: {', '.join(n)}), not a ranking"
+        said = f"Beliefs that agree, the mean of {names}: {', '.join(kept)}"
+        return said + others * (len(sizes.columns) > 1)
 
     def figure(self, shown: Shown[BeliefsRequest, CheckedBeliefs]) -> Figure:
         """Return bars for each constraint."""

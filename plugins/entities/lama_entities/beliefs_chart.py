@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import pandas as pd
 import streamlit as st
 
 from lama_core.reports.table_files import csv_of
@@ -15,8 +16,7 @@ from pages.ui.shared import links, screens
 from pages.ui.shared.export import draw_download, file_stem, frame_of
 from pages.ui.shared.messages import plain
 from pages.ui.shared.run_choice import RunChoice
-from pages.ui.shared.tables import draw_table
-from pages.ui.shared.url_state import pick
+from pages.ui.shared.url_state import choose_row, pick
 
 MOST = 200  # broken constraints in a table
 ABOUT = (
@@ -33,7 +33,7 @@ def draw_beliefs(choice: RunChoice, _: RunListing) -> None:
 
 
 def draw_broken(shown: Shown[BeliefsRequest, CheckedBeliefs], models: Mapping[str, str]) -> None:
-    """Draw the pairs of sentences that disagree; a click opens the two queries.
+    """Draw the pairs of sentences that disagree; a click shows the queries.
 
     models: run id -> the model that answers the queries on Ask.
     """
@@ -59,12 +59,30 @@ def draw_broken(shown: Shown[BeliefsRequest, CheckedBeliefs], models: Mapping[st
         }
         for one in found
     ]
-    picked = draw_table(rows[:MOST], key=f"broken {run} {kind}", picks="single-row").rows
+    beliefs_of_rows = [(one.constraint, *one.belief.asked, one.belief.object) for one in found]
+    names = [": ".join(each) for each in beliefs_of_rows]
+    chosen = choose_row(
+        "Broken constraint",
+        pd.DataFrame(rows[:MOST]),
+        names[:MOST],
+        key="broken",
+        column_config={"probability, %": st.column_config.NumberColumn(format="%.1f")},
+    )
     st.caption(
         f"{counted(len(found), 'broken constraint')}, the most probable belief first"
         + f"; the table has {MOST}" * (len(rows) > MOST)
-        + ". Click a row to open its two queries."
+        + ". Click a row, or tap its card, to see its queries below."
     )
+    one = found[names.index(chosen)]
+    for belief in filter(None, (one.belief, one.other)):
+        with st.container(border=True, horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{plain(belief.sentence)}**", width="stretch")
+            st.caption(f"{percent(belief.probability)} %", width="content")
+            params = {"text": belief.query.replace("[MASK]", "___"), "models": [models[run]]}
+            key = f"ask {belief.asked} {belief.object}"
+            links.draw_link("Ask it", "edit_note", screens.ASK, params, key=key)
+    if one.note:
+        st.caption(f"{plain(one.note)}.")
     draw_download(
         f"All {len(rows):,}, CSV",
         lambda: csv_of(frame_of(rows)),
@@ -72,19 +90,6 @@ def draw_broken(shown: Shown[BeliefsRequest, CheckedBeliefs], models: Mapping[st
         key="broken csv",
         icon=":material/download:",
     )
-    if not picked:
-        return
-    one = found[picked[0]]
-    for belief, sentence in ((one.belief, one.belief.sentence), (one.other, one.against)):
-        with st.container(border=True, horizontal=True, vertical_alignment="center"):
-            st.markdown(f"**{plain(sentence)}**", width="stretch")
-            if belief is not None:
-                st.caption(f"{percent(belief.probability)} %", width="content")
-                query = belief.query.replace("[MASK]", "___")
-                params = {"text": query, "models": [models[run]]}
-                links.draw_link(
-                    "Ask it", "edit_note", screens.ASK, params, key=f"ask {belief.asked} {sentence}"
-                )
 
 
 BELIEFS = MenuChart(beliefs.view.question, draw_beliefs, of_runs=False)

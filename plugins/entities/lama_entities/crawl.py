@@ -62,6 +62,7 @@ from lama_entities.types import (
     same_relations,
     similar_name,
     type_words,
+    written_name,
 )
 
 BATCHES = 4  # in a part; a killed process loses at most one part
@@ -345,8 +346,7 @@ class CrawlSpec(RunSpec, kind="crawl", version=1):
                     known = find_entity(dataset, word, kinds)
                     types = known.types if known else ()
                     fitting = [kind for kind in types if kind in kinds]
-                    is_same = known is not None and word_key(known.name) == word_key(word)
-                    name = row["object"] = known.name if known and is_same else word
+                    name = row["object"] = written_name(word, known)
                     row["object_type"] = [*fitting, *types, *kinds][0]
                     row["object_id"] = ids.get(name, "")
                     row["probability"] = math.exp(answer["log_prob"])

@@ -320,12 +320,14 @@ def _draw_table(crawls: Sequence[Run], names: Sequence[str]) -> None:
     truth = pick("Show", ("all", "right", "wrong", "unknown"), key="truth")
     who = ALL
     if len(crawls) > 1:
-        who = pick("Believed by", (ALL, "both", *names), key="by", format_func=plain)
+        only = [f"only {name}" for name in names]
+        who = pick("Believed by", (ALL, "both", *only), key="by", format_func=plain)
     are_believed = rows[shares].notna()
     if who == "both":
         rows = rows[are_believed.all(axis=1)]
     elif who != ALL:
-        rows = rows[are_believed[f"{who}, %"] & (are_believed.sum(axis=1) == 1)]
+        by = are_believed[f"{who.removeprefix('only ')}, %"]
+        rows = rows[by & (are_believed.sum(axis=1) == 1)]
     rows = (rows if truth == "all" else rows[rows["truth"] == truth]).reset_index(drop=True)
     config: dict[str, Any] = dict.fromkeys(("subject_type", "object_type"))
     config |= {name: st.column_config.NumberColumn(format="%.1f") for name in shares}
@@ -333,10 +335,9 @@ def _draw_table(crawls: Sequence[Run], names: Sequence[str]) -> None:
     picked = draw_table(
         rows, key=key, picks="row-or-cell", column_config=config, placeholder="–"
     ).rows
-    only = f" only {plain(who)} has" * (who in names)
     st.caption(
-        f"{counted(len(rows), 'belief')}{only}. Unknown: the data have no answer. Click a row, or "
-        "tap its card, to open a card."
+        f"{counted(len(rows), 'belief')}. Unknown: the data have no answer. Click a row, or tap "
+        "its card, to open a card."
     )
     if picked:
         row, card = rows.iloc[picked[0]], _cards(crawls)

@@ -172,6 +172,11 @@ def find_entity(dataset: Dataset, name: str, types: Collection[str] = ()) -> Ent
     return max(found, key=fit, default=None)
 
 
+def written_name(word: str, found: Entity | None) -> str:
+    """Return a model's word as the data write it, such as Oslo; found: its entity in the data."""
+    return found.name if found and word_key(found.name) == word_key(word) else word
+
+
 def similar_name(dataset: Dataset, name: str) -> str:
     """Return the most similar name in a data set to one that it doesn't have, or "".
 

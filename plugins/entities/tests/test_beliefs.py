@@ -62,7 +62,10 @@ def test_each_constraint_of_a_crawl_is_counted(data: Path) -> None:
         ("The capital of Norway is Oslo .", "Oslo is the capital of Sweden .")
     ]
     assert broken(shown, "symmetric") == [
-        ("Norway shares a border with France .", "France shares a border with Italy .")
+        (
+            "Norway shares a border with France .",
+            "Norway isn't among the answers to “France shares a border with ___ .”: Italy",
+        )
     ]
     assert broken(shown, "one value") == [
         ("The capital of Norway is Oslo .", "The capital of Sweden is Oslo ."),
@@ -114,7 +117,7 @@ def test_what_an_answer_alone_keeps(
     relation: str, subject: str, answer: str, kept: dict[str, bool]
 ) -> None:
     one = Belief(relation, subject, answer, 0.5, f"{subject}: [MASK]")
-    answers = {one.asked: frozenset({one.answer[0]})}
+    answers = {one.asked: {one.answer[0]: one.object}}
     found = Beliefs({one.asked: [one]}, answers, {one.asked: 1}, False, load_dataset("starter"))
     assert {check.constraint: check.kept for check in found.checks()} == kept
 
@@ -153,6 +156,17 @@ def test_only_chosen_relations_and_probable_beliefs_are_counted(data: Path) -> N
     assert counts(only)["inverse"] == (3, 4) and counts(only)["country"] == (3, 5)
     sure = beliefs.answer(BeliefsRequest((run.info.id,), above=0.75))
     assert counts(sure)["inverse"] == (4, 4)  # France and Italy, in both directions
+
+
+def test_models_with_other_beliefs_are_no_ranking_and_names_are_the_datas(data: Path) -> None:
+    lower = Believer("lower", changed={("Norway", "P36"): {"oslo": 0.9}, ("Rome", "P1376"): {}})
+    runs = [crawl_world(data, model, depth=4).info.id for model in (Believer(), lower)]
+    shown = beliefs.answer(BeliefsRequest(tuple(runs)))
+    assert shown.conclusion.endswith(
+        "(inverse: 7 beliefs of believer, 5 beliefs of lower), not a ranking"
+    )
+    found = {one.belief.sentence for one in shown.found.checks[runs[1]]}
+    assert "The capital of Norway is Oslo ." in found
 
 
 def test_runs_without_such_beliefs_say_so(data: Path) -> None:

@@ -20,8 +20,8 @@ from lama_core.runs.parts import PART
 from lama_core.scoring.preparation import NoFactCounts
 from lama_entities import triples
 from lama_entities.crawl import CrawlRequest, plan_crawl
-from lama_entities.crawl_page import NUMBERS, _titles
-from pages.ui.shared.run_form import RunForm
+from lama_entities.crawl_page import _titles, beliefs_table
+from pages.ui.shared.run_form import with_titles
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -89,7 +89,7 @@ def test_the_limit_of_queries_holds_and_is_said(data: Path) -> None:
     model = Believer()
     crawl_world(data, model, depth=3, most=5, on_note=notes.append)
     assert len(model.asked) == 5
-    assert notes[0].startswith("believer: 3 queries at depth 2 not asked, because the limit is 5.")
+    assert notes[0].startswith("believer: 3 queries at depth 2 not asked, because the limit is 5 ")
 
 
 @pytest.mark.parametrize("polls", range(2, 8))
@@ -121,11 +121,16 @@ def test_a_crawl_that_believes_nothing_says_so(data: Path, tmp_path: Path) -> No
     [
         (
             {"seeds": ("Atlantis",)},
-            "doesn't have 'Atlantis', so its type is unknown: choose --type",
+            "doesn't have 'Atlantis': choose its type, such as person or city",
         ),
-        ({"seeds": ("  ",)}, "A seed is empty"),
-        ({"seeds": ("Norway",), "type": "planet"}, "Unknown type 'planet': choose person"),
-        ({"seeds": ("Norway",), "type": "genre"}, "No relation of world fits the type genre"),
+        ({"seeds": ()}, "Nothing to start from"),
+        ({"seeds": ("  ",)}, "Nothing to start from"),
+        ({"seeds": ("Norway",), "type": "planet"}, "Unknown type 'planet'"),
+        ({"seeds": ("Norway",), "type": "genre"}, "fits the type genre: choose another type."),
+        (
+            {"seeds": ("Norway",), "type": "city", "relations": ("P36",)},
+            "None of the chosen relations of world fits the type city: choose another",
+        ),
         ({"seeds": ("Norway",), "relations": ("P999",)}, "P999"),
         ({"seeds": ("Norway",), "candidates": "nothing"}, "Unknown candidates 'nothing'"),
     ],
@@ -134,7 +139,7 @@ def test_a_mistake_is_one_sentence(data: Path, fields: dict[str, Any], said: str
     request = CrawlRequest(**{"models": ("believer",), "dataset": str(data), **fields})
     with pytest.raises(UserError) as caught:
         plan_crawl(request, load=lambda *_, **__: Believer())
-    assert said in str(caught.value)
+    assert said in str(caught.value) and "--" not in str(caught.value)
 
 
 ODD = 'La "Haye" <b>&amp;</b> \\ 100%_é 東京'
@@ -274,7 +279,7 @@ def test_a_model_without_beliefs_is_a_note_unless_no_model_has_any(
 
     def execute(specs: Any, **_: Any) -> Any:
         if specs[0].model_name == "silent":
-            raise NoFactCounts("silent gives no answer: lower --above.")
+            raise NoFactCounts("silent gives no answer: lower it.")
         info = SimpleNamespace(id="run", n=1, n_excluded=0, folder="runs", checkpoint=None)
         return (SimpleNamespace(info=info),)
 
@@ -287,17 +292,18 @@ def test_a_model_without_beliefs_is_a_note_unless_no_model_has_any(
     for models in (("silent", "believer"), ("believer", "silent")):
         request = CrawlRequest(("Norway",), models=models, on_note=notes.append)
         assert [one.info.id for one in making_runs.make_runs(request, plan)] == ["run"]
-        assert "silent has no run: silent gives no answer: lower --above." in notes
+        assert "silent has no run: silent gives no answer: lower it." in notes
+    notes.clear()
     with pytest.raises(UserError, match="silent gives no answer"):
-        making_runs.make_runs(CrawlRequest(("Norway",), models=("silent",)), plan)
+        alone = CrawlRequest(("Norway",), models=("silent",), on_note=notes.append)
+        making_runs.make_runs(alone, plan)
+    assert not notes  # the error says it
 
 
-def test_a_page_shows_messages_with_titles_and_labels() -> None:
-    form = RunForm("a crawl", lambda: None, labels=NUMBERS)
-    request = CrawlRequest(("Paris",), models=("minilm-mlm",))
-    job: Any = SimpleNamespace(request=request)
-    said = form.words("minilm-mlm: lower --above; in runs/minilm-mlm-1 with --most-of.", job)
-    assert said == "MiniLM-MLM: lower “Least probability”; in runs/minilm-mlm-1 with --most-of."
+def test_a_page_shows_messages_with_titles() -> None:
+    job: Any = SimpleNamespace(request=CrawlRequest(("Paris",), models=("minilm-mlm",)))
+    said = with_titles("minilm-mlm: nothing new; in runs/minilm-mlm-1.", job)
+    assert said == "MiniLM-MLM: nothing new; in runs/minilm-mlm-1."
 
 
 def test_crawls_of_the_same_seeds_are_told_apart_by_what_differs(data: Path) -> None:
@@ -308,3 +314,32 @@ def test_crawls_of_the_same_seeds_are_told_apart_by_what_differs(data: Path) -> 
         "believer from Norway, depth 2, at most 5 queries",
         "believer from Norway, depth 1",
     ]
+    brief = _titles(infos[1:], brief=True).values()
+    assert [*brief] == [
+        "believer, depth 2, at most 5 queries",
+        "believer, depth 1, at most 500 queries",
+    ]
+    other = crawl_world(data, Believer("other"), depth=2).info
+    assert [*_titles([infos[2], other], brief=True).values()] == ["believer", "other"]
+
+
+def test_the_table_of_two_crawls_has_both_probabilities(data: Path) -> None:
+    changed = {("Norway", "P36"): {"Oslo": 0.3, "Rome": 0.2}, ("Norway", "P47"): {"Sweden": 0.6}}
+    models = (Believer(), Believer("other", changed=changed))
+    table = beliefs_table([crawl_world(data, one, depth=1) for one in models], ["A", "B"])
+    found = {row["answer"]: (row["A, %"], row["B, %"]) for row in table.to_dict("records")}
+    assert found["Oslo"] == (90.0, 30.0) and found["Sweden"] == (60.0, 60.0)
+    assert [str(value) for value in (*found["France"], *found["Rome"])] == [
+        "20.0",
+        "nan",
+        "nan",
+        "20.0",
+    ]
+
+
+def test_a_summary_counts_what_was_asked_about_and_what_was_named(data: Path) -> None:
+    said = triples.summary(crawl_world(data, Believer(), depth=4))
+    assert said == (
+        "17 beliefs (11 right, 5 wrong, 1 unknown); 8 things asked about, 8 named; 1 of 16 queries "
+        "without a probable answer"
+    )

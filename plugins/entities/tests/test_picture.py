@@ -1,18 +1,19 @@
 """The picture of a crawl: what is drawn, what is counted, and names as text."""
 
 import itertools
+import math
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from small_world import TEMPLATES, Believer, crawl_world, write_world
+from small_world import FACTS, Believer, crawl_world, write_world
 
 from lama_core.runs.info import Run
 from lama_entities.picture import WIDTHS, Node, make_graph, svg, wide
 
 pytestmark = pytest.mark.usefixtures("home")
 SVG = "{http://www.w3.org/2000/svg}"
-LABELS = {name: label for name, (label, _) in TEMPLATES.items()}
+NAMES = ("believer",)
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def crawl(tmp_path: Path) -> Run:
 
 
 def test_columns_are_depths_and_lines_are_beliefs(crawl: Run) -> None:
-    graph = make_graph([crawl], LABELS)
+    graph = make_graph([crawl], NAMES)
     names = [{node.name for node in column} for column in graph.columns]
     assert names == [
         {"Norway"},
@@ -29,23 +30,23 @@ def test_columns_are_depths_and_lines_are_beliefs(crawl: Run) -> None:
         {"Paris", "Lyon", "Italy"},
         {"Rome"},
     ]
-    assert len(graph.lines) == graph.n_beliefs == 17
+    assert len(graph.lines) == 17
     assert graph.title == "What believer believes, from Norway: 8 things and 17 beliefs"
 
 
 def test_what_has_no_room_is_counted_and_parents_come_first(crawl: Run) -> None:
-    few = make_graph([crawl], LABELS, most=5)
+    few = make_graph([crawl], NAMES, most=5)
     assert [len(column) for column in few.columns] == [1, 3, 1]
     assert few.columns[2][0].name == "Paris"  # 0.9, Italy has 0.8
     assert few.title.endswith("; 3 further things not drawn")
-    narrow = make_graph([crawl], LABELS, columns=2)
+    narrow = make_graph([crawl], NAMES, columns=2)
     assert [len(column) for column in narrow.columns] == [1, 3]
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("dark", [False, True])
 def test_names_are_inside_and_below_each_other(crawl: Run, width: int, dark: bool) -> None:
-    graph = make_graph([crawl], LABELS, columns=width // 118)
+    graph = make_graph([crawl], NAMES, columns=width // 118)
     root = ElementTree.fromstring(svg(graph, lambda _: "/card", width=width, dark=dark))
     places = []
     for link in root.iter(f"{SVG}a"):
@@ -54,6 +55,8 @@ def test_names_are_inside_and_below_each_other(crawl: Run, width: int, dark: boo
         assert x + wide("".join(text.itertext())) <= width
         places.append((round(x), y))
     assert len(places) == len(set(places)) == graph.n_drawn
+    labels = [one for one in root.iter(f"{SVG}tspan") if one.text]
+    assert len(labels) == graph.n_drawn - 1  # of all but the seed, at every width
     for x in {x for x, _ in places}:
         column = sorted(y for at, y in places if at == x)
         assert all(b - a >= 18 for a, b in itertools.pairwise(column))
@@ -66,7 +69,7 @@ def test_any_name_is_text_in_valid_xml(tmp_path: Path, name: str) -> None:
     data = write_world(tmp_path, {"P36": [("Norway", "Oslo")]})
     model = Believer(changed={("Norway", "P36"): {name: 0.9}})
     crawl = crawl_world(data, model, depth=1)
-    graph = make_graph([crawl], LABELS)
+    graph = make_graph([crawl], NAMES)
     for address in (None, lambda node: f"/?entity={node.name}"):
         root = ElementTree.fromstring(svg(graph, address, width=WIDTHS[0], dark=False))
         assert not list(root.iter(f"{SVG}script"))
@@ -80,29 +83,68 @@ def test_two_crawls_show_what_only_one_believes(tmp_path: Path) -> None:
     first = crawl_world(data, Believer(), depth=2)
     other = Believer("other", changed={("Norway", "P36"): {"Rome": 0.9}})
     second = crawl_world(data, other, depth=2)
-    graph = make_graph([first, second], LABELS)
-    by = {(one.subject, one.relation, one.object): one.by for one in graph.lines}
+    graph = make_graph([first, second], ["believer", "other"])
+    by = {(one.subject, one.relation, one.object): {*one.by} for one in graph.lines}
     assert by["Norway", "capital", "Oslo"] == {0}
     assert by["Norway", "capital", "Rome"] == {1}
     assert by["France", "capital", "Paris"] == {0, 1}
+    assert all(node.first in graph.lines for column in graph.columns[1:] for node in column)
     things = {node.name: node.by for column in graph.columns for node in column}
     assert things["Norway"] == things["Sweden"] == {0, 1}
     assert (things["Oslo"], things["Rome"]) == ({0, 1}, {1})  # Sweden's capital in both
     drawn = svg(graph, None, width=WIDTHS[0], dark=False)
     for words in ("only believer", "only other", "both"):
         assert f">{words}</text>" in drawn
-    assert "Norway – capital: Rome (90.0 %, wrong, only other)" in drawn
+    assert "Norway – capital: Rome (only other: 90.0 %, wrong)" in drawn
+
+
+def test_what_both_believe_has_both_probabilities_and_is_a_strong_line(tmp_path: Path) -> None:
+    other = Believer("other", changed={("Norway", "P36"): {"Oslo": 0.2}})
+    crawls = [crawl_world(write_world(tmp_path), one, depth=1) for one in (Believer(), other)]
+    root = ElementTree.fromstring(
+        svg(make_graph(crawls, ["A", "B"]), None, width=WIDTHS[0], dark=True)
+    )
+    (line,) = (
+        one
+        for one in root.iter(f"{SVG}g")
+        if one.findtext(f"{SVG}title")
+        == "Norway – capital: Oslo (A: 90.0 %, right; B: 20.0 %, right)"
+        and "opacity" in one.attrib
+    )
+    assert line.attrib["opacity"] == "1"
+
+
+def test_a_thing_that_is_asked_as_another_type_has_a_second_node(tmp_path: Path) -> None:
+    more = {
+        "P463": ("member of", "[X] is a member of [Y] ."),
+        "P127": ("owned by", "[X] is owned by [Y] ."),
+    }
+    facts = FACTS | {"P463": [("Norway", "NATO")], "P127": [("NATO", "Italy")]}
+    model = Believer(
+        changed={("Norway", "P463"): {"Norway": 0.9}, ("Norway", "P127"): {"Rome": 0.9}}
+    )
+    model.answers |= {
+        "Norway is a member of [MASK] .": {"Norway": math.log(0.9)},
+        "Norway is owned by [MASK] .": {"Rome": math.log(0.9)},
+    }
+    graph = make_graph([crawl_world(write_world(tmp_path, facts, more), model, depth=2)], NAMES)
+    lines = {(one.subject, one.relation, one.object) for one in graph.lines}
+    assert {
+        ("Norway", "member of", "Norway as organisation"),
+        ("Norway as organisation", "owned by", "Rome"),
+    } <= lines
+    assert graph.twice == ("Norway as organisation",)
 
 
 def test_answers_that_repeat_the_thing_are_counted_not_drawn(tmp_path: Path) -> None:
     model = Believer(changed={("Norway", "P36"): {"Norway": 0.6, "Oslo": 0.3}})
-    graph = make_graph([crawl_world(write_world(tmp_path), model, depth=1)], LABELS)
+    graph = make_graph([crawl_world(write_world(tmp_path), model, depth=1)], NAMES)
     assert all(line.subject != line.object for line in graph.lines)
     assert graph.title.endswith("3 beliefs; 1 answer that repeats the thing not drawn")
 
 
 def test_a_node_without_an_address_is_not_a_link(crawl: Run) -> None:
-    graph = make_graph([crawl], LABELS)
+    graph = make_graph([crawl], NAMES)
     assert "<a " not in svg(graph, None, width=WIDTHS[0], dark=False)
 
     def card(node: Node) -> str:
