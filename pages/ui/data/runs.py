@@ -56,7 +56,7 @@ def draw_runs() -> None:
             continue
         jobs.forget(job.name)
         if job.error:
-            show_error(job.error)
+            show_error(job.words(job.error))
         else:
             what = plain(f" ({job.about})" * bool(job.about))
             st.success(f"Run finished{what}.", icon=":material/check_circle:")
