@@ -69,5 +69,5 @@ def errors_shown() -> Iterator[None]:
 def draw_document(path: Path) -> None:
     """Draw one of the project's own documents without its title; links to files don't lead here."""
     text = read_file(path).decode().partition("\n")[2]
-    smaller = re.sub(r"^##(?=#* )", "####", text, flags=re.M)  # headings
+    smaller = re.sub(r"^##(?=#* )", "#####", text, flags=re.M)  # headings
     st.markdown(TO_FILES.sub(r"\1", smaller))
