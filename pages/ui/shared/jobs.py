@@ -8,6 +8,7 @@ The process reports progress, results and errors as lines of JSON (`lama_core.pr
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -97,6 +98,13 @@ class Job:
     def names(self, what: ResultKind) -> tuple[str, ...]:
         """The names of the results of one kind, without duplicates."""
         return tuple(dict.fromkeys(one.name for one in self.results if one.what == what))
+
+    def words(self, message: str) -> str:
+        """Return a message of the command with the models' titles."""
+        titles, own = _titles(), getattr(self.request, "models", ())
+        names = sorted((name for name in own if name in titles), key=len, reverse=True)
+        either = "|".join(map(re.escape, names)) or "(?!)"
+        return re.sub(rf"(?<![\w/-])({either})(?![\w/-])", lambda one: titles[one[0]], message)
 
     def cancel(self) -> None:
         """End the command and everything it started."""
@@ -247,6 +255,10 @@ def restart(job: Job) -> None:
     again.step = replace(job.step, stage=again.step.stage)  # until the command reports its own
 
 
+def _titles() -> dict[str, str]:
+    return {entry.name: entry.title for entry in known_models()}
+
+
 def _session() -> str:
     context = get_script_run_ctx()
     return context.session_id if context else ""
@@ -305,8 +317,8 @@ def draw_progress(name: str, is_here: Callable[[], bool] = lambda: False) -> Non
             forget(name)
         st.rerun()
         return
-    titles = {entry.name: entry.title for entry in known_models()}  # stages of runs are models
-    step = replace(job.step, stage=titles.get(job.step.stage, job.step.stage))
+    stage = job.step.stage  # of a run a model
+    step = replace(job.step, stage=_titles().get(stage, stage))
     text = "Cancelling" if job.ending else describe(step, job.pace)
     with draw_row(job.about, job.share, text):
         if not may_cancel(job):

@@ -4,7 +4,6 @@ A page draws the choices. This module draws the rest: start, progress, cancel, t
 command that does the same from a terminal.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NoReturn
@@ -72,11 +71,11 @@ def draw_run_form(form: RunForm, ended: DeltaGenerator | None = None) -> None:
     if not visitors.may("run"):
         st.info(visitors.WHO_HAS_RIGHT["run"], icon=":material/lock:")
         return
-    about = ""
+    about = form.noun
     with errors_shown():
         request = form.choose()
         if request is not None:
-            about = run_time.about(request) if isinstance(request, Startable) else ""
+            about = run_time.about(request) if isinstance(request, Startable) else about
             measured = request if isinstance(request, Startable) else None
             if measured is not None:
                 run_time.draw_size(measured)
@@ -112,7 +111,7 @@ def draw_run_form(form: RunForm, ended: DeltaGenerator | None = None) -> None:
             if notes and jobs.is_own(job):
                 fewer = len(made) < len(getattr(job.request, "models", ()))
                 with st.expander(f"Messages ({len(notes)})", expanded=fewer):
-                    st.markdown("\n".join(f"- {plain(with_titles(note, job))}" for note in notes))
+                    st.markdown("\n".join(f"- {plain(job.words(note))}" for note in notes))
 
 
 def _draw_ended(job: jobs.Job, form: RunForm) -> None:
@@ -129,25 +128,18 @@ def _draw_ended(job: jobs.Job, form: RunForm) -> None:
         return
     names = job.names("run")
     if job.error:
-        show_error(with_titles(job.error, job))
+        show_error(job.words(job.error))
         if not names:
             return
     with st.container(horizontal=True, vertical_alignment="center"):
         finished = "Run finished" if len(names) == 1 else f"{len(names)} runs finished"
         finished = f"{form.noun} finished" if form.noun and not job.error else finished
-        finished += f" ({plain(job.about)})" * bool(job.about)
+        finished += f" ({plain(job.about)})" * (job.about not in ("", form.noun))
         scores = form.result(names) if form.result and names else ""
         st.success(f"{finished}. {scores}".strip(), icon=":material/check_circle:")
         if names and st.button("Show it", type="primary", key=f"show {form.name}"):
             jobs.forget(form.name)
             form.show(names)
-
-
-def with_titles(message: str, job: jobs.Job) -> str:
-    """Return a command's message with the models' titles."""
-    titles = {name: title_of(name) for name in getattr(job.request, "models", ())}
-    names = "|".join(map(re.escape, sorted(titles, key=len, reverse=True))) or "(?!)"
-    return re.sub(rf"(?<![\w/-])({names})(?![\w/-])", lambda found: titles[found[0]], message)
 
 
 def runs_of(job: jobs.Job, kept: Sequence[KeptRun]) -> list[KeptRun]:

@@ -21,7 +21,7 @@ from lama_core.scoring.preparation import NoFactCounts
 from lama_entities import triples
 from lama_entities.crawl import CrawlRequest, plan_crawl
 from lama_entities.crawl_page import _titles, beliefs_table
-from pages.ui.shared.run_form import with_titles
+from pages.ui.shared.jobs import Job
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -301,8 +301,8 @@ def test_a_model_without_beliefs_is_a_note_unless_no_model_has_any(
 
 
 def test_a_page_shows_messages_with_titles() -> None:
-    job: Any = SimpleNamespace(request=CrawlRequest(("Paris",), models=("minilm-mlm",)))
-    said = with_titles("minilm-mlm: nothing new; in runs/minilm-mlm-1.", job)
+    job = Job("a crawl", None, request=CrawlRequest(("Paris",), models=("minilm-mlm",)))
+    said = job.words("minilm-mlm: nothing new; in runs/minilm-mlm-1.")
     assert said == "MiniLM-MLM: nothing new; in runs/minilm-mlm-1."
 
 
