@@ -163,7 +163,8 @@ def test_models_with_other_beliefs_are_no_ranking_and_names_are_the_datas(data: 
     runs = [crawl_world(data, model, depth=4).info.id for model in (Believer(), lower)]
     shown = beliefs.answer(BeliefsRequest(tuple(runs)))
     assert shown.conclusion.endswith(
-        "(inverse: 7 beliefs of believer, 5 beliefs of lower), not a ranking"
+        "(inverse: 7 beliefs of believer, crawl Norway, 5 beliefs of lower, crawl Norway), "
+        "not a ranking"
     )
     found = {one.belief.sentence for one in shown.found.checks[runs[1]]}
     assert "The capital of Norway is Oslo ." in found
