@@ -29,23 +29,45 @@ export default function ({ data, parentElement, setTriggerValue }) {
       item.textContent = heading
       continue
     }
+    item.dataset.row = label
     const top = make("div", "top", "", item)
     const named = make("span", "label", sentence ? "" : label, top)
     if (sentence) makeLink(label, alone, sentence, named)
     if (likelier) make("span", "likelier", likelier, top).title = note
     if (right) make("span", "right", right, top).title = right
+    if (!words.length) continue // not listed
     const line = make("div", "line", "", item)
+    const others = make("span", "others", "", line)
     words.forEach(({ text, longer, value, verdict, name, opens }, at) => {
-      const part = make("span", at ? "other" : "first", "", line)
+      const part = make("span", at ? "other" : "first", "", at ? others : line)
       makeLink(text, opens, `Open the card of ${name}`, part)
       if (longer) make("span", "value", ` → ${longer}`, part)
       if (verdict) make("span", verdict === "✓" ? "yes" : "no", `\u00a0${verdict}`, part)
       if (at) make("span", "value", `\u00a0${value}`, part)
     })
+    line.append(others) // after the first
     make("span", "prob", words[0].value, line)
     const bar = make("div", "bar", "", item)
     make("div", "", "", bar).style.width = words[0].width
   }
   parentElement.querySelector(".lx-card-rows")?.remove() // its style stays
   parentElement.append(list)
+  window.lamaCards ??= new ResizeObserver(align)
+  window.lamaCards.observe(list)
+}
+
+// Makes the rows of cards side by side equally high, if they have the same ones.
+function align() {
+  const lists = [...document.querySelectorAll(".lx-card-rows")]
+  const rowsOf = (list) => [...list.children]
+  const namesOf = (list) => rowsOf(list).map((row) => row.dataset.row).join("|")
+  for (const row of lists.flatMap(rowsOf)) row.style.minHeight = ""
+  const groups = Map.groupBy(lists, (list) => `${list.getBoundingClientRect().top.toFixed()} ${namesOf(list)}`)
+  for (const group of groups.values()) {
+    if (group.length < 2) continue
+    rowsOf(group[0]).forEach((_, at) => {
+      const heights = group.map((list) => list.children[at].getBoundingClientRect().height)
+      for (const list of group) list.children[at].style.minHeight = `${Math.max(...heights)}px`
+    })
+  }
 }

@@ -50,7 +50,7 @@ from lama_core.scoring.blanks import fill
 from lama_core.scoring.limits import Limits
 from lama_core.scoring.model_info import AboutModel, model_fields
 from lama_core.tables import Column, FirstAnswers, Table, table_of
-from lama_core.texts import answer_key, word_key
+from lama_core.texts import answer_key, contains_answer, word_key
 from lama_entities.types import (
     Entity,
     entities_of,
@@ -72,6 +72,7 @@ SEPARATOR = "; "
 MARK = re.compile(r"^([-*•]|\d+[.)])\s+")  # of an item in a list
 QUOTES = " '\"“”‘’`*"
 FACT = re.compile(r"[^:]*[^:\s][^:]*:\s[^:]*[^:\s.][^:]*")
+YEAR = re.compile(r"\b\d{3,4}\b")
 TYPE_TEMPLATE = "[X] is a [Y]."
 
 
@@ -134,9 +135,16 @@ class CardRelation:
         """Return the sentence about an entity with its blank; empty without a template."""
         return fill(self.template, name).text(blank) if self.template else ""
 
-    def is_right(self, word: str) -> bool | None:
-        """Return whether an answer is one of the objects; None if the data have none."""
-        return answer_key(word) in map(answer_key, self.objects) if self.objects else None
+    def is_right(self, word: str, *, listed: bool = False) -> bool | None:
+        """Return whether an answer is one of the objects; None if the data have none.
+
+        listed: whether a model wrote it, so that it may have more words than the object.
+        """
+        if not self.objects:
+            return None
+        if listed:
+            return any(contains_answer(word, one) for one in self.objects)
+        return answer_key(word) in map(answer_key, self.objects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +198,7 @@ class CardAnswer:
 
         None if the data have no right answer, or it would be first, but isn't ranked.
         """
-        right = self.relation.is_right(self.predictions[0].token)
+        right = self.relation.is_right(self.predictions[0].token, listed=self.context is None)
         return right or (None if self.is_unranked else right)
 
     @property
@@ -218,7 +226,7 @@ class ModelCard(AboutModel):
         n_candidates: Number of ranked words; 0 for listed facts.
         listed: The text with the facts, if the model listed them.
         dropped: The parts of this text that aren't of the form `relation: object`.
-        n_missing: Number of relations with a right answer in the data that it didn't list.
+        missing: The relations with a right answer in the data that it didn't list.
     """
 
     type: str
@@ -227,7 +235,7 @@ class ModelCard(AboutModel):
     n_candidates: int = 0
     listed: GeneratedText | None = None
     dropped: tuple[str, ...] = ()
-    n_missing: int = 0
+    missing: tuple[CardRelation, ...] = ()
 
     @property
     def n_known(self) -> int:
@@ -237,7 +245,7 @@ class ModelCard(AboutModel):
             for one in self.answers
             if one.relation.objects and not one.is_unranked
         }
-        return len(known) + self.n_missing
+        return len(known) + len(self.missing)
 
     @property
     def n_right(self) -> int:
@@ -251,7 +259,7 @@ class ModelCard(AboutModel):
         n_unranked = sum(one.is_unranked for one in self.answers)
         text = f"{self.n_right:,} of {n_known:,} right" if n_known else "no right answer known"
         text = text if self.answers else "no facts"
-        text += f", {self.n_missing:,} not listed" * bool(self.n_missing)
+        text += f", {len(self.missing):,} not listed" * bool(self.missing)
         text += f", {counted(n_unranked, 'right answer')} not ranked" * bool(n_unranked)
         text += f", {n_unknown:,} unknown" * bool(n_unknown and n_known)
         if self.dropped:
@@ -464,6 +472,9 @@ class EntityKind(QueryKind[EntityRequest, CardQuestion, ModelCard]):
             yield table_of(heads, rows, title=f"type: {kind}{whose}")
             for one in cards:
                 yield f"{one.name}: {one.summary()}{one.computed}"
+                if one.missing:
+                    known = (f"{of.label} ({', '.join(of.objects[:3])})" for of in one.missing)
+                    yield f"Not listed: {'; '.join(known)}"
 
     def title(self, request: EntityRequest) -> str:
         """Return the name, and that facts are asked for."""
@@ -477,11 +488,12 @@ class EntityKind(QueryKind[EntityRequest, CardQuestion, ModelCard]):
         return {**names, "ask": request.ask, "candidates": answer.asked.candidates.name}
 
     def details(self, asked: AskedCard, one: ModelCard) -> dict[str, Any]:
-        """Return the type, how many first answers are right, and what was dropped."""
+        """Return the type, how many first answers are right, what was dropped or not listed."""
         found = {"type": one.type, "type_from_model": one.from_model}
         found |= {"n_known": one.n_known, "n_right": one.n_right}
         if one.listed:
-            found |= {"text": one.listed.text, "dropped": [*one.dropped]}
+            missing = [relation.label for relation in one.missing]
+            found |= {"text": one.listed.text, "dropped": [*one.dropped], "not_listed": missing}
         return found
 
     def first_answers(self, asked: AskedCard, one: ModelCard, n: int) -> FirstAnswers:
@@ -571,7 +583,7 @@ def _list_facts(
     )
     calls.limits.check_tokens(check_prompt(model, prompt, MAX_TOKENS), model.name)
     (text,) = generate(model, [prompt], MAX_TOKENS, calls.limits.until())
-    known = {answer_key(one.label): one for one in dict(asked.shared.relations)[kind]}
+    relations = dict(asked.shared.relations)[kind]
     answers: dict[tuple[str, str], CardAnswer] = {}
     dropped = []
     for part, log_prob in read_facts(text):
@@ -581,7 +593,7 @@ def _list_facts(
             dropped.append(part)
             continue
         item = Prediction(None, word, log_prob, math.exp(log_prob))
-        answers[key] = CardAnswer(known.get(key[0], CardRelation("", relation)), None, (item,))
+        answers[key] = CardAnswer(_named(relations, relation, word), None, (item,))
     return ModelCard(
         **model_fields(model),
         type=kind,
@@ -589,11 +601,34 @@ def _list_facts(
         answers=tuple(answers.values()),
         listed=text,
         dropped=tuple(dropped),
-        n_missing=len(
-            {one.name for one in known.values() if one.objects}
-            - {one.relation.name for one in answers.values()}
+        missing=tuple(
+            one
+            for one in relations
+            if one.objects and one.name not in {found.relation.name for found in answers.values()}
         ),
     )
+
+
+def _named(relations: Sequence[CardRelation], name: str, word: str) -> CardRelation:
+    """Return the relation to which a model gives a name: its label, or an alias of relations.tsv.
+
+    Of several ("born"), it is one whose objects are years if and only if the listed object has one,
+    then one that makes it right. An unknown name is a relation of its own.
+    """
+
+    def key(text: str) -> str:
+        return answer_key(text).removesuffix("s")  # languages
+
+    def fit(one: CardRelation) -> tuple[bool, bool]:
+        of_year = relation_types()[one.name].objects == ("year",)
+        return of_year == bool(YEAR.search(word)), one.is_right(word, listed=True) is True
+
+    fitting = [
+        one
+        for one in relations
+        if key(name) in map(key, (one.label, *relation_types()[one.name].aliases))
+    ]
+    return max(fitting, key=fit, default=CardRelation("", name))
 
 
 def read_facts(text: GeneratedText) -> Iterator[tuple[str, float | None]]:

@@ -157,8 +157,9 @@ def _draw_head(asked: AskedCard) -> Sequence[DeltaGenerator]:
     known = {one.name for _, rows in question.relations for one in rows if one.objects}
     found = f"right answers for {counted(len(known), 'relation')} of this card"
     if not question.types:
-        found = "no fact about it" + ": each model is asked for its type" * (not kinds)
-    text = "".join(f"{kind}. " for kind in kinds[:1]) + f"{plain(request.dataset)} has {found}."
+        found = "nothing about it" + ": each model is asked for its type" * (not kinds)
+    text = "".join(f"{kind}. " for kind in kinds[:1]) + f"The {plain(request.dataset)} facts have "
+    text += f"{found}."
     if also := [kind for kind in dict.fromkeys(kinds[1:]) if kind != kinds[0]][:3]:
         text += f" Other types in the data: {', '.join(also)}."
     st.markdown(f"**{plain(question.name)}**: {text}")
@@ -218,8 +219,13 @@ def _draw_card(asked: AskedCard, column: ModelColumn[ModelCard]) -> None:
     others = [one for one in card.answers if not one.relation.objects]
     rows = [row_of(one) for one in known]
     if others and known:
-        rows.append({"heading": f"{asked.request.dataset} has no right answer"})
+        rows.append({"heading": f"No right answer in the {asked.request.dataset} facts"})
     rows += [row_of(one) for one in others]
+    if card.missing:
+        rows.append({"heading": "Not listed"})
+    for one in card.missing:
+        shown = ", ".join(one.objects[:3])
+        rows.append({"label": one.label, "right": f"right: {shown}", "words": []})
     data = {"rows": rows, "colour": column.colour}
     draw = st.components.v2.component("lama_card", js=_JS, css=_CSS, isolate_styles=False)
     found = draw(data=data, key=f"card {card.name}", on_opened_change=lambda: None)
@@ -253,13 +259,14 @@ def _draw_below(answer: CardsAnswer, lines: Sequence[DeltaGenerator], _: object)
         lines[0].empty()
     elif lines and shared:
         n_same = sum(len(firsts[key]) == 1 for key in shared)
-        said = f"same first answer in <b>{n_same} of {len(shared)}</b> relations"
+        titles = [predictions.short_title(one.name) for one in answer.models]
+        who = f"{', '.join(titles[:-1])} and {titles[-1]}"  # perhaps not all that were chosen
+        which = " that their cards share" * (len(shared) < len(n_cards))
+        said = f"the same first answer in <b>{n_same} of {len(shared)}</b> relations{which}"
         if len(shared) == 1:
-            said = f"{'same' if n_same else 'different'} first answers in the only relation that "
-            said += "all cards have"
-        lines[0].html(
-            f"<div>The models give {'the ' * bool(n_same or len(shared) > 1)}{said}.</div>"
-        )
+            said = f"{'the same' if n_same else 'different'} first answers in the only relation"
+            said += " that their cards share"
+        lines[0].html(f"<div>{escape(who)} give {said}.</div>")
     elif lines:
         kinds = ", ".join(
             f"{predictions.short_title(one.name)} {one.type}" for one in answer.models
@@ -288,7 +295,8 @@ ENTITIES = Tab(
     draw=_draw_card,
     describe=_describe,
     can_answer=lambda name: st.session_state.get(ASK) != "facts" or can_generate(name),
-    cannot="It doesn't write lists: choose a causal or encoder-decoder model, or a chat server.",
+    cannot="Masked models don't write lists: choose a causal or encoder-decoder model, or a chat "
+    "server.",
     above=_draw_head,
     below=_draw_below,
     exported="entity",

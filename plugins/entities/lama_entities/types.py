@@ -12,6 +12,9 @@ and constraints that the facts keep:
     within=R    the subject lies in the object: R of the subject is the object, or R of the object
     contains=R  the object lies in the subject: R of the object is the subject, or R of the subject
 
+and aliases: other names that a model may give a relation when it lists facts. Two relations can
+have the same one: "born" is the year or the place of birth.
+
 `types.tsv` has a row for each type, and words for it: objects of P31 and IsA that tell the type of
 their subject, and the candidates when a model is asked for the type ("X is a ___").
 """
@@ -45,13 +48,17 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class RelationTypes:
-    """A row of relations.tsv; subjects, objects: types, the usual one first."""
+    """A row of relations.tsv; subjects, objects: types, the usual one first.
+
+    aliases: other names of the relation.
+    """
 
     relation: str
     label: str
     subjects: tuple[str, ...]
     objects: tuple[str, ...]
     constraints: tuple[Constraint, ...]
+    aliases: tuple[str, ...]
 
     def constraint(self, kind: str) -> Constraint | None:
         """Return the constraint of a kind; None if the relation doesn't have it."""
@@ -73,6 +80,7 @@ def relation_types() -> Mapping[str, RelationTypes]:
             tuple(row["subject"].split()),
             tuple(row["object"].split()),
             tuple(Constraint(*one.split("=")) for one in row["constraints"].split()),
+            tuple(filter(None, row["aliases"].split("; "))),
         )
         for row in _rows("relations.tsv")
     }
