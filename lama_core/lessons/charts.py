@@ -282,9 +282,10 @@ def chart_of(step: ShowRun) -> LessonChart:
     if step.figure in CHARTS:
         return CHARTS[step.figure]
     function = next(one for one in all_views() if one.view.name == step.figure)
+    keys = function.view.keys
     return LessonChart(
         function.view.title,
-        "row",
+        keys[0] if len(keys) == 1 else "row",
         partial(_view, function),
         counts=function.view.counted,
         intervals="",

@@ -204,7 +204,8 @@ def _draw_judged(step: Predict, number: int, progress: LessonProgress) -> None:
         reason = plain(missing_row_note(step, shown)) or "The answer can't be shown here."
         show_note(f"{text} {reason}")
     elif verdict.right:
-        st.success(f"{text} Correct! {by_model}", icon=":material/check:")
+        how = f"Your prediction is right. {by_model}" if model else "Correct!"
+        st.success(f"{text} {how}", icon=":material/check:")
     else:
         st.info(f"{text} {by_model or f'The answer is {answer}.'}", icon=":material/compare:")
 

@@ -17,6 +17,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     link.onclick = (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return // a new tab of the browser
       event.preventDefault()
+      link.closest("[data-testid=stMain]")?.scrollTo(0, 0) // the new screen from its beginning
       setTriggerValue("opened", params)
     }
   }
