@@ -170,6 +170,43 @@ def test_a_chat_server_is_asked_for_facts_after_examples_and_for_the_type() -> N
     assert "place of birth: " in shown and "Marie Curie" not in shown
 
 
+@pytest.mark.parametrize(
+    ("listed", "relation", "right"),
+    [
+        ("birth date: 1867", "date_of_birth", True),
+        ("Born: 7 November 1867", "date_of_birth", True),
+        ("born: Warsaw, Poland", "P19", True),
+        ("born in: Paris", "P19", False),
+        ("birthplace: Warsaw", "P19", True),
+        ("languages: Polish", "P1412", None),
+        ("year of birth: 1934", "date_of_birth", False),
+        ("rumour: 1867", "", None),
+    ],
+)
+def test_a_listed_fact_is_judged_by_the_relation_that_its_name_means(
+    listed: str, relation: str, right: bool | None
+) -> None:
+    server: Any = SimpleNamespace(
+        name="chat",
+        kind="causal",
+        precision="",
+        device="",
+        generate=lambda *_, **__: [made(listed)],
+    )
+    kind, request = EntityKind(), EntityRequest(name="Marie Curie", ask="facts")
+    asked = Asked(request, kind.prepare(request, UNLIMITED))
+    calls: Any = SimpleNamespace(limits=UNLIMITED)
+    card = kind.answer(server, asked, calls=calls)
+    (fact,) = card.answers
+    assert fact.relation.name == relation
+    known = next(iter(dict(asked.shared.relations).values()))
+    objects = {one.name: one.objects for one in known}.get(relation, ())
+    assert fact.right is (right if objects else None)
+    assert {one.name for one in card.missing} == {one.name for one in known if one.objects} - {
+        relation
+    }
+
+
 @pytest.mark.parametrize(("rank", "right"), [(1, None), (4, False)])
 def test_a_right_answer_that_isnt_ranked_has_no_rank(rank: int, right: bool | None) -> None:
     gold = Gold("1867", rank, -1.0, ("1867",), in_candidates=False)

@@ -23,9 +23,9 @@ def cards(app: AppTest) -> list[list[dict[str, Any]]]:
 
 def test_a_card_has_relations_with_a_right_answer_first() -> None:
     app = open_page("cloze", **CARD, entity="Norway")
-    assert "**Norway**: country. starter has right answers for 5 relations" in said(app)
+    assert "**Norway**: country. The starter facts have right answers for 5 relations" in said(app)
     (rows,) = cards(app)
-    heading = [one.get("heading", "") for one in rows].index("starter has no right answer")
+    heading = [one.get("heading", "") for one in rows].index("No right answer in the starter facts")
     assert heading == 5
     first = rows[0]
     assert (first["label"], first["words"][0]["verdict"]) == ("capital", "✓")
@@ -59,7 +59,7 @@ NAMES = ["<img src=x onerror=alert(1)>", "**b** [x](http://y.z) $a$", 'a\\ "b"',
 @pytest.mark.parametrize("name", NAMES)
 def test_names_are_shown_as_text_and_are_whole_in_addresses(name: str) -> None:
     app = open_page("cloze", **CARD, entity=name, entity_type="person", trail=f"P36:{name}")
-    shown = f"**{name}**: person. starter has no fact about it."
+    shown = f"**{name}**: person. The starter facts have nothing about it."
     assert shown.replace("\\", "") in said(app).replace("\u2060", "")
     assert not any(one.allow_html for one in app.markdown)
     (rows,) = cards(app)
@@ -111,4 +111,13 @@ def test_a_model_that_cant_list_facts_says_so_and_isnt_compared() -> None:
     assert not app.error and not cards(app)
     (note,) = (one.value.replace("\\", "") for one in app.info)
     assert note.startswith("Not asked: MiniLM-MLM, MiniLM-MLM twin. ")
-    assert "doesn't write lists" in note
+    assert "Masked models don't write lists" in note
+
+
+def test_the_line_names_the_models_and_says_which_relations_it_counts() -> None:
+    models = ["MiniLM-MLM", "MiniLM-MLM twin"]
+    line = html(open_page("cloze", tab="Entities", models=models, entity="Norway"))
+    assert "MiniLM-MLM and MiniLM-MLM twin give the same first answer in" in line
+    assert "6</b> relations.<" in line
+    unknown = html(open_page("cloze", tab="Entities", models=models, entity="Blarg"))  # a city, a thing
+    assert "2</b> relations that their cards share" in unknown
