@@ -112,22 +112,6 @@ def test_the_keyboard_comes_to_a_number_and_by_a_button_to_its_facts(
     page.wait_for_url(re.compile(r"/results\?(?=.*relations=P10).*tab=Wrong\+answers"))
 
 
-def test_a_cell_of_golds_by_answers_leads_to_its_facts(page: Page, app_url: str) -> None:
-    open_page(
-        page,
-        f"{app_url}/results?tab=Wrong+answers&data=made-up&models=gpt2&view=Confusion&words=10",
-    )
-    cell = page.locator(f"{CHART} .mark-rect path").first
-    cell.scroll_into_view_if_needed()
-    cell.click(position={"x": 4, "y": 4})
-    page.wait_for_url(re.compile("gold=.*answer="))
-    wait_until_drawn(page)
-    expect(page.get_by_role("button", name=re.compile(r"^right answer “\w+”$"))).to_be_visible()
-    expect(
-        page.get_by_role("button", name=re.compile(r"^GPT-2 small answers “\w+”$"))
-    ).to_be_visible()
-
-
 def test_a_bin_leads_to_its_facts_and_one_step_back_to_its_chart(page: Page, app_url: str) -> None:
     open_page(
         page,

@@ -3,7 +3,7 @@
 Task 4 is in test_data_in_browser.py, to cancel and resume a run (5 clicks: the page, Ask models
 these facts, Start, Cancel, Resume), and task 11 in test_poll_in_browser.py. Each test's docstring
 counts its clicks: typing counts 1, a choice from a list 2, a file 2. The first ten together: 48;
-tasks 11 and 12: 8; 13 to 15: 9.
+tasks 11 and 12: 8.
 """
 
 import csv
@@ -197,54 +197,3 @@ def test_12_a_figure_for_a_paper_as_pdf(page: Page, app_url: str) -> None:
         inside.get_by_role("button", name="Figure, PDF").click()
     made = Path(taken.value.path()).read_bytes()
     assert made.startswith(b"%PDF") and b"/FontFile2" in made
-
-
-def test_13_an_own_sentence_becomes_a_link(page: Page, app_url: str) -> None:
-    """2: the sentence, Share."""
-    page.goto(app_url)
-    sentence = page.get_by_role("textbox", name="Sentence with a blank")
-    sentence.fill("The capital of Norway is ___.")
-    sentence.press("Enter")
-    shown_button(page, "Share").click()
-    code = page.get_by_test_id("stPopoverBody").get_by_test_id("stCode").first
-    expect(code).to_contain_text("capital+of+Norway")
-    link = code.inner_text().strip()
-    assert len(link) <= 200
-    page.goto(link)
-    expect(sentence).to_have_value("The capital of Norway is ___.")
-
-
-def test_14_a_lesson_is_copied_and_a_step_changed(page: Page, app_url: str, app_home: Path) -> None:
-    """4: Lessons, For teachers, Copy and edit, the text."""
-    open_page(page, app_url, "Lessons")
-    shown_button(page, re.compile("For teachers")).click()
-    page.get_by_role("button", name="Copy and edit").filter(visible=True).click()
-    text = page.get_by_role("textbox", name="Text", exact=True)
-    text.fill("A text of *my own*.")
-    text.press("Control+Enter")
-    expect(page.get_by_test_id("stMarkdown").get_by_text("A text of my own.")).to_be_visible()
-    expect(page.get_by_text("Every change is saved in")).to_be_visible()
-    (made,) = (app_home / "data" / "lessons").glob("1-cloze-queries-copy*.toml")
-    assert 'text = "A text of *my own*."' in made.read_text(encoding="utf-8")
-
-
-def test_15_wrong_answers_selected_as_a_slice(page: Page, app_url: str) -> None:
-    """3: Results, Wrong answers, Only these facts; then all tabs and a link show only these."""
-    open_page(page, app_url, "Results", "Wrong answers")
-    button = shown_button(page, re.compile("^Only these [0-9,]+ facts$"))
-    n = re.findall("[0-9,]+", button.inner_text())[-1]
-    button.click()
-    chip = page.get_by_role("button", name=f"Only {n} chosen facts")
-    counted = page.get_by_text(re.compile(rf"over chosen facts: .* of {n}\)")).filter(visible=True)
-    expect(chip).to_be_visible()
-    page.wait_for_url(re.compile("only="))
-    colleague = page.context.browser.new_context() if page.context.browser else page.context
-    other = colleague.new_page()
-    other.goto(page.url)
-    expect(other.get_by_role("button", name=f"Only {n} chosen facts")).to_be_visible()
-    other.close()
-    page.get_by_role("tab", name="Overview", exact=True).click()
-    expect(counted.first).to_be_visible()
-    chip.click()
-    expect(chip).to_have_count(0)
-    assert "only=" not in page.url

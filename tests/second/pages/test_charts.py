@@ -1,15 +1,13 @@
 """Charts of pages: what is clicked says what it stands for, and texts of data are texts."""
 
 import json
-import sys
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from chart_marks import DARK, LIGHT, Drawn, charts, drawn
-from opening import open_page
+from chart_marks import DARK, LIGHT, Drawn, drawn
 
 from lama_core.metrics.confusion import Confusion
 from lama_core.queries.grid import GridCell
@@ -24,7 +22,6 @@ from lama_core.views.figure import (
     Axis,
     Baseline,
     Figure,
-    relation_label,
     said,
     said_interval,
 )
@@ -96,15 +93,6 @@ def test_every_bar_says_its_run_and_relation() -> None:
     assert chart.axis_title("x") == "P@1, % of facts"
 
 
-def test_a_source_stands_in_bold_above_its_relations() -> None:
-    table = by_relation(("a", "b"))
-    whole = table[table["relation"] == "P19"].assign(label="<i>x</i>, 2 relations")
-    chart = bars(pd.concat([whole, table]), COLOURS, bold=frozenset({"<i>x</i>, 2 relations"}))
-    assert chart.parameter("names") == ["<i>x</i>, 2 relations", "P19 label", "P36 label"]
-    bold = chart.axis("y")["labelFontWeight"]["condition"]
-    assert bold == {"test": "indexof([0], datum.value) >= 0", "value": "bold"}
-
-
 def test_long_names_take_three_lines_and_longer_ones_are_cut_but_stay_apart() -> None:
     long = "a name of more than eighty letters, which take the three lines of thirty letters, "
     long += "and some more, "
@@ -164,12 +152,6 @@ def test_cells_have_colours_by_facts_others_by_what_they_are() -> None:
     assert all(contrast("#ffffff", ink) >= 3 for ink in (*COUNTED, *RIGHT, TOTAL))
 
 
-def test_a_narrow_confusion_matrix_has_short_names() -> None:
-    chart = drawn(cells_of(WORDS, "", "", narrow=True), {})
-    assert chart.parameter("words") == ["x", "others"]
-    assert chart.parameter("names") == ["<b>", "others"]
-
-
 def test_words_of_a_grid_whose_rank_is_unknown_have_no_colour_but_can_be_clicked() -> None:
     def cell(sentence: int, rank: int | None, prob: float | None) -> GridCell:
         return GridCell(sentence, "t", "<w>", rank, prob, None, 1, None)
@@ -188,33 +170,6 @@ def test_words_of_a_grid_whose_rank_is_unknown_have_no_colour_but_can_be_clicked
                    for layer in chart.layers("text")}  # fmt: skip
         assert weights == {"normal": words[1:3], "bold": [words[0], words[3]]}
         assert chart.parameter("words") == ["same", "same"], "one column each"
-
-
-def test_names_above_columns_end_at_the_cells_and_are_cut_without_room() -> None:
-    def words(names: list[str]) -> tuple[list[Any], Any, Any]:
-        rows = [tuple(GridCell(at, "t", "w", 1, 1.0, None, 1, None) for at in range(len(names)))]
-        look = HeatMapLook(("#eaf3fb", "#5ba4e3"), 1e-4, 10, False, None)
-        spec = drawn(grid_figure(rows, names, look, "m"), {}, replace(LIGHT, width=500)).spec
-        (shown,) = (one["value"] for one in spec["params"] if one["name"] == "words")
-        axis = next(iter(Drawn(spec).layers()))["encoding"]["x"]["axis"]
-        return shown, axis["labelAngle"], axis["labelPadding"]
-
-    shown, angle, padding = words(["one", "a name of several lines, " * 4])
-    n = len(shown[1])
-    assert angle == 0 and n > 1 and shown[0] == ["\N{NO-BREAK SPACE}"] * (n - 1) + ["one"]
-    assert padding == pytest.approx(0.7 * 12 + (n - 1) * 14)
-    long = "Donaudampfschifffahrtsgesellschaftskapitän"
-    shown, angle, _ = words([long] * 40)
-    assert angle == vega.TILTED and {*map(tuple, shown)} == {(long,), ("",)}, "a file has all of it"
-    page = drawn(
-        grid_figure(
-            [tuple(GridCell(at, "t", long, 1, 1.0, None, 1, None) for at in range(40))],
-            [long] * 40, HeatMapLook(("#eaf3fb", "#5ba4e3"), 1e-4, 10, False, None), "m",
-        ), {}, replace(LIGHT, most=26),
-    )  # fmt: skip
-    (tilted, *_), (name,) = page.parameter("words"), page.parameter("names")
-    for shown_name in (tilted, name):
-        assert shown_name.endswith("…") and long.startswith(shown_name.rstrip(" …"))
 
 
 def test_rows_whose_first_name_is_a_number_are_all_drawn() -> None:
@@ -241,15 +196,6 @@ def test_rows_whose_first_name_is_a_number_are_all_drawn() -> None:
     assert chart.parameter("names") == ["1", "2 to 5"]
 
 
-def test_many_runs_are_points_on_one_line_a_relation() -> None:
-    names = tuple("abcd")
-    colours = dict.fromkeys(names, "#2c86c7")
-    chart = bars(by_relation(names), colours)
-    assert not chart.marks("rect")
-    values = [one for one in chart.marks("point") if "value" in one]
-    assert [one["at"] for one in values] == [0] * 4 + [1] * 4
-
-
 @pytest.mark.parametrize("look", [LIGHT, DARK])
 @pytest.mark.parametrize("under", [*PALETTE, "page"])
 def test_whiskers_are_seen_on_every_bar_and_page(under: str, look: vega.Look) -> None:
@@ -260,23 +206,6 @@ def test_whiskers_are_seen_on_every_bar_and_page(under: str, look: vega.Look) ->
     assert max(contrast(one["color"], ground) for one in (core, edge)) >= 3
     if under in PALETTE and look == LIGHT:
         assert contrast(core["color"], under) >= 3, "the edge has gone, the line is still there"
-
-
-def test_a_chart_of_one_model_has_its_title_once() -> None:
-    table = by_relation(("a",)).assign(freq=np.nan, chance=np.nan)
-    chart = bars(table, {"a": "#2c86c7"}, title="P@1 of a")
-    assert chart.title == "P@1 of a"
-    assert not [one for one in chart.spec["layer"] if one["mark"] == "point"], "no legend"
-
-
-def test_large_letters_are_large_in_a_chart_too() -> None:
-    look = replace(LIGHT, size=18.0)
-    one, two = (bars(by_relation(names), COLOURS, look) for names in (("a",), ("a", "b")))
-    for chart in (one, two):
-        config = chart.spec["config"]
-        sizes = {config[part]["labelFontSize"] for part in ("axis", "legend")}
-        assert sizes == {18.0} and config["title"]["fontSize"] == 1.15 * 18
-    assert one.spec["height"] > bars(by_relation(("a",)), COLOURS).spec["height"]
 
 
 def test_a_clicked_mark_is_a_row_of_plain_numbers() -> None:
@@ -407,11 +336,6 @@ def test_runs_of_one_model_are_told_apart(tmp_path_factory: pytest.TempPathFacto
     )
 
 
-def test_a_label_that_repeats_the_name_is_left_out() -> None:
-    assert relation_label("place_of_birth", "place of birth") == "place of birth"
-    assert relation_label("P19", "place of birth") == "P19 place of birth"
-
-
 def test_a_chance_level_that_can_be_told_from_0_is_marked_once_a_relation() -> None:
     table = by_relation(("a", "b")).assign(freq=np.nan)
     chart = bars(table, COLOURS)
@@ -489,22 +413,3 @@ def test_columns_of_methods_have_numbers_above_their_whiskers_and_published_ones
         ["Top1, published: 31.5 %"],
     ]
     assert {one["name"] for one in chart.marks("rule")} == {"m"}
-
-
-PAGES = (
-    ("results", {}),
-    ("results", {"tab": "Wrong answers", "view": "Confusion"}),
-    ("", {"tab": "Grid", "models": "minilm-mlm"}),
-)
-
-
-@pytest.mark.usefixtures("home")
-@pytest.mark.parametrize(("page", "params"), PAGES)
-def test_pages_draw_without_libraries_that_make_charts_of_objects(
-    page: str, params: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in [*sys.modules, "plotly", "altair"]:
-        if name.split(".")[0] in ("plotly", "altair"):
-            monkeypatch.setitem(sys.modules, name, None)
-    app = open_page(page, **params)
-    assert not app.exception and not app.error and charts(app)

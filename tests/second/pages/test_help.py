@@ -3,7 +3,6 @@
 import shutil
 from dataclasses import replace
 from pathlib import PurePosixPath
-from urllib.parse import parse_qs
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,7 +15,7 @@ from lama_core.glossary import glossary_text, read_terms
 from lama_core.metrics import METRICS
 from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.origins import FactGroup, sentence, trained_on
-from lama_core.metrics.slices import ORIGIN, WORDING_SEEN
+from lama_core.metrics.slices import WORDING_SEEN
 from lama_core.paths import DOCS, plugin_pages
 from lama_core.runs.facts_table import SCHEMA
 from lama_core.runs.find import load_run, runs_dir
@@ -77,21 +76,6 @@ def test_a_search_shows_the_terms_that_it_finds_the_named_one_first() -> None:
     assert any("None of the" in one.value for one in open_page("help", term="zzz").caption)
 
 
-def test_the_pictures_show_a_finished_run() -> None:
-    html = " ".join(one.proto.body for one in open_page("help").get("html"))
-    assert html.count('class="lx-fact"') == 10 and "rank" in html
-
-
-def test_a_screen_with_numbers_links_to_the_departures_from_its_paper() -> None:
-    """Which paper is each screen's: tests/second/pages/test_screens.py."""
-    for name, paper in (("prompts", "LPAQA"), ("data", None)):
-        links = [one.proto for one in open_page(name).get("page_link")]
-        found = [(one.page, parse_qs(one.query_string)) for one in links if "measured" in one.label]
-        assert found == [("help", {"paper": [paper]})] * (paper is not None)
-    (label,) = opened(open_page("help", paper="LPAQA"))
-    assert label.startswith(plain("LPAQA:"))
-
-
 @pytest.fixture
 def run() -> Run:
     """A made-up run of the embedded model, of facts with the three origins in turn."""
@@ -121,20 +105,6 @@ def test_the_page_and_the_command_say_the_same_of_the_training_sources(run: Run)
     assert any(f"- {plain(shown)}" in markdown.value for markdown in app.markdown)
     printed = invoke(["results", run.info.id]).stderr
     assert said in " ".join(printed.split())
-
-
-def test_a_slice_by_origin_leads_to_its_facts(run: Run) -> None:
-    table = (
-        open_page("results", data="made-up", tab="More", chart="Slices", slice_by="origin")
-        .dataframe[0]
-        .value
-    )
-    line = table[table["slice"] == slice_label(ORIGIN, ORIGINS[2])].iloc[0]
-    facts = open_page("facts", data="made-up", origins=ORIGINS[2])
-    n = line["facts"]
-    n_scored = int(run.facts["excluded"].isna().sum())
-    assert f"**{n:,}** of {n_scored} scored facts" in facts.markdown[0].value
-    assert n == int((run.facts["excluded"].isna() & (run.facts["origin"] == ORIGINS[2])).sum())
 
 
 def test_a_slice_by_wording_leads_to_its_facts(run: Run) -> None:

@@ -66,13 +66,6 @@ def test_the_address_brings_its_sentences_and_their_answers_are_those_of_each_al
     )
 
 
-def test_ranks_and_log_probabilities_are_shown_on_demand() -> None:
-    answers = ["line", "sentence", "gold", f"{MODEL} answer"]
-    assert list(opened().dataframe[0].proto.column_order) == answers
-    shown = opened(details="true").dataframe[0].proto.column_order
-    assert list(shown) == [*answers, f"{MODEL} log-prob.", f"{MODEL} rank"]
-
-
 def test_a_sentence_over_a_visitors_limit_has_the_reason_and_the_others_are_answered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -150,13 +143,6 @@ def test_csv_and_json_have_the_sentences_that_the_filters_leave(
     (model,) = taken["record"]["models"]
     for rows in (taken["rows"], model["answers"]):
         assert [row["line"] for row in rows] == [2]
-
-
-def test_too_many_and_nothing_are_said_in_a_sentence() -> None:
-    assert [one.value for one in opened("A ___.\n" * 501).error] == [
-        plain("There are 501 sentences; the maximum is 500. Remove some.")
-    ]
-    assert "No sentence is valid. Line 1" in opened("nothing").error[0].value.replace("\\", "")
 
 
 def test_an_address_holds_what_fits_into_it() -> None:

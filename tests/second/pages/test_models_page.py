@@ -56,14 +56,6 @@ def test_a_model_of_an_uninstalled_package_says_how_to_install_it(
     assert not [one for one in app.button if one.label.startswith("Get it")]
 
 
-def test_code_in_what_is_said_of_a_model_is_shown_as_code() -> None:
-    app = open_page("models", model="minilm-mlm")
-    said = next(one.value for one in app.markdown if "**note**" in one.value)
-    assert "`python -m tools.training`" in said
-    assert "\\`" not in said
-    assert "**languages**: English" in said
-
-
 def test_a_hub_name_that_cant_be_checked_is_not_added(monkeypatch: pytest.MonkeyPatch) -> None:
     from huggingface_hub import constants
 

@@ -23,7 +23,6 @@ from lama_core.scoring.shared_fields import RunSettings
 from pages.ui.prompts.new_study import _result
 from pages.ui.results import new_run
 from pages.ui.shared import jobs, links, screens
-from pages.ui.shared.url_state import title_of
 
 pytestmark = pytest.mark.usefixtures("home")
 MODEL = "minilm-mlm"
@@ -85,21 +84,6 @@ def test_a_run_opens_as_a_new_run_with_its_settings(
     app.run()
     (shown,) = (code.value for code in app.code if code.value.startswith("lama-explorer"))
     assert shown == command_line(request_)
-
-
-def test_a_run_of_several_models_opens_with_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept: dict[str, Any] = {}
-    with monkeypatch.context() as patched:
-        patched.setattr(st, "session_state", kept)
-        patched.setattr(links, "go", lambda *_: None)
-        new_run.open_form(ProbeRequest("starter", (MODEL, "bert-base-cased")), "bert-base-cased")
-    app = open_page("data", tab="New run")
-    for key, value in kept.items():
-        app.session_state[key] = value
-    app.run()
-    field = app.multiselect(key="new models")
-    # It isn't installed, and is still shown by its title.
-    assert field.value == ["bert-base-cased"] and title_of("bert-base-cased") in field.options
 
 
 def test_the_time_of_a_run_is_measured_on_a_part_of_it() -> None:

@@ -72,14 +72,6 @@ def test_the_passage_is_shown_as_text_and_the_model_is_asked_behind_it(corpus: N
     assert any("--open-book starter" in one for one in commands)
 
 
-def test_closed_is_the_default_and_asks_as_ever(corpus: None) -> None:
-    app = opened()
-    assert app.selectbox(key="book").value == "closed"
-    assert app.selectbox(key="book").options == ["closed", "starter"]
-    assert "Open-book context" not in shown(app)
-    assert not any("--open-book" in one.value for one in app.code)
-
-
 def test_a_sentence_that_shares_no_word_is_asked_alone(corpus: None) -> None:
     app = opened(book="starter", text="Paris is ___.")
     assert any("asked without context" in one.value for one in app.caption)

@@ -80,18 +80,6 @@ def test_an_answer_is_one_short_line_and_changes_until_the_reveal(polls: Rooms) 
     assert room.tally() == (("Paris", 1),)
 
 
-def test_another_question_keeps_participants_without_their_answers(polls: Rooms) -> None:
-    room = polls.open(QUESTION, "")
-    (me,) = give(room, "Paris")
-    room.reveal(())
-    room.ask(PollQuestion(text="Oslo is in ___."))
-    assert (room.n_participants(), room.tally(), room.models) == (1, (), None)
-    room.answer(me, "Norway")
-    assert room.answer_of(me) == "Norway"
-    with pytest.raises(UserError, match="at most"):
-        room.ask(PollQuestion(text="_" * (rooms.MAX_SENTENCE + 1)))
-
-
 def test_options_are_the_only_answers_and_all_are_counted(polls: Rooms) -> None:
     room = polls.open(PollQuestion(text="___.", options=("Rome", "Paris")), "")
     (me,) = give(room, "Paris")

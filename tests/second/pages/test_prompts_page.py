@@ -179,24 +179,6 @@ def test_a_prompt_of_the_study_is_compared_with_the_manual_one_at_once(
     assert flips["manual prompt"].str.endswith(" ✓").sum() == lost
 
 
-def test_the_example_follows_the_relation_and_a_typed_prompt_stays(
-    open_on: Callable[..., AppTest],
-) -> None:
-    app = open_on(
-        lambda study: study.info.model == "minilm-mlm", screens.ONE_RELATION, relation="P17 country"
-    )
-    first = app.text_input(key="try").value
-    app.selectbox(key="relation").set_value("P36").run()
-    second = app.text_input(key="try").value
-    assert second not in ("", first)
-    own = "The chief city of [X] is big [Y]."
-    app.text_input(key="try").set_value(own).run()
-    assert len(app.metric) == 2  # a typed prompt is tried
-    app.selectbox(key="relation").set_value("P17").run()
-    assert app.text_input(key="try").value == own and not app.exception
-    assert any("**Try it**" in caption.value for caption in app.caption)
-
-
 def test_a_new_prompt_is_compared_on_the_facts_that_were_queried(
     open_on: Callable[..., AppTest],
 ) -> None:
@@ -210,23 +192,6 @@ def test_a_new_prompt_is_compared_on_the_facts_that_were_queried(
     assert any(one.value.endswith("; 88 of 88 test facts") for one in app.caption)
     board = next(one.value for one in app.dataframe if "from" in one.value)
     assert board.set_index("from").loc["yours", "prompt"] == "The chief city of [X] is [Y] ."
-
-
-def test_a_set_of_prompts_is_explained_next_to_its_name(open_on: Callable[..., AppTest]) -> None:
-    app = open_on(lambda _: True, screens.ONE_RELATION, set="mine+man")
-    said = "**Mined + manual**: the mined prompts and the manual one"
-    assert said in [caption.value for caption in app.caption]
-
-
-def test_the_papers_tables_are_of_all_relations_and_sets() -> None:
-    for view, part in ((screens.ONE_RELATION, ""), (screens.ALL_RELATIONS, screens.IN_PAPER)):
-        app = open_page("results", tab="Prompts", prompts_view=view, prompts_part=part)
-        for shown in (
-            [one.label for one in app.selectbox],
-            [one.label for one in app.button_group],
-        ):
-            assert ({"Relation", "Prompts"} & {*shown} != set()) is not bool(part)
-        assert any("candidates (" in one.value for one in app.caption) is not bool(part)
 
 
 def test_every_tab_of_a_filtered_study_is_filtered(

@@ -110,12 +110,6 @@ def test_a_run_on_data_and_runs_opens_its_chart(monkeypatch: pytest.MonkeyPatch)
     }
 
 
-def test_the_chosen_run_is_in_the_address(home: Path) -> None:
-    app = open_traces(trace_run=RUN.info.id)
-    (box,) = [one for one in app.selectbox if one.label == "Run"]
-    assert box.value == RUN.info.id
-
-
 def test_a_run_without_options_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run(RUN.info)
     monkeypatch.setitem(run.__dict__, "details", {"reasons": {}})

@@ -87,12 +87,6 @@ def test_the_filter_that_is_set_is_marked(asked: dict[str, Any], shown: list[str
     assert marked(wrong_answers(**asked)) == shown
 
 
-def test_another_model_keeps_the_marked_filter() -> None:
-    app = wrong_answers(wrong=["gpt2"], of="gpt2")
-    app.selectbox(key="of").select("minilm-mlm").run()
-    assert app.multiselect(key="wrong").value == ["minilm-mlm"] and marked(app) == ["Wrong"]
-
-
 def test_each_filter_of_a_link_is_a_chip_that_removes_it(gone: list[dict[str, Any]]) -> None:
     fitting = {"contained": "no", "gold": "x", "answer": "x"}
     asked = {

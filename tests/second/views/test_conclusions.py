@@ -3,34 +3,26 @@
 from dataclasses import replace
 
 import pytest
-from calling import printed
 from test_every_view import STEPS, A, B
 
 from lama_core.cli.output import print_parts
 from lama_core.probes.analogy.accuracy_tables import ProbeAccuracy
 from lama_core.rounding import counted, percent
-from lama_core.views.analogies import AnalogiesRequest, analogies, in_words
+from lama_core.views.analogies import AnalogiesRequest, analogies
 from lama_core.views.calibration import calibration, errors
 from lama_core.views.compare import compare
 from lama_core.views.conclusions import as_share, listed
 from lama_core.views.correlations import correlations, published_triangle
 from lama_core.views.curves import curves
 from lama_core.views.known_by import known_by
-from lama_core.views.margins import margins
 from lama_core.views.mentions import LEAST_FACTS, mentions, panels
 from lama_core.views.ranks import ranks
 from lama_core.views.relation_types import relation_types
 from lama_core.views.scores import measures, said_of_best, scores
 from lama_core.views.slices import slices
 from lama_core.views.training import training
-from lama_core.views.vega import specification
-from lama_core.views.view import EDITED, Shown, show
+from lama_core.views.view import Shown, show
 from lama_core.views.wording import MEAN, MOST_RELATIONS, wording
-
-STATEMENTS = (
-    "starter-minilm_mlm-statements_template_0",
-    "starter-smollm2_135m-statements_template_0",
-)
 
 
 def test_values_are_listed_in_the_order_of_the_choice_and_of_many_only_the_ends() -> None:
@@ -126,12 +118,6 @@ def test_mentions_and_frequencies_are_not_on_the_same_axis() -> None:
     assert set(shown.figure.places) == {*counted.places, *rates.places}
 
 
-def test_the_axis_of_ranks_ends_above_every_column() -> None:
-    shown = show(ranks.view, ranks.request(runs=(A, B)))
-    (start, end), most = shown.figure.value.ends or (1, 0), shown.frame["share"].max()
-    assert start == 0 and most <= end <= most + 0.2
-
-
 def test_the_published_correlations_have_the_row_of_the_headline() -> None:
     ours, paper = (
         figure.frame.set_index(["row", "measure"])["r"]
@@ -215,11 +201,6 @@ def test_mentions_of_few_facts_are_not_drawn() -> None:
     assert "aren't drawn" in shown.figure.caption
 
 
-def test_the_command_prints_the_conclusion_first() -> None:
-    shown = show(ranks.view, ranks.request(runs=(A,)))
-    assert printed("results", "ranks", A).startswith(f"{shown.conclusion}\n\n")
-
-
 def test_the_frequency_test_is_printed_of_random_and_its_halves(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -240,26 +221,6 @@ def test_the_frequency_test_is_printed_of_random_and_its_halves(
     assert "m, random: p is above 0.05 in 1 of 2 relations" in printed
     assert "m, random-head: p is above 0.05 in 1 of 2 relations" in printed
     assert "m, random-tail: p is above 0.05 in 1 of 1 relations" in printed
-
-
-def test_names_of_prompts_and_of_relations_of_bats_are_in_words() -> None:
-    info = show(margins.view, margins.request(runs=STATEMENTS)).infos[0]
-    for name, words in (
-        ("manual", "manual"),
-        ("statements template 2, mean", "whole answers, third template, mean"),
-        ("questions, 1-shot", "questions, 1 example"),
-        ("trace mlp", "causal traces, mlp"),
-        ("my trace of 2-shot prompts", "my trace of 2-shot prompts"),
-    ):
-        assert replace(info, prompts=name).prompts_said == words
-    for name, words in (
-        ("verb_inf - Ved", "infinitive - past form"),
-        ("verb_Ving - 3pSg", "ing-form - 3rd person"),
-        ("noun - plural_irreg", "noun - plural, irregular"),
-        ("over+adj_reg", "over+adjective"),
-        ("country - capital", "country - capital"),
-    ):
-        assert in_words(name) == words
 
 
 def test_slices_name_the_best_and_the_worst_one_of_the_chosen_way() -> None:
@@ -318,11 +279,3 @@ def test_calibration_compares_sure_answers_only_if_there_are_sure_and_other_ones
     ]
     assert len(rows) == 2
     assert bool(replace(shown, found=rows).conclusion) is conclusion
-
-
-def test_a_legend_explains_open_points_only_if_some_are_open() -> None:
-    figure = show(compare.view, compare.request(run_a=A, run_b=B)).figure
-    rows = figure.frame
-    for drawn, is_open in ((rows[rows["unsure"]], True), (rows[~rows["unsure"]], False)):
-        words = str(specification(replace(figure, frame=drawn), {"a": "#000", "b": "#111"}, EDITED))
-        assert (figure.hollow_name in words) is is_open
