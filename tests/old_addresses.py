@@ -34,6 +34,8 @@ MOVED: tuple[tuple[str, Params, str, Params], ...] = (
     ("analogy", {}, ASK, {"tab": "Analogy"}),
     ("analogy", {"a": "walk", "b": "walked", "c": "play", "d": "played"}, ASK,
      {"tab": "Analogy", "solve": "walk : walked :: play : ?", "solution": "played"}),
+    ("", {"tab": "Analogy", "a": "walk", "b": "walked", "c": "play", "blank": "B"}, ASK,
+     {"tab": "Analogy", "solve": "walk : ? :: play : ", "solution": "walked"}),
     ("results", {"tab": "Compare"}, RESULTS, {"tab": "Compare"}),
     ("facts", {}, RESULTS, FACTS),
     ("results", {"tab": "More", "chart": "LAMA T-REx"}, RESULTS, {"large": "LAMA T-REx"}),

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,8 +27,6 @@ from pages.ui.data.datasets import PATTERN
 from pages.ui.results.new_run import PROBING, WHOLE_ANSWERS
 from pages.ui.shared import cache, jobs, run_time, screens, visitors
 from pages.ui.shared.jobs import IMPORT_ROOT, Job
-from pages.ui.shared.messages import counted
-from tools.bench.made_up import make_runs
 
 pytestmark = pytest.mark.usefixtures("home")
 FACTS = [("Peru", "Lima"), ("USA", "New York")]
@@ -300,12 +297,6 @@ def test_filled_templates_are_not_shown_as_evidence(tmp_path: Path) -> None:
     assert "1 sentence of its own" in said(app)
 
 
-def test_the_starter_facts_are_not_called_lamas() -> None:
-    assert "compiled by this project in the style of LAMA's sources" in said(
-        open_page("data", source="starter")
-    ).replace("\\", "")
-
-
 def test_an_answer_space_and_domains_are_shown_as_the_data_have_them(tmp_path: Path) -> None:
     folder = write_bear(tmp_path / "cities", FACTS, ["Lima", "New York", "*Oslo*"])
     (folder / "relation_info.json").write_text('{"P1": {"domains": ["Geographic", "*Arts*"]}}')
@@ -319,19 +310,6 @@ def test_an_answer_space_and_domains_are_shown_as_the_data_have_them(tmp_path: P
     (answers,) = [table for table in tables if list(table) == ["answer"]]
     assert answers["answer"].tolist() == ["Lima", "New York", "*Oslo*"]
     assert any(one.value == r"Domains: Geographic, \*Arts\*" for one in app.caption)
-
-
-def test_one_run_and_one_note_are_said_in_the_singular(home: Path, tmp_path: Path) -> None:
-    (run,) = make_runs(tmp_path / "made", n_relations=1, n_facts=20)[:1]
-    shutil.copytree(run.info.folder, home / "data" / "runs" / run.info.id)
-    assert "**1 run** of your own (" in said(open_page("data", tab="Runs"))
-    assert (counted(1, "note"), counted(2000, "note")) == ("1 note", "2,000 notes")
-    assert counted(2, "query") == "2 queries"
-
-
-def test_relations_without_an_answer_space_say_nothing_of_one() -> None:
-    tables = [one.value for one in open_page("data", source="starter").dataframe]
-    assert not any({"answers", "domains", "answer"} & set(table) for table in tables)
 
 
 def test_analogy_questions_are_shown_with_their_right_choice(tmp_path: Path) -> None:
@@ -363,14 +341,6 @@ def test_runs_have_titles_and_ids_in_urls_choose_them() -> None:
     assert f"**{study.info.n} test facts** of 8 relations, 151 prompts, {n:,} queries" in said(app)
     table = app.dataframe[0].value
     assert len(table) == len(list_kept()) and set(table) == {"run", "data", "scored", "P@1"}
-
-
-def test_a_data_set_and_a_relation_in_the_url_are_shown() -> None:
-    app = open_page("data", source="starter-analogies")
-    assert "Starter analogies" in [one.value for one in app.subheader]
-    app = open_page("data", relation="P36")
-    assert app.selectbox(key="relation").value == "P36"
-    assert "The capital of [X] is [Y]. (manual)" in said(app)
 
 
 @pytest.mark.parametrize("names", ("subject,object,rank", "Entity,Answer,predicted"))

@@ -227,18 +227,6 @@ def test_a_stopped_query_is_resumed_by_a_button(monkeypatch: pytest.MonkeyPatch)
     assert not app.error and len(charts(app)) == 1
 
 
-def test_a_long_query_shows_its_progress_and_how_to_stop_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    drawn: list[Any] = []
-    monkeypatch.setattr(cache, "SHOW_AFTER", 0.0)
-    monkeypatch.setattr(cache.st, "progress", lambda _: drawn.append("bar") or st.empty())
-    texts = "\n".join(f"The {n}th long text is ___." for n in range(9))
-    app = open_page("", tab="Grid", grid=texts, models=MODELS[0])
-    assert drawn == ["bar"] and not app.error
-    assert not [one for one in app.button if one.label == "Stop"], "it is over"
-
-
 def test_a_bar_says_what_is_computed_and_goes_when_the_query_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -5,7 +5,6 @@ from opening import html, open_page, said
 
 from lama_core.candidates.columns import Candidates
 from pages.ui.shared.predictions import describe_candidates, short_title
-from pages.ui.shared.screens import ALTERNATIVES, LIST, ONLY_THESE, WHOLE_SENTENCES
 from pages.ui.shared.url_state import DEFAULT_MODELS
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -59,7 +58,6 @@ def test_the_line_above_has_every_model_with_answers_in_the_order_of_the_choice(
     [
         ("own", (22426, 22426), "each model's own words (22,426 words each)."),
         ("own", (22426, 9), "own words (MiniLM-MLM 22,426, MiniLM-MLM twin 9 words)."),
-        ("own-words", (7,), "the model's own words with function words (7 words)."),
         ("full", (30, 30), "each model's whole vocabulary (30 tokens each)."),
     ],
 )
@@ -75,7 +73,6 @@ def test_equal_numbers_of_candidates_are_written_once_and_others_with_the_models
     ("names", "said_of"),
     [
         (["minilm-mlm"], "one token in the model, without stop words (list: common). The model "),
-        (["minilm-mlm", "minilm-mlm-twin"], "one token in each model, without stop words"),
         (["minilm-mlm", "smollm2-135m"], "because one of the models is uncased; a cased model's"),
     ],
 )
@@ -86,17 +83,3 @@ def test_the_caption_of_the_candidates_is_about_the_models_that_answer(
     assert said_of in text
     assert ("a cased model" in text) == ("smollm2-135m" in names)
     assert ("only lower-case words" in text) == ("smollm2-135m" not in names)
-
-
-@pytest.mark.parametrize(
-    ("params", "title"),
-    [
-        ({}, "Models, right answer, options and class poll"),
-        (ONLY_THESE, "Models, right answer, options and class poll"),
-        (WHOLE_SENTENCES, "Models and options"),
-        (LIST, "Models and options"),
-        (ALTERNATIVES, "Models and options"),
-    ],
-)
-def test_the_switch_on_phones_names_what_it_shows(params: dict[str, str], title: str) -> None:
-    assert open_page("ask", **params).toggle(key="choosing").label == title

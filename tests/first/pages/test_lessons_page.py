@@ -2,14 +2,12 @@
 
 from html import escape
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from opening import html, open_page, said
 from streamlit.testing.v1 import AppTest
 
-from lama_core.lessons import stored_answers as stored
 from lama_core.lessons.handout import sheet
 from lama_core.lessons.lesson import (
     Predict,
@@ -18,10 +16,8 @@ from lama_core.lessons.lesson import (
     read_lesson,
 )
 from lama_core.lessons.step_results import StepResult
-from lama_core.scoring.shared_fields import ClozeSettings
 from pages.ui.lessons import progress
-from pages.ui.lessons.step_view import FirstWord, _mark, _sentence
-from pages.ui.shared import cache
+from pages.ui.lessons.step_view import FirstWord, _mark
 
 pytestmark = pytest.mark.usefixtures("home")
 FIRST = "1-cloze-queries"
@@ -113,32 +109,6 @@ def test_the_stored_answers_stand_in_for_a_model_that_is_not_here() -> None:
     assert "Ranked by MiniLM-MLM: 22,426 words that are one token each." in said(app)
 
 
-def test_stored_answers_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked: list[str] = []
-    find, runs = cache.find_stored, stored.list_runs
-
-    def counted(query: str, infos: Any) -> Any:
-        looked.append(query)
-        return find(query, infos)
-
-    monkeypatch.setattr(cache, "find_stored", counted)
-    listed: list[None] = []
-    monkeypatch.setattr(stored, "list_runs", lambda **more: listed.append(None) or runs(**more))
-    queries = ("The capital of Norway is [MASK].", "Nobody asked this of ___.")
-    settings = ClozeSettings(models=("smollm2-135m", "nobody", "minilm-mlm"))
-    for times in (1, 2):
-        found = cache.stored_answers(settings, queries)
-        assert {name: list(known) for name, known in found.items()} == {
-            "smollm2-135m": [queries[0]]
-        }
-        assert found["smollm2-135m"][queries[0]].words[0] == "oslo"
-        assert len(listed) == times
-        assert looked == list(queries), "the second time nothing is looked for"
-    here = ClozeSettings(models=("minilm-mlm",))
-    assert cache.stored_answers(here, queries) == {}
-    assert len(listed) == 2, "and runs are listed where a model isn't here"
-
-
 def test_a_model_without_a_run_is_named_with_the_command_that_makes_it(home: Path) -> None:
     folder = home / "data" / "lessons"
     folder.mkdir(parents=True)
@@ -160,32 +130,6 @@ def lesson_at(home: Path, *steps: str) -> AppTest:
     text = HOSTILE.split("[[steps]]")[0] + "".join(f"[[steps]]\n{step}\n" for step in steps)
     (folder / "mine.toml").write_text(text)
     return open_page("lessons", lesson="mine", step="1")
-
-
-RUN = 'kind = "run"\nfigure = "by relation"\nmodels = ["minilm-mlm"]\n'
-
-
-def test_what_a_chart_can_not_show_is_named_with_what_is_nearest(home: Path) -> None:
-    app = lesson_at(
-        home, RUN + 'relations = ["P36", "P1037"]', RUN + 'relations = ["P1037"]',
-        RUN + 'data = "startr"', RUN + 'prompts = "ten"', RUN.replace("mlm", "mml"),
-        'kind = "predict"\nquestion = "q"\nbetween = [20]\nrow = "P36 capitl"',
-        RUN + 'relations = ["P36"]',
-    )  # fmt: skip
-    nearest = "have no relation 'P1037' (did you mean 'P103'?)."
-    assert nearest in said(app)
-    shown = app.session_state[progress.KEY]["mine"][1].shown
-    assert len(shown[1].rows) == 1 and any(nearest in note for note in shown[1].notes)
-    assert shown[1].heads[-1] == "Freq baseline, %"
-    assert [one.value for one in to_step(app, 2).info if "P1037" in one.value]
-    assert "These runs have no facts for this chart" not in said(app)
-    assert "on startr (did you mean 'starter'?)." in said(to_step(app, 3))
-    assert "on starter, prompts ten." in said(to_step(app, 4))
-    assert "no model of that name (did you mean 'minilm-mlm'?)" in said(to_step(app, 5))
-    assert "python" not in said(app)
-    step = Predict(question="q", between=(20,))
-    predict(to_step(app, 6), step)
-    assert "this chart has no row 'P36 capitl' (did you mean" in said(to_step(app, 7))
 
 
 def test_a_prediction_names_the_query_that_is_meant(home: Path) -> None:
@@ -320,13 +264,6 @@ def test_a_student_sheet_has_blanks_and_a_teacher_sheet_the_answers() -> None:
     answered = sheet(lesson, {step + 1: shown})
     assert "Answer: <b>french</b>" in answered and "Answer: <b>not shown</b>" in answered
     assert "class=line" not in answered.partition("</style>")[2]
-
-
-def test_notes_of_charts_have_the_models_titles() -> None:
-    models = ("minilm-mlm", "minilm-mlm-twin")
-    note = "over facts: minilm-mlm minus minilm-mlm-twin +7.8 points."
-    assert _sentence(note, models) == "Over facts: MiniLM-MLM minus MiniLM-MLM twin +7.8 points."
-    assert _sentence("minilm-mlm: mentions.", models) == "MiniLM-MLM: mentions."
 
 
 @pytest.mark.parametrize("outside", ["", "the 0.400 (not ranked: function word)"])

@@ -94,11 +94,6 @@ def test_an_emptied_gold_stays_empty_by_its_address() -> None:
     assert open_page("cloze", models=ABSENT, text=text).text_input(key="gold").value == ""
 
 
-def test_the_document_is_named_after_page_and_tab() -> None:
-    app = open_page("facts", view="Frequent answers")
-    assert app.session_state["open tabs"] == {"Results": "Wrong answers"}
-
-
 @pytest.mark.parametrize("root", ["", "/here", "/results", "/courses/help"])
 @pytest.mark.parametrize("now", ["", "/", "/results", "/facts"])
 def test_an_address_stands_below_where_the_app_is_served(

@@ -13,7 +13,7 @@ from lama_core.models.sources.locations import is_here
 from lama_core.queries.question import AskRequest
 from lama_core.requests import command_line
 from lama_core.runs.find import list_runs, load_run
-from pages.ui.queries import history, pins
+from pages.ui.queries import pins
 from pages.ui.queries.question import EXAMPLES
 from pages.ui.shared import links, screens
 from pages.ui.shared.query_queue import ANSWERS
@@ -146,28 +146,6 @@ def test_an_empty_question_gets_a_sentence() -> None:
     app = opened()
     app.text_input(key="question").set_value("").run()
     assert any("The question is empty" in one.value for one in app.error)
-
-
-@pytest.mark.usefixtures("speaking")
-def test_an_example_sets_its_right_answers_and_leaving_it_clears_them() -> None:
-    app = opened()
-    next(one for one in app.button if "Picasso" in one.label).click().run()
-    assert app.text_input(key="right_texts").value == "Málaga | Malaga"
-    app.text_input(key="question").set_value("What is the capital of Italy?").run()
-    assert app.text_input(key="right_texts").value in ("", None)
-
-
-def test_the_history_opens_a_question_with_its_options() -> None:
-    request = AskRequest("Who is it?", ("A", "B"), plain=True, max_tokens=3, models=("m",))
-    assert history.HistoryEntry(request).params() == {
-        "tab": "Question",
-        "question": "Who is it?",
-        "plain": "true",
-        "longest": "3",
-        "precision": "auto",
-        "generators": ["m"],
-        "right_texts": "A|B",
-    }
 
 
 @pytest.mark.usefixtures("speaking")

@@ -15,7 +15,6 @@ def test_exact_match_takes_the_best_answer() -> None:
     [
         ("The capital is Paris.", "Paris", True),
         ("it is paris", "Paris", True),  # in lower case
-        ("Rock music", "rock", True),  # capitalised
         ("ROCK music", "rock", False),  # the rule tries no other case
         ("Parisian", "Paris", True),  # and no word boundary
         ("London", "Paris", False),
@@ -31,21 +30,15 @@ def test_an_answer_that_is_part_of_the_text_counts(text: str, answer: str, is_ri
         ("The capital is Paris.", "Paris", True),
         ("ROCK music", "rock", True),  # in any case
         ("Parisian", "Paris", False),  # inside a longer word
-        ("the European Union", "Europe", False),
-        ("Paris's mayor", "Paris", True),
         ("a Paris-born painter", "Paris", True),
         ("It is in the US", "U.S.", True),
-        ("It is New  York", "new york", True),
         ("It is New-York", "New York", True),
         ("in Newer York", "New York", False),
-        ("The Who, a band", "The Who", True),
         ("blood of type A", "A", True),  # an answer that is only an article
         ("blood of type O", "A", False),
-        ("no sign", "+", False),
         ("中国的首都是北京。", "北京", True),  # no spaces between words
         ("首都はParisです", "Paris", True),
         ("파리는 수도이다", "파리", True),  # a particle belongs to the word
-        ("เมืองหลวงคือปารีสครับ", "ปารีส", True),
         ("Москвадағы", "Москва", False),
         ("", "Paris", False),
         ("Paris", "", False),
@@ -60,7 +53,6 @@ def test_an_answer_is_right_in_whole_words(text: str, answer: str, is_right: boo
     [
         ("The Nike brand is named after Nike.", False),
         ("nike.", True),  # the whole text
-        ("The goddess of victory", False),
     ],
 )
 def test_an_answer_of_the_question_counts_only_as_the_whole_text(text: str, is_right: bool) -> None:

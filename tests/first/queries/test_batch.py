@@ -176,18 +176,8 @@ def test_objects_are_read_a_line_each() -> None:
     ("data", "name", "said"),
     [
         ("Köln is ___.\n".encode("cp1252") * 2, "a.txt", "a.txt isn't UTF-8. Save it"),
-        ("text\nKöln is ___.\nÅ ___\n".encode("cp1252"), "a.csv", "a.csv isn't UTF-8. Save it"),
-        (
-            b"subject,gold\na,b\n",
-            "a.csv",
-            "a.csv has no column 'text' in its first line, which has",
-        ),
-        (
-            b'text\n"A ___.\nB\n',
-            "a.csv",
-            "No sentence is valid. Line 2: Its quotes are wrong: a quote in a cell is written",
-        ),
-        (b"text\n", "a.csv", "Sentences are missing"),
+        (b"subject,gold\na,b\n", "a.csv", "a.csv has no column 'text' in its first line"),
+        (b'text\n"A ___.\nB\n', "a.csv", "No sentence is valid. Line 2: Its quotes are wrong"),
         (b"", "a.txt", "Sentences are missing"),
         (b"nothing\n", "a.txt", "No sentence is valid. Line 1: The text has no blank"),
         (b"A ___.\n" * (MAX_LINES + 1), "a.txt", "There are 501 sentences; the maximum is 500"),
@@ -204,9 +194,7 @@ def test_what_cant_be_read_is_refused_in_a_sentence(data: bytes, name: str, said
     ("data", "name", "encoding"),
     [
         ("text\nKöln is ___.\n".encode("utf-16"), "a.csv", ""),
-        ("Köln is ___.\n".encode("utf-16"), "a.txt", ""),
         ("text\nKöln is ___.\n".encode("cp1252"), "a.csv", "cp1252"),
-        ("Köln is ___.\n".encode("mac_roman"), "a.txt", "mac_roman"),
     ],
 )
 def test_sentences_may_have_another_encoding(data: bytes, name: str, encoding: str) -> None:

@@ -37,7 +37,6 @@ def test_sums_means_and_differences_are_of_the_tokens() -> None:
         (("The keys are here.", "The keys is here."), ("are", "is")),
         (("a b c", "a c"), ("b", "")),
         (("a a", "a a a"), ("", "a")),
-        (("x", "x y"), ("", "y")),
         (("One day.", "Two days."), ("One day.", "Two days.")),
         (("a b z", "a c z", "a b c z"), ("b", "c", "b c")),
     ),
@@ -90,7 +89,6 @@ def test_a_models_sums_are_those_of_its_tokens(
     ("texts", "said"),
     (
         (("One.",), "number of sentences is 1: enter 2 to 20"),
-        (tuple(map(str, range(21))), "number of sentences is 21"),
         (("One.", " "), "Sentence 2 is empty"),
         (("One  day.", "One day."), "'One day.' occurs twice"),
         (("One.", "x" * 20_001), "Sentence 2 has 20,001 characters"),

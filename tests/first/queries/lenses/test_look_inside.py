@@ -184,11 +184,8 @@ def test_limits_hold(tiny_model: Models, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("choice", "fault"),
     (
-        ({"steps": 7}, "steps can't be 7: expected an integer >= 8"),
         ({"steps": 10_000}, "steps can't be 10000: expected an integer <= 5000"),
         ({"steps": 9}, "--steps needs --lens tokens"),
-        ({"answer": "Rome"}, "--answer needs --lens tokens"),
-        ({"top_k": 0}, "top k can't be 0: expected an integer >= 1"),
         (
             {"lens": "tokens", "answer": "a" * 1001},
             "The answer to track has 1,001 characters; the maximum is 1,000",
