@@ -102,9 +102,7 @@ def test_columns_with_other_names_are_guessed_with_a_template(
 
 
 def test_a_table_too_large_to_scan_is_imported_with_one_template(
-    tmp_path: Path,
-    started: list[tuple[str, Request, object]],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, started: list[tuple[str, Request, object]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mapping, "MAX_SCANNED", 10)
     path = tmp_path / "cities.csv"

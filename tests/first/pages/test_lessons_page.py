@@ -9,12 +9,7 @@ from opening import html, open_page, said
 from streamlit.testing.v1 import AppTest
 
 from lama_core.lessons.handout import sheet
-from lama_core.lessons.lesson import (
-    Predict,
-    bundled_lessons,
-    list_lessons,
-    read_lesson,
-)
+from lama_core.lessons.lesson import Predict, bundled_lessons, list_lessons, read_lesson
 from lama_core.lessons.step_results import StepResult
 from pages.ui.lessons import progress
 from pages.ui.lessons.step_view import FirstWord, _mark

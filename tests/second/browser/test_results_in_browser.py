@@ -114,8 +114,7 @@ def test_the_keyboard_comes_to_a_number_and_by_a_button_to_its_facts(
 
 def test_a_bin_leads_to_its_facts_and_one_step_back_to_its_chart(page: Page, app_url: str) -> None:
     open_page(
-        page,
-        f"{app_url}/results?data=made-up&models=gpt2&tab=More&chart=Rank+distribution&p_at=7",
+        page, f"{app_url}/results?data=made-up&models=gpt2&tab=More&chart=Rank+distribution&p_at=7"
     )
     page.wait_for_url(re.compile("among="))
     before, entries = page.url, page.evaluate("history.length")

@@ -17,14 +17,7 @@ from lama_core.runs.info import RunInfo
 from lama_core.views import vega
 from lama_core.views.colours import PALETTE
 from lama_core.views.correlations import triangle
-from lama_core.views.figure import (
-    CHANCE,
-    Axis,
-    Baseline,
-    Figure,
-    said,
-    said_interval,
-)
+from lama_core.views.figure import CHANCE, Axis, Baseline, Figure, said, said_interval
 from lama_core.views.margins import margins
 from lama_core.views.ranks import ranks
 from lama_core.views.view import Shown, show_runs
@@ -348,9 +341,7 @@ def test_a_chance_level_that_can_be_told_from_0_is_marked_once_a_relation() -> N
         assert CHANCE.name not in bars(table.assign(chance=unseen), COLOURS).parameter("keys")
 
 
-def test_margins_of_wrong_answers_are_hollow(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
+def test_margins_of_wrong_answers_are_hollow(tmp_path_factory: pytest.TempPathFactory) -> None:
     bins = [(-np.inf, 0.0), (0.0, 2.0), (2.0, np.inf)]
     table = pd.DataFrame(
         [

@@ -67,9 +67,7 @@ def test_a_hub_name_that_cant_be_checked_is_not_added(monkeypatch: pytest.Monkey
     assert added_models() == ()
 
 
-def test_a_chat_template_that_cant_be_used_is_named_when_its_model_is_added(
-    tmp_path: Path,
-) -> None:
+def test_a_chat_template_that_cant_be_used_is_named_when_its_model_is_added(tmp_path: Path) -> None:
     folder = save_model_folder("smollm2", tmp_path / "tiny")
     (folder / "chat_template.jinja").write_text("{{", encoding="utf-8")
     app = open_page("models")

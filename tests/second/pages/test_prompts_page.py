@@ -282,8 +282,7 @@ def test_what_a_study_does_not_hold_is_the_papers_alone(open_on: Callable[..., A
 
 
 @pytest.mark.parametrize(
-    ("table", "line"),
-    [("table8", "MiniLM-MLM"), ("table12", "Mine+Man"), ("majority", "Majority")],
+    ("table", "line"), [("table8", "MiniLM-MLM"), ("table12", "Mine+Man"), ("majority", "Majority")]
 )
 def test_a_table_over_relations_has_the_studys_line(
     open_on: Callable[..., AppTest], table: str, line: str
@@ -294,9 +293,7 @@ def test_a_table_over_relations_has_the_studys_line(
 
 
 @pytest.mark.parametrize(
-    "table",
-    [one for one in TABLES.values() if one.python],
-    ids=lambda one: one.id,
+    "table", [one for one in TABLES.values() if one.python], ids=lambda one: one.id
 )
 def test_the_lines_of_python_give_the_table(home: Path, table: PaperTable) -> None:
     study = bundled_study()

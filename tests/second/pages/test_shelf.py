@@ -154,11 +154,7 @@ def test_of_many_pins_those_that_nobody_asked_wait_until_they_are_wanted(
     monkeypatch.setattr(pins, "N_ASKED", 2)
     texts = [f"The {n}th pin is ___." for n in range(5)]
     link = [json.dumps({**PIN, "text": text}) for text in texts]
-    page = {
-        "score": "Whole sentences",
-        "models": MODEL,
-        "sentences": "A b.\nA c.",
-    }
+    page = {"score": "Whole sentences", "models": MODEL, "sentences": "A b.\nA c."}
     app = open_page("cloze", pin=link, **page)
     assert asked == texts[:2] and html(app).count("not queried yet") == 3
     app.run()
