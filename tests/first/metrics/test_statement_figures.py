@@ -11,7 +11,6 @@ from statement_fakes import SCORES, make_statement_run
 from test_hand_worked import ANSWERS, make_run
 
 from lama_core import metrics
-from lama_core.cli.results import print_view
 from lama_core.errors import UserError
 from lama_core.metrics.comparison import what_differs
 from lama_core.metrics.fact_answers import AnswerFilter, join_answers, right_answers
@@ -19,8 +18,6 @@ from lama_core.metrics.slices import slice_table, slicings
 from lama_core.probes.statements import spec as statement_runs
 from lama_core.runs.alignment import align
 from lama_core.runs.info import CANDIDATES_FILE, FACTS_FILE, Run, read_info, write_info
-from lama_core.views.scores import ScoresRequest, scores
-from lama_core.views.view import show_runs
 
 MARGINS = [2.0, -1.0, -3.0, 1.5, 3.5, None, None, -2.0]
 
@@ -186,19 +183,6 @@ def test_statements_beside_words_say_what_differs(run: Run, tmp_path: Path) -> N
     said = what_differs(run.info, words.info)
     assert "whole answers (at most 4)" in said and "words at the blank (5)" in said
     assert said == what_differs(words.info, run.info)
-
-
-def test_the_command_prints_answers_and_chance(
-    run: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = show_runs(scores.view, (run,), ScoresRequest())
-    lines = found.to_json()
-    assert [(line["n_answers"], line["chance"]) for line in lines] == [(4, 1 / 4), (2, 1 / 2)]
-    assert all(type(line["n_answers"]) is int for line in lines)
-    by_source = show_runs(scores.view, (run,), ScoresRequest(by="source")).to_json()
-    assert by_source[0]["chance"] == (1 / 4 + 1 / 2) / 2
-    print_view(found)
-    assert "chance: P@1 of a random order" in capsys.readouterr().out
 
 
 def test_the_ten_best_are_of_the_softmax(run: Run) -> None:

@@ -21,7 +21,6 @@ from lama_core.metrics.sentence_forms import FORMS_FILE, SentenceForms, save_for
 from lama_core.metrics.slices import PAIR_SEEN, WORDING_SEEN, slice_differences, slicings
 from lama_core.metrics.training_texts import NOT_LOOKED_FOR, unknown_texts
 from lama_core.runs.info import Run
-from lama_core.views.slices import slice_label
 
 SEEN, UNSEEN = "in minilm-mlm's text", "not in minilm-mlm's text"
 
@@ -88,13 +87,6 @@ def test_other_models_say_that_their_text_is_not_known(runs: list[Run], tmp_path
     joined = join_answers(runs[1:])
     assert joined.wording is None and WORDING_SEEN not in slicings(joined)
     assert not len(joined.select(AnswerFilter(wording=(SEEN,), counting="all")))
-
-
-def test_a_lesson_shows_the_slices(runs: list[Run]) -> None:
-    table = chart_table(runs[:1], ShowRun(figure="slices", by=WORDING_SEEN))
-    seen, unseen = (slice_label(WORDING_SEEN, name) for name in (SEEN, UNSEEN))
-    assert seen == "in MiniLM-MLM's text"
-    assert dict(zip(table["row"], table["value"], strict=True)) == {seen: 2 / 4, unseen: 1 / 4}
 
 
 def test_a_lesson_tells_the_difference_over_facts_and_over_relations(runs: list[Run]) -> None:

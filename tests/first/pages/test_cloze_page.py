@@ -218,14 +218,8 @@ def test_the_sentence_stays_when_only_some_answers_are_ranked() -> None:
 def test_what_is_ranked_is_shown_as_text_and_mistakes_are_a_sentence() -> None:
     assert "<b>Ada*" not in html(ranked(answers="<b>Ada*\nOslo"))
     assert "&lt;b&gt;Ada*" in html(ranked(answers="<b>Ada*\nOslo"))
-    for params, fault in (
-        ({"answers": ""}, "Answers are missing"),
-        ({"answers": "Oslo\nOslo"}, "occurs twice"),
-        ({"statement": "No blank."}, "has no blank"),
-        ({"statement": "___ in ___."}, "has 2 blanks"),
-    ):
-        app = ranked(**params)
-        assert len(app.error) == 1 and plain(fault) in app.error[0].value
+    (fault,) = (one.value for one in ranked(answers="Oslo\nOslo").error)
+    assert plain("occurs twice") in fault
 
 
 def test_sentences_are_compared_token_by_token() -> None:

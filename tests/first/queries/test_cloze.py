@@ -14,7 +14,6 @@ from lama_core.models.hf.causal import MAX_PIECES
 from lama_core.models.hf.continuation import CausalBatch
 from lama_core.models.protocols import FIRST_RESCORED
 from lama_core.queries.blank_answers import (
-    MAX_TOP_K,
     ModelAnswer,
     blank_json,
     query_in_batches,
@@ -327,12 +326,6 @@ def test_each_blank_has_its_own_gold(tiny_model: Models) -> None:
         UserError, match="2 blanks, but there is 1 right answer: write one for each"
     ):
         query_model(model, query, FULL, gold="Paris")
-
-
-@pytest.mark.parametrize("top_k", (0, -1, MAX_TOP_K + 1))
-def test_a_number_of_answers_out_of_range_is_refused(top_k: int, tiny_model: Models) -> None:
-    with pytest.raises(UserError, match="choose a number from 1 to 100"):
-        query_model(tiny_model("bert-cased"), parse_query(TEXT), FULL, top_k=top_k)
 
 
 LONG = "[MASK] is a city in France, said Ann (the painter) in 1911."

@@ -71,21 +71,6 @@ def test_whiskers_and_baselines_lead_to_facts_lines_nowhere(page: Page, app_url:
         wait_until_drawn(page)
 
 
-def test_a_model_under_the_mouse_stands_out_and_the_browser_loads_no_plotly(
-    page: Page, app_url: str
-) -> None:
-    loaded: list[str] = []
-    page.on("request", lambda request: loaded.append(request.url))
-    open_page(page, f"{app_url}/results?data=made-up&models=minilm-mlm&models=smollm2-135m")
-    assert not [url for url in loaded if "plotly" in url.lower()]
-    bars = page.locator(CHART).first.locator(".mark-rect path")
-    expect(bars.first).to_have_attribute("opacity", "1")
-    bars.last.hover(position={"x": 3, "y": 3})
-    expect(bars.first).to_have_attribute("opacity", "0.15")
-    expect(bars.last).to_have_attribute("opacity", "1")
-    expect(page.locator("#vg-tooltip-element")).to_contain_text("relation")
-
-
 def test_the_menu_of_a_chart_gives_its_picture(page: Page, app_url: str) -> None:
     open_page(page, f"{app_url}/results?data=made-up&models=gpt2")
     for ending, start in (("PNG", b"\x89PNG"), ("SVG", b"<svg ")):

@@ -19,8 +19,7 @@ from lama_core.views.colours import PALETTE
 from lama_core.views.correlations import triangle
 from lama_core.views.figure import CHANCE, Axis, Baseline, Figure, said, said_interval
 from lama_core.views.margins import margins
-from lama_core.views.ranks import ranks
-from lama_core.views.view import Shown, show_runs
+from lama_core.views.view import Shown
 from pages.ui.prompts.ensembles import method_columns
 from pages.ui.queries.grid_chart import HeatMapLook, grid_figure
 from pages.ui.shared import figures
@@ -165,30 +164,6 @@ def test_words_of_a_grid_whose_rank_is_unknown_have_no_colour_but_can_be_clicked
         assert chart.parameter("words") == ["same", "same"], "one column each"
 
 
-def test_rows_whose_first_name_is_a_number_are_all_drawn() -> None:
-    table = pd.DataFrame(
-        {
-            "row": ["1", "2 to 5"], "ahead": ["b", "a"], "said": ["1", "2 to 5"],
-            "difference": [0.1, -0.1], "low": [0.0, -0.2], "high": [0.2, 0.0], "unsure": True,
-        }
-    )  # fmt: skip
-    chart = drawn(
-        Figure(
-            shape="points", frame=table, by=Axis(column="row", title="slice"),
-            value=Axis(column="difference", title="B minus A", share=True), series="ahead",
-            names={"b": "b ahead", "a": "a ahead"}, low="low", high="high", zero=0.0,
-            hollow="unsure", hollow_name="open", title="differences",
-        ),
-        {"a": "#2c86c7", "b": "#1aa179"},
-    )  # fmt: skip
-    assert [(one["at"], one["face"]) for one in chart.marks("point")] == [
-        (0, "#ffffff"), (1, "#ffffff")
-    ]  # fmt: skip
-    assert list(chart.keys) == ["b ahead", "a ahead", "open"]
-    assert chart.keys["open"]["fill"] == "transparent"
-    assert chart.parameter("names") == ["1", "2 to 5"]
-
-
 @pytest.mark.parametrize("look", [LIGHT, DARK])
 @pytest.mark.parametrize("under", [*PALETTE, "page"])
 def test_whiskers_are_seen_on_every_bar_and_page(under: str, look: vega.Look) -> None:
@@ -262,18 +237,6 @@ def test_the_sizes_of_a_reliability_diagram_stand_in_its_legend() -> None:
     assert chart.keys["1,000 facts"]["size"] == pytest.approx((4 + 12 * np.sqrt(1000 / 1500)) ** 2)
     assert [one["value"] for one in chart.marks("line")[:2]] == [0, 1], "the diagonal"
     assert max(one["area"] for one in chart.marks("point")) == 16**2
-
-
-def test_histogram_bins_say_their_ranks(tmp_path_factory: pytest.TempPathFactory) -> None:
-    run = make_runs(tmp_path_factory.mktemp("runs"), n_relations=2, n_facts=50)[0]
-    shown = show_runs(ranks.view, [run], ranks.request())
-    chart = drawn(shown.figure, {})
-    assert [one["mark"] for one in chart.marks("rect")[:3]] == [0, 1, 2]
-    assert chart.parameter("words")[:2] == ["1", "2–10"]
-    mark = figures.mark_of(shown.figure, [{"mark": 1}])
-    assert mark is not None
-    found = shown.facts(mark)
-    assert found is not None and (found.filter["rank_min"], found.filter["rank_max"]) == (2, 10)
 
 
 def test_a_box_has_its_quartiles_whiskers_and_mean() -> None:

@@ -20,10 +20,9 @@ from lama_core.queries.batch import ManyKind
 from lama_core.reports.table_files import csv_of
 from lama_core.requests import command_line
 from lama_core.scoring.limits import UNLIMITED, load_page_limits
-from pages.ui.queries import answer_table, batch, draw_batch
-from pages.ui.shared import cache, export, screens, visitors
+from pages.ui.queries import batch, draw_batch
+from pages.ui.shared import cache, export, visitors
 from pages.ui.shared.messages import plain
-from pages.ui.shared.tables import Picked
 
 pytestmark = pytest.mark.usefixtures("home")
 MODEL = "minilm-mlm"
@@ -222,14 +221,3 @@ def test_a_file_takes_the_place_of_what_was_typed_if_the_visitor_may_bring_one(
     app = opened("A ___.")
     assert not app.file_uploader
     assert any("Paste the sentences instead" in one.value for one in app.caption)
-
-
-def test_a_row_leads_to_its_sentence(
-    gone: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(answer_table, "draw_table", lambda *_, **__: Picked((1,)))
-    opened("A ___.\nRome is in ___. | Italy", context="left")
-    (params,) = gone
-    assert params["page"] == screens.ASK
-    assert (params["text"], params["gold"]) == ("Rome is in ___.", "Italy")
-    assert params["context"] == ["left"] and batch.PARAM not in params and "tab" not in params

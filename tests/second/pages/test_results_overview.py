@@ -172,19 +172,6 @@ def test_a_chart_of_an_address_that_cant_be_drawn_says_what_it_needs(
     assert len(gone) == n_gone and "prompts" not in app.query_params  # other tabs stay as they are
 
 
-@pytest.mark.parametrize("tab", ["Overview", "Compare", "Wrong answers", "More"])
-def test_every_tab_has_the_ways_back_from_a_choice_made_by_link(
-    gone: list[dict[str, Any]], tab: str
-) -> None:
-    chosen = {"prompts": "statements template 0", "models": ["minilm-mlm"], "relations": ["P36"]}
-    app = open_page("results", data="starter", tab=tab, **chosen)
-    labels = {one.label for one in app.button}
-    assert "Back to manual prompts" in labels
-    assert ("All models" in labels) is (tab != "Compare")  # which has its own choice of two runs
-    click(app, "Back to manual prompts")
-    assert gone[-1]["prompts"] == [] and gone[-1].get("tab", ["Overview"]) == [tab]
-
-
 def test_a_headline_on_each_models_own_facts_says_that_they_differ() -> None:
     app = open_page("results", data="made-up", models=TWO, scored_on="each model's own facts")
     (box,) = [one for one in app.button_group if one.key == "scored_on"]
