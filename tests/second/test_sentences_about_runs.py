@@ -167,28 +167,18 @@ def twins_over(what: str) -> list[str]:
     ]  # fmt: skip
 
 
+def twins_on(by: str, name: str, *columns: str) -> list[str]:
+    """A slice of the twin and MiniLM-MLM: n, P@1 (a, b), the difference and its ends; +: signed."""
+    lines = slice_differences(join_answers(twins()))
+    line = lines[(lines["by"] == by) & (lines["slice"] == name)].iloc[0]
+    return [
+        f"{line['n']:,}" if one == "n" else percent(line[one.strip("+")], signed=one[0] == "+")
+        for one in columns
+    ]
+
+
 def twins_on_pairs(name: str) -> list[str]:
-    """A row of the twin's card: n, P@1 of both, and the difference with its interval."""
-    lines = slice_differences(join_answers(twins()))
-    line = lines[(lines["by"] == PAIR_SEEN) & (lines["slice"] == name)].iloc[0]
-    shares = (percent(line[column]) for column in ("a", "b"))
-    ends = (line["difference"], line["low"], line["high"])
-    return [f"{line['n']:,}", *shares, *(percent(end, signed=True) for end in ends)]
-
-
-def twins_on_wordings(name: str) -> list[str]:
-    """Facts with a wording in these texts, and MiniLM-MLM's points ahead of its twin on them."""
-    lines = slice_differences(join_answers(twins()))
-    line = lines[(lines["by"] == WORDING_SEEN) & (lines["slice"] == name)].iloc[0]
-    return [f"{line['n']:,}", percent(line["difference"])]
-
-
-def twins_by_wording(name: str) -> list[str]:
-    """MiniLM-MLM's points ahead of its twin on facts with a wording in these texts; the facts."""
-    lines = slice_differences(join_answers(twins()))
-    line = lines[(lines["by"] == WORDING_SEEN) & (lines["slice"] == name)].iloc[0]
-    ends = [percent(line[end]) for end in ("low", "high")]
-    return [percent(line["difference"], signed=True), *ends, f"{line['n']:,}"]
+    return twins_on(PAIR_SEEN, name, "n", "a", "b", "+difference", "+low", "+high")
 
 
 def negated_answers(state: str) -> list[str]:
@@ -354,11 +344,11 @@ CLAIMS = (
           steps_of_stages),
     Claim(LESSON_6, "a text of {} million words", lambda: [f"{corpus_words('minilm-mlm'):.0f}"]),
     Claim(LESSON_6, "{} facts whose wording is only in MiniLM-MLM's text, it is {} points ahead",
-          lambda: twins_on_wordings("in minilm-mlm's text alone")),
+          lambda: twins_on(WORDING_SEEN, "in minilm-mlm's text alone", "n", "difference")),
     Claim(LESSON_6, "{} facts whose wording is in both texts, it is {} points ahead",
-          lambda: twins_on_wordings("in both texts")),
+          lambda: twins_on(WORDING_SEEN, "in both texts", "n", "difference")),
     Claim(LESSON_6, "the {} whose wording is in neither, {}.",
-          lambda: twins_on_wordings("in neither text")),
+          lambda: twins_on(WORDING_SEEN, "in neither text", "n", "difference")),
     Claim(LESSON_3, "in *The capital of California is not ___*, MiniLM-MLM ranks *{}* first, and "
           "no longer *{}*; in *The capital of Connecticut is not ___* a word of another kind, "
           "*{}*.",
@@ -377,11 +367,12 @@ CLAIMS = (
           twins_by_relation),
     Claim(TWIN, "Of its gain ({} facts) {} % are facts from", twins_gain),
     Claim(TWIN, "{} points ({} to {}) on the {} facts whose wording is in minilm-mlm's text alone",
-          lambda: twins_by_wording("in minilm-mlm's text alone")),
+          lambda: twins_on(
+              WORDING_SEEN, "in minilm-mlm's text alone", "+difference", "low", "high", "n")),
     Claim(TWIN, "{} ({} to {}) on the {} whose wording is in neither text",
-          lambda: twins_by_wording("in neither text")),
+          lambda: twins_on(WORDING_SEEN, "in neither text", "+difference", "low", "high", "n")),
     Claim(TWIN, "{} ({} to {}) on the {} whose wording is in both",
-          lambda: twins_by_wording("in both texts")),
+          lambda: twins_on(WORDING_SEEN, "in both texts", "+difference", "low", "high", "n")),
     *(Claim(card, "Of the text of the first stage, {} % is under GPL-3.0 (GCIDE) and {} % under CC "
             "BY-SA; of the second stage's, {} % and {} %.", partial(licence_shares, card))
       for card in (CARD, TWIN)),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import streamlit as st
 from chart_marks import charts
-from opening import html, open_page
+from opening import captions, html, open_page
 from streamlit.testing.v1 import AppTest
 from tiny_models import save_model_folder
 
@@ -33,10 +33,6 @@ def opened(**params: str) -> AppTest:
 
 def said(app: AppTest) -> str:
     return "\n".join(one.value for one in app.markdown)
-
-
-def captions(app: AppTest) -> str:
-    return "\n".join(one.value for one in app.caption)
 
 
 def test_the_table_has_a_row_a_wording_and_the_box_counts_those_that_agree() -> None:

@@ -67,19 +67,3 @@ def test_equal_numbers_of_candidates_are_written_once_and_others_with_the_models
     candidates = Candidates(name, None, keep=None if name == "full" else bool)
     text = describe_candidates(candidates, dict(zip(DEFAULT_MODELS, sizes, strict=False)))
     assert text.replace("\\", "").endswith(written)
-
-
-@pytest.mark.parametrize(
-    ("names", "said_of"),
-    [
-        (["minilm-mlm"], "one token in the model, without stop words (list: common). The model "),
-        (["minilm-mlm", "smollm2-135m"], "because one of the models is uncased; a cased model's"),
-    ],
-)
-def test_the_caption_of_the_candidates_is_about_the_models_that_answer(
-    names: list[str], said_of: str
-) -> None:
-    text = describe_candidates(Candidates("common", ("paris",), True), dict.fromkeys(names, 1))
-    assert said_of in text
-    assert ("a cased model" in text) == ("smollm2-135m" in names)
-    assert ("only lower-case words" in text) == ("smollm2-135m" not in names)

@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from opening import open_page
+from opening import open_page, shared
 from streamlit.proto.ClientState_pb2 import ContextInfo
-from streamlit.testing.v1 import AppTest
 
 from lama_core.probes.prompts import spec as prompt_runs
 from pages.ui.prompts import study_choice as prompts_choice
@@ -18,11 +16,6 @@ from tools.bench.made_up import make_runs
 
 pytestmark = pytest.mark.usefixtures("home")
 ABSENT = "bert-base-cased"  # not on a fresh machine: it is offered, and nothing is scored
-
-
-def shared(app: AppTest) -> dict[str, list[str]]:
-    """The parameters of the address that the page gives away."""
-    return parse_qs(urlsplit(app.code[0].value).query)
 
 
 def test_scores_template_is_the_same_after_a_click_and_by_its_link() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from opening import html, open_page, said
+from opening import html, open_page, press, said
 from streamlit.testing.v1 import AppTest
 
 from lama_core.queries.cloze import ClozeRequest, fill
@@ -32,11 +32,6 @@ def opened(**more: object) -> Room:
 
 def button(app: AppTest, label: str) -> bool:
     return any(one.label == label for one in app.button)
-
-
-def press(app: AppTest, label: str) -> None:
-    next(one for one in app.button if one.label == label).click().run()
-    assert not app.exception
 
 
 def answer(room: Room, text: str) -> AppTest:

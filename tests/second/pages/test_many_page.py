@@ -12,7 +12,7 @@ import pytest
 import streamlit as st
 from calling import invoke
 from opening import html as html_of
-from opening import open_page
+from opening import open_page, press
 from streamlit.testing.v1 import AppTest
 
 from lama_core.errors import UserError
@@ -176,7 +176,7 @@ def test_what_was_stopped_asks_nothing_more_until_it_goes_on(
     assert asked == [32, 8], "nothing is asked"
     answers = list(table(app)[f"{MODEL} answer"])
     assert [answer == f"({draw_batch.UNASKED})" for answer in answers] == [False] * 32 + [True] * 8
-    next(one for one in app.button if one.label == "Resume").click().run()
+    press(app, "Resume")
     assert asked == [32, 8, 8], "what was answered is not asked again"
     assert draw_batch.UNASKED not in "".join(table(app)[f"{MODEL} answer"])
 
@@ -212,7 +212,7 @@ def test_a_file_takes_the_place_of_what_was_typed_if_the_visitor_may_bring_one(
     app = opened("A ___.")
     table_ = b'id,text,gold\n1,"Rome, ""old"", is\nin ___.",Italy\n2,bad,\n'
     app.file_uploader(key="many file 0").upload("my.csv", table_, "text/csv").run()
-    next(one for one in app.button if one.label == "Ask its 2 sentences").click().run()
+    press(app, "Ask its 2 sentences")
     assert app.text_area(key=batch.TEXT).value == 'Rome, "old", is in ___.\tItaly\nbad'
     assert list(table(app)["sentence"]) == ['Rome, "old", is in ___.', "bad"]
     app.file_uploader(key="many file 1").upload("x.csv", b"text\nK\xf6ln\n", "text/csv").run()

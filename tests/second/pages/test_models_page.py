@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from opening import open_page
+from opening import open_page, press
 from streamlit.testing.v1 import AppTest
 from tiny_models import save_model_folder
 
@@ -23,8 +23,7 @@ def read(text: str) -> str:
 def add(app: AppTest, reference: str) -> None:
     (field,) = (one for one in app.text_input if one.label == "Folder, hub name or server")
     field.set_value(reference)
-    next(one for one in app.button if one.label == "Add").click().run()
-    assert not app.exception
+    press(app, "Add")
 
 
 def test_the_bytes_to_fetch_and_to_hold_and_the_agreement_are_said_beforehand() -> None:
@@ -86,7 +85,7 @@ def test_an_added_model_is_loaded_and_its_first_answer_shown(tmp_path: Path) -> 
     assert app.subheader[0].value == "tiny"
     app = open_page("models", model="minilm-mlm")
     assert not app.success
-    next(one for one in app.button if one.label == "Test it").click().run()
+    press(app, "Test it")
     assert "**paris**" in app.success[0].value
 
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 import streamlit as st
-from opening import open_page, said
-from streamlit.testing.v1 import AppTest
+from opening import open_page, press, said
 
 from lama_core.datasets import load_dataset
 from lama_core.probes.cloze.request import ProbeRequest
@@ -32,11 +31,6 @@ RELATION = "P36"
 @pytest.fixture(autouse=True)
 def no_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "_JOBS", {})
-
-
-def press(app: AppTest, label: str) -> None:
-    next(one for one in app.button if one.label == label).click().run()
-    assert not app.exception
 
 
 def test_the_choices_of_a_new_run_are_in_its_url() -> None:

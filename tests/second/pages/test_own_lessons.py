@@ -1,7 +1,7 @@
 """Lessons of one's own: copied, edited, imported; files at the machine, else in the session."""
 
 import pytest
-from opening import html, open_page, said
+from opening import html, open_page, press, said
 from streamlit import config
 from streamlit.testing.v1 import AppTest
 
@@ -133,7 +133,7 @@ def test_steps_are_added_moved_and_removed() -> None:
     app = copied()
 
     def kinds(label: str) -> list[str]:
-        next(one for one in app.button if one.label == label).click().run()
+        press(app, label)
         follow(app, lesson=COPY, step=app.query_params["step"][0], edit="true")
         found = list_lessons().find(COPY)
         assert found is not None

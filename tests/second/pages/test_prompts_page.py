@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
-from opening import open_page
+from opening import open_page, press
 from probe_fakes import CITIES, hash_model, write_dataset
 from project_files import ROOT
 from streamlit.testing.v1 import AppTest
@@ -186,8 +186,8 @@ def test_a_new_prompt_is_compared_on_the_facts_that_were_queried(
         lambda study: study.info.model == "minilm-mlm", screens.ONE_RELATION, relation="P36 capital"
     )
     app.text_input(key="try").set_value("The chief city of [X] is [Y] .").run()
-    next(button for button in app.button if button.label == "Try it").click().run()
-    assert not app.exception and not app.error
+    press(app, "Try it")
+    assert not app.error
     assert any("on the same 88 facts" in one.value for one in app.markdown)
     assert any(one.value.endswith("; 88 of 88 test facts") for one in app.caption)
     board = next(one.value for one in app.dataframe if "from" in one.value)
@@ -239,20 +239,6 @@ def _write_mined(folder: Path, relation: str = "P47") -> None:
     (folder / "mine").mkdir(parents=True)
     rows = [json.dumps({"template": text}) for text in ("[X] , near [Y] .", "[X] and [Y] .")]
     (folder / "mine" / f"{relation}.jsonl").write_text("\n".join(rows), encoding="utf-8")
-
-
-def test_a_study_that_its_user_made_is_the_one_that_is_shown(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cache, "gain_of", lambda _: None)
-    for study in list_studies([bundled_dir()]):
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-        app.switch_page(screens.RESULTS)
-        app.query_params.update(screens.PROMPTS)
-        app.session_state[study_choice.MADE_STUDY_KEY] = (study.info.id,)
-        app.run()
-        assert not app.exception and not app.error
-        assert app.selectbox(key="study").value == study.info.id
 
 
 def _in_the_paper(open_on: Callable[..., AppTest], table: str) -> tuple[AppTest, str]:

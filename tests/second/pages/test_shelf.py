@@ -2,10 +2,9 @@
 
 import json
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from opening import ROOT, TIMEOUT, html, open_page
+from opening import ROOT, TIMEOUT, captions, html, open_page, press, shared
 from streamlit.testing.v1 import AppTest
 
 from lama_core.errors import UserError
@@ -46,15 +45,6 @@ ASKED: tuple[HistoryEntry, ...] = (
     HistoryEntry(ScoreRequest(query="a:b", pairs=("c:d", "e:f"), models=M, template="she-as",
                                normalise="mean")),
 )  # fmt: skip
-
-
-def shared(app: AppTest) -> dict[str, list[str]]:
-    """The parameters of the address that the page gives away."""
-    return parse_qs(urlsplit(app.code[0].value).query)
-
-
-def captions(app: AppTest) -> str:
-    return "\n".join(one.value for one in app.caption)
 
 
 @pytest.mark.parametrize("entry", ASKED, ids=lambda one: one.tab.name)
@@ -100,7 +90,7 @@ def test_history_is_newest_first_bounded_and_holds_the_same_once(
     )
     app.run()
     assert len(app.session_state[history.HISTORY]) == history.MAX_ENTRIES
-    next(one for one in app.button if one.label == "Clear history").click().run()
+    press(app, "Clear history")
     assert len(app.session_state[history.HISTORY]) == 1, "what is on the screen"
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opening import html, open_page, said
+from opening import html, open_page, press, said
 from statement_fakes import make_ways
 from streamlit.testing.v1 import AppTest
 
@@ -125,5 +125,5 @@ def test_runs_of_all_kinds_open_together(
 ) -> None:
     app = open_fact(runs[2], 2, *runs[:2])
     assert "In Rome." in html(app)
-    next(one for one in app.button if one.label == "Ask it").click().run()
+    press(app, "Ask it")
     assert gone[0]["tab"] == "Question" and gone[0]["right_texts"] == "Rome"

@@ -29,11 +29,6 @@ def wrong_answers(**params: str | list[str]) -> AppTest:
     return open_page("results", tab="Wrong answers", data="made-up", models=TWO, **params)
 
 
-def marked(app: AppTest) -> list[str]:
-    (pills,) = [one for one in app.button_group if "Confident and wrong" in one.options]
-    return [str(one) for one in [pills.value] if one] if isinstance(pills.value, str) else []
-
-
 def test_a_query_with_several_right_answers_is_one_row() -> None:
     app = open_page("results", tab="Wrong answers", data="starter", models=["minilm-mlm"],
                     find="a fork", facts="all")  # fmt: skip
@@ -69,22 +64,6 @@ def test_rows_of_queries_have_the_best_numbers_and_different_texts() -> None:
     many = pd.DataFrame({"gold": list("abcdef"), "m rank": range(6)})
     assert one_per_query(many, np.zeros(6, int))["gold"].tolist() == ["a, b, c, d and 2 more"]
     assert one_per_query(table, np.arange(4)) is table
-
-
-@pytest.mark.parametrize(
-    ("asked", "shown"),
-    [
-        ({}, ["Wrong"]),
-        ({"facts": "all"}, ["All facts"]),
-        ({"wrong": ["gpt2"], "conf": ["0.5", "1.0"], "of": "gpt2"}, ["Confident and wrong"]),
-        ({"wrong": ["gpt2"], "right": ["minilm-mlm"], "of": "minilm-mlm"},
-         ["Only this model is right"]),
-        ({"wrong": TWO}, ["All models are wrong"]),
-        ({"wrong": ["gpt2"], "of": "minilm-mlm"}, []),
-    ],
-)  # fmt: skip
-def test_the_filter_that_is_set_is_marked(asked: dict[str, Any], shown: list[str]) -> None:
-    assert marked(wrong_answers(**asked)) == shown
 
 
 def test_each_filter_of_a_link_is_a_chip_that_removes_it(gone: list[dict[str, Any]]) -> None:
