@@ -86,19 +86,17 @@ def test_an_example_is_answered_and_judged() -> None:
 
 
 @pytest.mark.usefixtures("speaking")
-def test_every_name_of_the_right_answer_counts() -> None:
+def test_every_name_of_the_right_answer_counts_and_without_one_there_is_no_verdict() -> None:
     (answer,) = answers(opened(question=FRANCE, right_texts="Paris | Lutetia"))
     assert "✗ wrong" in answer
     app = opened(question=FRANCE, right_texts="Paris|  oslo |Oslo")
     assert "✓ contains the right answer" in answers(app)[0]
     assert "--gold Paris --gold oslo --gold Oslo" in commands(app)
-
-
-@pytest.mark.usefixtures("speaking")
-def test_without_right_answers_there_is_no_verdict() -> None:
     app = opened(question=FRANCE)
     assert app.text_input(key="right_texts").value in ("", None)
     assert "lx-chip" not in answers(app)[0]
+    app.text_input(key="question").set_value("").run()
+    assert any("The question is empty" in one.value for one in app.error)
 
 
 @pytest.mark.usefixtures("speaking")
@@ -124,28 +122,15 @@ def test_a_stored_answer_has_its_date_and_is_asked_for_again() -> None:
 
 
 @pytest.mark.usefixtures("speaking")
-def test_models_that_fill_blanks_get_one_sentence() -> None:
+def test_models_that_fill_blanks_and_servers_of_an_address_are_not_asked() -> None:
     app = opened(generators=["minilm-mlm", SMOLLM, "smollm2-360m", "minilm-mlm-twin"])
     (note,) = [one.value for one in app.info if "Not asked" in one.value]
     assert "MiniLM" in note and "chat server" in note
     assert len(answers(app)) == 2
     app = opened(generators=["minilm-mlm"])
-    assert any("Not asked" in one.value for one in app.info)
-    assert not answers(app)
-
-
-@pytest.mark.usefixtures("speaking")
-def test_an_address_names_no_chat_server() -> None:
+    assert any("Not asked" in one.value for one in app.info) and not answers(app)
     app = open_page("", tab="Question", generators=["chat:http://127.0.0.1:9#x"])
-    assert any("can't reference" in one.value for one in app.warning)
-    assert not answers(app)
-
-
-@pytest.mark.usefixtures("speaking")
-def test_an_empty_question_gets_a_sentence() -> None:
-    app = opened()
-    app.text_input(key="question").set_value("").run()
-    assert any("The question is empty" in one.value for one in app.error)
+    assert any("can't reference" in one.value for one in app.warning) and not answers(app)
 
 
 @pytest.mark.usefixtures("speaking")
