@@ -26,16 +26,15 @@ def add(app: AppTest, reference: str) -> None:
     press(app, "Add")
 
 
-def test_the_bytes_to_fetch_and_to_hold_and_the_agreement_are_said_beforehand() -> None:
+def test_the_bytes_to_fetch_and_to_hold_the_agreement_and_what_cant_run_are_said_beforehand() -> (
+    None
+):
     app = open_page("models", model="llama-3.2-1b")
     said = " ".join(read(one.value) for one in app.markdown)
     assert "**download**: 2.47 GB" in said
     assert "**in memory**: 4.94 GB in fp32, 2.47 GB in bf16" in said  # 1.236e9 times 4 and 2
     assert any(one.label == "Get it (2.47 GB)" for one in app.button)
     assert "HF_TOKEN" in said
-
-
-def test_a_model_that_nothing_runs_says_why_and_is_not_offered() -> None:
     app = open_page("models", model="deberta-v3-base")
     (said,) = [read(one.value) for one in app.info]
     assert said.startswith("It can't be run here: it was trained to detect replaced tokens")

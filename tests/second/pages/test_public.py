@@ -65,6 +65,9 @@ def public(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 @pytest.mark.usefixtures("public")
 def test_a_visitor_of_a_public_app_can_start_nothing(page: str, params: dict[str, str]) -> None:
+    for request in (PROBE, ModelRequest("x"), GetRequest("lama"), ImportRequest("x.csv")):
+        with pytest.raises(UserError, match="a signed-in user"):
+            jobs.start("x", request)
     app = open_page(page, **params)
     labels = {button.label for button in app.button}
     assert not DOING & labels
@@ -188,20 +191,8 @@ def test_who_may_do_what(
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("pages.ui.shared.visitors.is_local_connection", lambda *_: here)
     assert visitors.rights() == rights
-
-
-def test_the_option_makes_the_app_public(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not visitors.is_public()
     monkeypatch.setattr(sys, "argv", ["app.py", "--public"])
-    assert visitors.is_public() and visitors.rights() == visitors.NO_RIGHTS
-
-
-@pytest.mark.usefixtures("public")
-def test_nothing_is_started_by_whoever_may_not() -> None:
-    for request in (PROBE, ModelRequest("x"), GetRequest("lama"), ImportRequest("x.csv")):
-        with pytest.raises(UserError, match="a signed-in user"):
-            jobs.start("x", request)
-    assert jobs.find("x") is None
+    assert visitors.is_public()
 
 
 @pytest.mark.usefixtures("public")

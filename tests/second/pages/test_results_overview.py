@@ -51,12 +51,14 @@ def test_the_headline_is_first_and_has_the_figure_of_the_curve(runs: dict[str, R
     assert not order or order[0] == "subheader"
 
 
-def test_the_headline_is_about_the_chosen_relation_k_and_measure() -> None:
+def test_the_headline_is_about_the_chosen_relation_k_measure_and_facts() -> None:
     app = open_page("results", data="made-up", models=["gpt2"], relations=[CAPITAL], p_at="10")
     assert headline(app).startswith(f"GPT-2 small on {CAPITAL}: ")
     assert headline(app).endswith("facts have the right answer among the first 10")
     app = open_page("results", data="made-up", models=TWO, figure="mean rank")
     assert " is ahead: mean rank " in headline(app) and "interval" not in headline(app)
+    app = open_page("results", data="made-up", models=TWO, scored_on="each model's own facts")
+    assert headline(app).endswith("the models are scored on different facts")
 
 
 @pytest.mark.parametrize("name", ["scores", screens.CURVES, "ranks"])
@@ -167,13 +169,6 @@ def test_a_chart_of_an_address_that_cant_be_drawn_says_what_it_needs(
     assert charts(app) and not app.info
     assert any(one.value.startswith("Shown here only: ") for one in app.caption)
     assert len(gone) == n_gone and "prompts" not in app.query_params  # other tabs stay as they are
-
-
-def test_a_headline_on_each_models_own_facts_says_that_they_differ() -> None:
-    app = open_page("results", data="made-up", models=TWO, scored_on="each model's own facts")
-    (box,) = [one for one in app.button_group if one.key == "scored_on"]
-    assert box.value == "each model's own facts"
-    assert headline(app).endswith("the models are scored on different facts")
 
 
 WRONG = {"data": "made-up", "models": TWO, "tab": "Wrong answers"}

@@ -123,13 +123,6 @@ def test_pinned_answers_are_the_views_own_and_stand_in_the_address() -> None:
     assert "pin" not in shared(again)
 
 
-def test_twelve_are_pinned_and_no_more() -> None:
-    written = [json.dumps({**PIN, "text": f"{n} and ___."}) for n in range(14)]
-    app = open_page("cloze", models=MODEL, pin=written)
-    assert len(app.session_state[pins.PINS]) == pins.MAX_PINS == 12
-    assert app.button(key="cloze pin").disabled
-
-
 def test_of_many_pins_those_that_nobody_asked_wait_until_they_are_wanted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -198,7 +191,13 @@ def test_a_bad_pin_of_an_address_is_left_out_in_a_sentence(pin: str, said: str) 
     assert len(app.session_state[pins.PINS]) == 1
 
 
-def test_a_model_that_the_app_doesnt_offer_is_not_pinned(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_twelve_are_pinned_and_no_model_that_the_app_doesnt_offer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written = [json.dumps({**PIN, "text": f"{n} and ___."}) for n in range(14)]
+    app = open_page("cloze", models=MODEL, pin=written)
+    assert len(app.session_state[pins.PINS]) == pins.MAX_PINS == 12
+    assert app.button(key="cloze pin").disabled
     monkeypatch.setattr(visitors, "offered_models", lambda: frozenset({MODEL}))
     app = open_page("cloze", models=MODEL, pin=json.dumps({**PIN, "models": ["bert-base-cased"]}))
     assert any("offer the model" in one.value for one in app.error)

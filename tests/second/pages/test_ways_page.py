@@ -48,11 +48,6 @@ def test_the_chart_says_which_facts_it_compares(runs: tuple[Run, Run, Run]) -> N
     assert by_relation["facts"].tolist() == [4] * 3 + [3] * 3
     assert facts["subject"].tolist() == ["Cleo", "Isle"]
     assert facts[f"{TEXT} "].tolist() == ["✓ In Rome.", "✓ Berlin or Paris"]
-
-
-def test_the_facts_of_one_way_are_chosen_and_a_relation_restricts_all(
-    runs: tuple[Run, Run, Run],
-) -> None:
     app = open_ways(relations="P19", known_as=TEXT)
     assert "the same 4 facts of 1 relation" in said(app)
     assert app.dataframe[3].value["subject"].tolist() == ["Cleo"]
