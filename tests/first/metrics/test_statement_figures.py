@@ -50,11 +50,15 @@ def test_the_chance_level_is_k_over_the_answers_of_the_relation(run: Run) -> Non
     assert curve["chance"].tolist() == [(1 / 4 + 1 / 2) / 2, (2 / 4 + 1) / 2, (3 / 4 + 1) / 2]
 
 
-def test_words_of_one_list_are_as_many_for_every_relation(tmp_path: Path) -> None:
+def test_words_of_one_list_are_as_many_for_every_relation_and_have_no_margins(
+    run: Run, tmp_path: Path
+) -> None:
     cloze = make_run(tmp_path, "words", ANSWERS)  # its five words are ranked in every relation
-    table = metrics.score_table([cloze])
-    assert table["chance"].tolist() == [1 / 5, 1 / 5]
-    assert not cloze.info.guessable
+    assert metrics.score_table([cloze])["chance"].tolist() == [1 / 5, 1 / 5]
+    assert not cloze.info.guessable and metrics.margin_histogram([cloze]).empty
+    said = what_differs(run.info, cloze.info)
+    assert "whole answers (at most 4)" in said and "words at the blank (5)" in said
+    assert said == what_differs(cloze.info, run.info)
 
 
 def test_margins_are_as_worked_by_hand(run: Run) -> None:
@@ -75,10 +79,6 @@ def test_bins_of_margins_part_the_right_from_the_wrong_at_0(run: Run) -> None:
             **({"right": (0,)} if line.right else {"wrong": (0,)}),
         )  # fmt: skip
         assert len(subjects(run, chosen)) == line.n, "a bin's facts are those that its filter finds"
-
-
-def test_runs_of_words_have_no_margins(tmp_path: Path) -> None:
-    assert metrics.margin_histogram([make_run(tmp_path, "words", ANSWERS)]).empty
 
 
 def test_facts_are_chosen_by_margin_and_number_of_answers(run: Run) -> None:
@@ -148,8 +148,9 @@ def test_confidence_is_the_softmax_over_the_answers(run: Run) -> None:
     found = join_answers([run]).runs[0].confidence
     scores = SCORES["Anna"].values()
     assert found[0] == pytest.approx(exp(-1) / sum(map(exp, scores)), rel=1e-5)
-    bins = metrics.calibrate(run)
-    assert bins["n"].sum() == 8
+    assert metrics.calibrate(run)["n"].sum() == 8
+    assert run.top.words[4].tolist()[:4] == ["New York", "Rome", "Paris", "Oslo"]
+    assert np.exp(run.top.log_probs[4][:4]).sum() == pytest.approx(1.0)
 
 
 def test_statements_scored_otherwise_are_beside_each_other_on_the_same_facts(
@@ -176,15 +177,3 @@ def replace_words(run: Run, words: dict[str, set[str]]) -> Run:
     info = replace(run.info, n_candidates=2, id=f"{run.info.id}-fewer")
     kept = {name: pa.array(sorted(known)) for name, known in words.items()}
     return Run(info, changed_words=kept)
-
-
-def test_statements_beside_words_say_what_differs(run: Run, tmp_path: Path) -> None:
-    words = make_run(tmp_path, "words", ANSWERS)
-    said = what_differs(run.info, words.info)
-    assert "whole answers (at most 4)" in said and "words at the blank (5)" in said
-    assert said == what_differs(words.info, run.info)
-
-
-def test_the_ten_best_are_of_the_softmax(run: Run) -> None:
-    assert run.top.words[4].tolist()[:4] == ["New York", "Rome", "Paris", "Oslo"]
-    assert np.exp(run.top.log_probs[4][:4]).sum() == pytest.approx(1.0)
