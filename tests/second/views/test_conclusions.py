@@ -46,13 +46,6 @@ def test_curves_name_the_run_that_is_most_often_right() -> None:
     assert f"interval overlaps that of {near.names[second['run']]}" in near.conclusion
 
 
-def test_ranks_say_how_often_the_answer_is_late() -> None:
-    shown = show(ranks.view, ranks.request(runs=(A,)))
-    first = shown.frame[shown.frame["high"] == 1]["share"].sum()
-    late = shown.frame[shown.frame["low"] > 100]["share"].sum()
-    assert f"after rank 100, for {percent(first)} and {as_share(late)}" in shown.conclusion
-
-
 def test_types_are_named_from_the_best_to_the_worst() -> None:
     shown = show(relation_types.view, relation_types.request(runs=(A, B)))
     means = shown.frame[shown.frame["relation"].isna()]
@@ -68,19 +61,14 @@ def test_types_are_named_from_the_best_to_the_worst() -> None:
     )
 
 
-def test_types_count_the_facts_of_their_source() -> None:
-    shown = show(relation_types.view, relation_types.request(runs=(A,)))
-    rows = shown.frame[shown.frame["relation"].notna()]
-    assert f"{rows['n'].sum():,} facts" in shown.figure.caption
-    assert f"{len(rows)} relations" in shown.figure.caption
-
-
 def test_slices_and_mentions_say_for_which_run() -> None:
     shown: Shown = show(mentions.view, mentions.request(runs=(A, B)))
     assert any(f": for {shown.names[run]} from " in shown.conclusion for run in (A, B))
     for way in (None, "type of relation"):
         found = show(slices.view, slices.request(runs=(A, B), slice_by=way))
         assert all(f" % ({found.names[run]})" in found.conclusion for run in (A, B))
+    alone: Shown = show(slices.view, slices.request(runs=(A,)))
+    assert f"P@1 over facts differs most by {alone.figure.by.title}: " in alone.conclusion
 
 
 def test_calibration_says_whether_sure_answers_are_right_and_who_is_overconfident() -> None:
@@ -116,6 +104,8 @@ def test_mentions_and_frequencies_are_not_on_the_same_axis() -> None:
     assert rates.by.title.endswith("per million words")
     assert not set(counted.places) & set(rates.places)
     assert set(shown.figure.places) == {*counted.places, *rates.places}
+    assert shown.frame["n"].min() < LEAST_FACTS <= shown.figure.frame["n"].min()
+    assert "aren't drawn" in shown.figure.caption
 
 
 def test_the_published_correlations_have_the_row_of_the_headline() -> None:
@@ -131,17 +121,22 @@ def test_the_published_correlations_have_the_row_of_the_headline() -> None:
     assert list(paper["P@1"]) == [-0.05, 0.2, 0.42, 0.31, 0.12, 0.035]
 
 
-def test_known_by_states_shares_of_all_facts() -> None:
+def test_ranks_known_by_types_and_comparisons_state_what_their_tables_count() -> None:
+    shown: Shown = show(ranks.view, ranks.request(runs=(A,)))
+    first = shown.frame[shown.frame["high"] == 1]["share"].sum()
+    late = shown.frame[shown.frame["low"] > 100]["share"].sum()
+    assert f"after rank 100, for {percent(first)} and {as_share(late)}" in shown.conclusion
     shown = show(known_by.view, known_by.request(runs=(A, B)))
     n = shown.frame.set_index("right")["n"]
     assert f"{percent(n[''] / n.sum())} % to none" in shown.conclusion
     assert f"{percent((n[A] + n[B]) / n.sum())} % to only one" in shown.conclusion
-
-
-def test_a_comparison_counts_the_relations_with_a_clear_difference() -> None:
-    shown: Shown = show(compare.view, compare.request(run_a=A, run_b=B))
+    shown = show(compare.view, compare.request(run_a=A, run_b=B))
     clear = (shown.frame["low"] > 0).sum()
     assert f"and {shown.names[shown.infos[1].id]} in {clear:,};" in shown.conclusion
+    shown = show(relation_types.view, relation_types.request(runs=(A,)))
+    rows = shown.frame[shown.frame["relation"].notna()]
+    assert f"{rows['n'].sum():,} facts" in shown.figure.caption
+    assert f"{len(rows)} relations" in shown.figure.caption
 
 
 def test_training_names_the_step_from_which_half_of_the_facts_stay_right() -> None:
@@ -155,11 +150,6 @@ def test_training_names_the_step_from_which_half_of_the_facts_stay_right() -> No
     ends = figure.frame.groupby("line", sort=False)["p_at_k"].last()
     assert list(ends[list(figure.names)]) == sorted(ends, reverse=True)
     assert set(figure.frame.loc[figure.frame["low"].notna(), "step"]) == {found.series.steps[-1]}
-
-
-def test_slices_without_a_way_show_the_way_that_the_conclusion_names() -> None:
-    shown = show(slices.view, slices.request(runs=(A,)))
-    assert f"P@1 over facts differs most by {shown.figure.by.title}: " in shown.conclusion
 
 
 @pytest.mark.parametrize(
@@ -193,12 +183,6 @@ def test_runs_on_wordings_are_compared_on_the_relations_that_all_of_them_have() 
         assert both in shown.conclusion and f"{as_share(mean['consistency'])} (" in shown.conclusion
     marks = shown.figure.frame
     assert set(marks["relation"]) == {"", *common} and marks["run"].value_counts().nunique() == 1
-
-
-def test_mentions_of_few_facts_are_not_drawn() -> None:
-    shown = show(mentions.view, mentions.request(runs=(A, B)))
-    assert shown.frame["n"].min() < LEAST_FACTS <= shown.figure.frame["n"].min()
-    assert "aren't drawn" in shown.figure.caption
 
 
 def test_the_frequency_test_is_printed_of_random_and_its_halves(
