@@ -54,30 +54,18 @@ def test_the_table_has_a_row_a_wording_and_the_box_counts_those_that_agree() -> 
     assert "missed the “not”" in "".join(one.value for one in app.caption)
 
 
-def test_a_wrong_answer_is_marked_in_the_box() -> None:
-    app = opened(relation="P36 capital", subject="Atlantis", object="Xyz")
-    assert "right: 0 of 4" in html(app)
-    assert " ✗</" in html(app) and " ✓</" not in html(app)
-
-
-def test_an_unknown_subject_is_asked_as_it_is_without_a_rank() -> None:
+def test_subjects_and_objects_are_asked_as_they_are_typed() -> None:
     typed = opened(relation="P103 native language", subject="<b>Ada*")
     assert f"**{plain('<b>Ada*')}, native language**: starter has no such fact" in said(typed)
     assert "rank" not in "".join(typed.dataframe[0].value.columns)
     assert typed.dataframe[0].value["sentence"][0] == "The native language of <b>Ada* is ___."
-
-
-def test_a_subject_that_holds_a_blank_is_refused_in_a_sentence() -> None:
-    app = opened(subject="the ___ of")
-    assert [one.value for one in app.error] == [
-        plain("The subject contains a blank (___), which the template already has: remove it.")
-    ]
-    assert not app.dataframe
-
-
-def test_all_valid_objects_are_said_and_a_typed_gold_is_the_one_that_is_ranked() -> None:
-    app = opened(relation="P37 official language", subject="Switzerland", object="German")
-    assert "Italian, French. Right answer: German." in said(app)
+    wrong = opened(relation="P36 capital", subject="Atlantis", object="Xyz")
+    assert "right: 0 of 4" in html(wrong) and " ✗</" in html(wrong) and " ✓</" not in html(wrong)
+    known = opened(relation="P37 official language", subject="Switzerland", object="German")
+    assert "Italian, French. Right answer: German." in said(known)
+    blank = opened(subject="the ___ of")
+    (fault,) = (one.value for one in blank.error)
+    assert fault.startswith(plain("The subject contains a blank")) and not blank.dataframe
 
 
 def test_an_encoder_decoder_model_is_asked_blank_by_blank_and_sees_both_sides(
@@ -136,22 +124,18 @@ def test_an_example_of_the_paper_has_its_published_answers_below() -> None:
     assert "published" not in captions(open_page("cloze", text="Rome is ___.", models=MODEL))
 
 
-@pytest.mark.parametrize(
-    ("typed", "text", "gold"),
-    [
+def test_a_missing_blank_is_added_with_one_click_and_a_question_is_asked_on_its_tab(
+    gone: list[dict[str, Any]],
+) -> None:
+    for typed, text, gold in (
         ("The capital of France is", "The capital of France is ___.", ""),
         ("Paris is  the capital of France.", "Paris is the capital of ___.", "France"),
-    ],
-)
-def test_a_missing_blank_is_added_with_one_click(typed: str, text: str, gold: str) -> None:
-    app = open_page("cloze", models=MODEL, text=typed)
-    assert app.error
-    app.button(key="blank").click().run()
-    assert [app.text_input(key=key).value for key in ("text", "gold")] == [text, gold]
-    assert not app.error and not [one for one in app.button if one.key == "blank"]
-
-
-def test_a_question_without_a_blank_is_asked_on_its_tab(gone: list[dict[str, Any]]) -> None:
+    ):
+        app = open_page("cloze", models=MODEL, text=typed)
+        assert app.error
+        app.button(key="blank").click().run()
+        assert [app.text_input(key=key).value for key in ("text", "gold")] == [text, gold]
+        assert not app.error and not [one for one in app.button if one.key == "blank"]
     app = open_page("cloze", models=MODEL, text="Who wrote Don Quixote?")
     app.button(key="blank").click().run()
     assert (gone[0]["tab"], gone[0]["question"]) == ("Question", "Who wrote Don Quixote?")
@@ -301,39 +285,27 @@ def test_models_answer_with_their_own_words_unless_the_url_says_common(tmp_path:
     assert "MiniLM-MLM twin: <b>bergen</b> (wrong)" in html(app)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [("法国的首都是___。", "in Chinese characters"), ("😀 ___ 😀", "has no words")],
-)
-def test_a_text_that_the_models_dont_read_says_which_language_they_read(
-    text: str, said: str
-) -> None:
-    app = open_page("cloze", text=text, models=MODEL)
-    (note,) = (one.value for one in app.info)
-    assert said in note and "English" in note
-    assert not app.error and "lx" in html(app)
+def test_a_text_that_the_models_dont_read_says_which_language_they_read() -> None:
+    for text, script in (
+        ("法国的首都是___。", "in Chinese characters"),
+        ("😀 ___ 😀", "has no words"),
+    ):
+        app = open_page("cloze", text=text, models=MODEL)
+        (note,) = (one.value for one in app.info)
+        assert script in note and "English" in note
+        assert not app.error and "lx" in html(app)
 
 
-def test_an_unknown_relation_of_an_address_is_named_with_the_nearest_one() -> None:
+def test_an_unknown_relation_or_tab_of_an_address_is_named_with_the_nearest_one() -> None:
     app = opened(relation="P137", subject="Rome")
     (note,) = (one.value.replace("\\", "") for one in app.info)
     assert note.startswith("Relation: P137 is unknown (did you mean 'P1376'?); showing P36")
     app = opened(relation="P1376", subject="Rome")
     assert not app.info
     assert app.selectbox(key="relation").value == "P1376", "its name alone is enough"
-
-
-@pytest.mark.parametrize(
-    ("params", "said"),
-    [
-        ({"tab": "Severals"}, "Tab: Severals is unknown (did you mean 'Several'?); showing"),
-        ({"tab": "Analogy", "analogy": "Sing"}, "What to do: Sing is unknown; showing Solve."),
-    ],
-)
-def test_an_unknown_tab_or_choice_of_an_address_is_named(params: dict[str, str], said: str) -> None:
-    app = open_page("cloze", models=MODEL, **params)
-    assert said in next(one.value.replace("\\", "") for one in app.info)
-    assert not app.error
+    app = open_page("cloze", models=MODEL, tab="Severals")
+    note = next(one.value.replace("\\", "") for one in app.info)
+    assert "Tab: Severals is unknown (did you mean 'Several'?); showing" in note and not app.error
 
 
 def test_the_short_name_of_a_model_typed_or_in_an_address_chooses_it() -> None:

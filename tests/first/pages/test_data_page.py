@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from opening import open_page, said
+from opening import open_page, press, said
 from streamlit.testing.v1 import AppTest
 from written_statements import write_bear
 
@@ -49,10 +49,6 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Request, object]
     return asked
 
 
-def button(app: AppTest, label: str) -> object:
-    return next(one for one in app.button if one.label == label)
-
-
 def open_import(path: Path) -> AppTest:
     app = open_page("data", tab="Import")
     app.text_input(key="import path 0").set_value(str(path)).run()
@@ -75,29 +71,15 @@ def test_a_table_is_previewed_mapped_and_given_its_template(
     assert field(app.selectbox, "Subjects").value == "Country"  # guessed
     assert any("guessed" in one.value for one in app.caption)
     assert "Type a template" in app.info[0].value and not app.error
-    button(app, "Import").click().run()
+    press(app, "Import")
     assert "Type a template" in app.error[0].value and not app.info
     assert app.dataframe[1].value["line"].tolist() == [3]
     field(app.text_input, "Template").set_value("The capital of [X]").run()
-    assert button(app, "Import").disabled and "has no" in app.error[0].value
+    assert field(app.button, "Import").disabled and "has no" in app.error[0].value
     assert not started
     field(app.text_input, "Template").set_value(TEMPLATE).run()
-    button(app, "Import").click().run()
+    press(app, "Import")
     request = download.ImportRequest(str(path), subject="Country", template=(TEMPLATE,))
-    assert [one for _, one, _ in started] == [request]
-
-
-def test_columns_with_other_names_are_guessed_with_a_template(
-    tmp_path: Path, started: list[tuple[str, Request, object]]
-) -> None:
-    path = tmp_path / "cities.csv"
-    path.write_text("no,country,capital\n1,Peru,Lima\n2,USA,Washington\n")
-    app = open_import(path)
-    assert field(app.text_input, "Template").value == TEMPLATE
-    button(app, "Import").click().run()
-    request = download.ImportRequest(
-        str(path), subject="country", object="capital", template=(TEMPLATE,)
-    )
     assert [one for _, one, _ in started] == [request]
 
 
@@ -110,7 +92,7 @@ def test_a_table_too_large_to_scan_is_imported_with_one_template(
     app = open_import(path)
     assert any("checked only during the import" in one.value for one in app.caption)
     field(app.text_input, "Template for rows without one").set_value(TEMPLATE).run()
-    button(app, "Import").click().run()
+    press(app, "Import")
     request = download.ImportRequest(str(path), template=(TEMPLATE,))
     assert [one for _, one, _ in started] == [request]
 
@@ -123,17 +105,24 @@ def test_the_example_table_is_imported_without_a_choice(tmp_path: Path) -> None:
     assert not dataset.report.dropped
 
 
-def test_each_relation_without_a_template_has_a_field(
+def test_columns_and_templates_are_guessed_and_each_relation_without_one_has_a_field(
     tmp_path: Path, started: list[tuple[str, Request, object]]
 ) -> None:
-    path = tmp_path / "facts.tsv"
-    path.write_text("subject\tobject\tpred\nPeru\tLima\tcapital\nPeru\tSol\tmoney\n")
+    path = tmp_path / "cities.csv"
+    path.write_text("no,country,capital\n1,Peru,Lima\n2,USA,Washington\n")
     app = open_import(path)
+    assert field(app.text_input, "Template").value == TEMPLATE
+    press(app, "Import")
+    guessed = {"subject": "country", "object": "capital"}
+    facts = tmp_path / "facts.tsv"
+    facts.write_text("subject\tobject\tpred\nPeru\tLima\tcapital\nPeru\tSol\tmoney\n")
+    app = open_import(facts)
     assert field(app.text_input, "Template of capital").value == TEMPLATE  # made of its name
     field(app.text_input, "Template of money").set_value("").run()
-    button(app, "Import").click().run()
+    press(app, "Import")
     assert [one for _, one, _ in started] == [
-        download.ImportRequest(str(path), template=(f"capital={TEMPLATE}",))
+        download.ImportRequest(str(path), template=(TEMPLATE,), **guessed),
+        download.ImportRequest(str(facts), template=(f"capital={TEMPLATE}",)),
     ]
 
 
@@ -158,7 +147,7 @@ def test_the_first_sentences_are_shown_and_one_is_tried(
     assert field(app.text_input, "Template of makes sound").value == "[X] makes the sound [Y]."
     (shown,) = (one.value for one in app.markdown if "first sentences" in one.value)
     assert "**France**" in shown and "cow makes the sound" in shown and "Rome" not in shown
-    button(app, "Try the first sentence").click().run()
+    press(app, "Try the first sentence")
     ((request, _),) = asked
     assert (request.text, request.gold) == ("Paris is the capital of [MASK].", "France")
     assert any("answers: france" in one.value for one in app.caption)
@@ -181,7 +170,7 @@ def test_an_import_says_what_was_excluded_and_leads_to_whole_answers(
     ]
     (note,) = [one.value for one in app.info]
     assert note.startswith("1 of 2 objects is more than one token in MiniLM") and "New York" in note
-    button(app, "Rank whole answers").click().run()
+    press(app, "Rank whole answers")
     there = {**screens.NEW_RUN, "data": "cities", "run_rank": WHOLE_ANSWERS}
     assert gone[-1] == {"page": screens.DATA, **there}
 
@@ -354,7 +343,7 @@ def test_results_are_recognised_or_asked_for_then_checked_and_saved(
         assert "Choose what the table has" in app.info[0].value
         app.segmented_control[0].set_value("results").run()
     field(app.text_input, "Model").set_value("toy").run()
-    button(app, "Check").click().run()
+    press(app, "Check")
     roles = zip(("subject", "object", role), names.split(","), strict=True)
     columns = [f"{role}={name}" for role, name in roles]
     request = ImportRunRequest(str(path), model="toy", column=columns)
@@ -364,5 +353,5 @@ def test_results_are_recognised_or_asked_for_then_checked_and_saved(
     jobs._JOBS[job.name] = job
     app.run()
     assert "1 row of 1 relation." in said(app)
-    button(app, "Save as a run").click().run()
+    press(app, "Save as a run")
     assert started[-1][1] == request

@@ -65,19 +65,13 @@ def test_the_address_brings_its_sentences_and_their_answers_are_those_of_each_al
     )
 
 
-def test_a_sentence_over_a_visitors_limit_has_the_reason_and_the_others_are_answered(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("LAMA_QUERY_TOKENS", "12")
-    found = table(opened(f"Rome is in ___.\n{'Rome ' * 20}is in ___."))
-    short, long = found[f"{MODEL} answer"]
-    assert "the maximum here is 12. Shorten it" in long
-    assert short and "maximum here" not in short
-
-
 def test_a_visitor_asks_so_many_sentences_at_once_and_the_owner_any(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    load_page_limits().check_sentences(500, 2)
+    with pytest.raises(UserError, match=r"500 sentences for 3 models are 1,500 queries; the max"):
+        load_page_limits().check_sentences(500, 3)
+    UNLIMITED.check_sentences(500, 8)
     monkeypatch.setenv("LAMA_QUERY_SENTENCES", "2")
     typed = "A ___.\nB ___.\nno blank"
     assert not opened(f"{typed}\nC ___.").error, "the owner"
@@ -89,15 +83,6 @@ def test_a_visitor_asks_so_many_sentences_at_once_and_the_owner_any(
         "3 sentences for 1 model are 3 queries; the maximum of a batch here is 2. Remove "
         "sentences or models."
     )
-
-
-def test_each_model_counts() -> None:
-    load_page_limits().check_sentences(500, 2)
-    with pytest.raises(
-        UserError, match=r"500 sentences for 3 models are 1,500 queries; the maximum "
-    ):
-        load_page_limits().check_sentences(500, 3)
-    UNLIMITED.check_sentences(500, 8)
 
 
 def test_what_the_time_of_a_question_leaves_is_asked_behind_those_who_wait(
@@ -127,21 +112,6 @@ def test_filters_leave_what_is_sought_and_right_and_what_models_differ_on() -> N
     assert list(table(opened(lines, many_show="right"))["line"]) == [1]
     assert list(table(opened(lines, many_show="wrong"))["line"]) == [2]
     assert list(table(opened(lines, many_show="models differ"))["line"]) == []
-
-
-def test_csv_and_json_have_the_sentences_that_the_filters_leave(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    taken: dict[str, Any] = {}
-
-    def take(name: str, make_table: Any, *_: object, record: Any, **more: object) -> None:
-        taken.update(rows=make_table(), record=record())
-
-    monkeypatch.setattr(export, "draw_export", take)
-    opened("The capital of France is ___. | Paris\nHe is in ___ | Rome", many_find="rome")
-    (model,) = taken["record"]["models"]
-    for rows in (taken["rows"], model["answers"]):
-        assert [row["line"] for row in rows] == [2]
 
 
 def test_an_address_holds_what_fits_into_it() -> None:
@@ -199,6 +169,10 @@ def test_the_table_that_is_taken_away_is_answered_alike_by_the_command(
     said = invoke(shlex.split(command_line(taken["how"], "--json"))[1:])
     assert said.exit_code == 0, said.output
     told, shown = json.loads(said.stdout), taken["record"]
+    opened("The capital of France is ___. | Paris\nHe is in ___ | Rome", many_find="rome")
+    (model,) = taken["record"]["models"]
+    for rows in (taken["rows"], model["answers"]):
+        assert [row["line"] for row in rows] == [2], "what the filter leaves"
     for ours, theirs in zip(told["models"], shown["models"], strict=True):
         assert (ours["n"], ours["p_at_1"]) == (theirs["n"], theirs["p_at_1"])
         for one, other in list(zip(ours["answers"], theirs["answers"], strict=True))[::2]:

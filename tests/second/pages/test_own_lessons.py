@@ -76,7 +76,9 @@ def test_a_lesson_that_is_only_opened_in_the_editor_is_not_written() -> None:
 
 
 @pytest.mark.usefixtures("home", "public")
-def test_in_public_a_copy_is_in_the_session_and_nothing_is_written() -> None:
+def test_in_public_a_limited_number_of_copies_is_in_the_session_and_nothing_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     app = copied()
     assert "in this browser session only" in said(app)
     field(app, "Text").set_value("mine").run()
@@ -84,6 +86,10 @@ def test_in_public_a_copy_is_in_the_session_and_nothing_is_written() -> None:
     assert not lesson_file(COPY).parent.exists()
     other = open_page("lessons", lesson=COPY, step="1", edit="true")
     assert "There is no lesson" in said(other)
+    monkeypatch.setattr(own, "MAX_KEPT", 1)
+    follow(app)
+    app.button(key=f"copy {FIRST}").click().run()
+    assert "delete one of yours first" in app.error[0].value
 
 
 @pytest.mark.usefixtures("home", "public")
@@ -104,15 +110,6 @@ def test_a_pasted_lesson_is_imported_and_a_broken_one_is_explained() -> None:
     assert "invalid TOML" in app.error[0].value
     app.text_area[0].set_value(lesson_text(first)).run()
     assert app.session_state[own.KEPT]["lesson"].steps == first.steps
-
-
-@pytest.mark.usefixtures("home", "public")
-def test_a_session_keeps_a_limited_number_of_lessons(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own, "MAX_KEPT", 1)
-    app = copied()
-    follow(app)
-    app.button(key=f"copy {FIRST}").click().run()
-    assert "delete one of yours first" in app.error[0].value
 
 
 @pytest.mark.usefixtures("home")
