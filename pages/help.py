@@ -15,7 +15,7 @@ from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import BOUND
 
 ALL_PAPERS = "All"
-DEPARTURES = "Departures from the papers"
+DEPARTURES, TERMS = "Departures from the papers", "Terms"  # headings in plug-ins' pages
 # File of docs/ -> its title. Links between files don't lead anywhere here.
 DOCUMENTS = {"guide": "Guide to all pages", "lessons": "Lesson files", "hosting": "Hosting"}
 TO_FILES = re.compile(r"!?\[([^\]]+)\]\([^):]*\)")
@@ -34,17 +34,24 @@ TERMS_OF_ASK = (
 )
 
 
+def of_plugins(wanted: str) -> list[str]:
+    """Return the sections of this heading in plug-ins' pages, each under its page's title."""
+    sections = []
+    for page in plugin_pages():
+        title, *parts = read_file(page).decode().removeprefix("# ").split("\n## ")
+        found = (part.partition("\n") for part in parts)
+        titled = title.partition("\n")[0]
+        sections += [f"{titled}\n{text}" for heading, _, text in found if heading == wanted]
+    return sections
+
+
 def draw_departures(wanted: str = "") -> None:
     """Draw docs/departures.md as folded sections; the wanted paper's is open.
 
     Those of a plug-in are under the same heading in its page.
     """
     introduction, *sections = read_file(DOCS / "departures.md").decode().split("\n## ")
-    for page in plugin_pages():
-        title, *parts = read_file(page).decode().removeprefix("# ").split("\n## ")
-        found = (part.partition("\n") for part in parts)
-        titled = title.partition("\n")[0]
-        sections += [f"{titled}\n{text}" for heading, _, text in found if heading == DEPARTURES]
+    sections += of_plugins(DEPARTURES)
     st.subheader(DEPARTURES, anchor=False)
     st.caption(
         "Numbers that are computed differently than in the paper, and the option that restores the "
@@ -75,7 +82,8 @@ def draw_glossary() -> None:
     Without a search, draw those of the page Ask, or all.
     """
     st.subheader("Glossary", anchor=False)
-    every = read_terms(glossary_text()) | read_terms(figures_text())
+    texts = glossary_text(), figures_text(), *of_plugins(TERMS)
+    every = {term: text for one in texts for term, text in read_terms(one).items()}
     typed = st.text_input(
         "Search the glossary", key="term", bind=BOUND, placeholder="P@1, candidates, ..."
     )
