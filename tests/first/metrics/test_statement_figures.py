@@ -18,6 +18,8 @@ from lama_core.metrics.slices import slice_table, slicings
 from lama_core.probes.statements import spec as statement_runs
 from lama_core.runs.alignment import align
 from lama_core.runs.info import CANDIDATES_FILE, FACTS_FILE, Run, read_info, write_info
+from lama_core.views.scores import ScoresRequest, scores
+from lama_core.views.view import show_runs
 
 MARGINS = [2.0, -1.0, -3.0, 1.5, 3.5, None, None, -2.0]
 
@@ -42,6 +44,9 @@ def test_the_chance_level_is_k_over_the_answers_of_the_relation(run: Run) -> Non
     assert table["n_answers"].to_dict() == {"P19": 4, "P47": 2}
     assert table["chance"].to_dict() == {"P19": 1 / 4, "P47": 1 / 2}
     assert table["p_at_1"].to_dict() == {"P19": 3 / 5, "P47": 2 / 3}
+    lines = show_runs(scores.view, (run,), ScoresRequest()).to_json()
+    assert [(line["n_answers"], line["chance"]) for line in lines] == [(4, 1 / 4), (2, 1 / 2)]
+    assert all(type(line["n_answers"]) is int for line in lines)
     at_three = metrics.score_table([run], k=3).set_index("relation")
     assert at_three["chance"].to_dict() == {"P19": 3 / 4, "P47": 1.0}
     mean = metrics.score_table([run], by="source")

@@ -53,6 +53,9 @@ def test_the_page_shows_every_departure_and_an_address_opens_those_of_one_paper(
     heads = [one.value for one in open_page("help", paper="LPAQA").subheader]
     assert heads[:3] == ["From a sentence to P@1", "Departures from the papers", "Glossary"]
     assert opened(open_page("help", doc="hosting")) == ["Hosting"]
+    links = [one.proto for one in open_page("prompts").get("page_link")]
+    papers = [one.query_string for one in links if "measured" in one.label]
+    assert papers == ["paper=LPAQA"], "a screen with numbers links to its paper's"
     assert opened(open_page("method")) == ["All departures in a table"]
 
 

@@ -14,7 +14,7 @@ import pytest
 import streamlit as st
 from opening import SCREENS, open_page, said
 from project_files import ROOT
-from streamlit import config
+from streamlit import config, net_util
 from streamlit.proto.BackMsg_pb2 import BackendOperationRequest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.app_session import AppSession
@@ -288,7 +288,9 @@ def test_in_public_the_browser_makes_streamlit_write_nothing(
     handler: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(handler, "handle", handler.handle)  # put back behind the test
+    monkeypatch.setattr(net_util, "get_external_ip", lambda: "203.0.113.7")
     visitors.disable_streamlit_requests()
+    assert net_util.get_external_ip() is None
     request = BackendOperationRequest(request_id="1")
     answer = asyncio.run(handler.handle(None, request, ""))
     assert (answer.request_id, answer.error_msg) == ("1", "Not in public.")
