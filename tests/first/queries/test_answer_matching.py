@@ -10,6 +10,7 @@ from lama_core.queries.answer_matching import is_no_answer, match, token_f1
     [
         ("The capital is Paris.", "Paris", True, True),
         ("it is paris", "Paris", True, True),  # contained: also in lower case or capitalised
+        ("Rock music", "rock", True, True),
         ("ROCK music", "rock", False, True),  # right: in any case
         ("Parisian", "Paris", True, False),  # inside a longer word
         ("London", "Paris", False, False),

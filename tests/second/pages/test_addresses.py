@@ -180,7 +180,7 @@ def test_the_servers_start_replaces_what_it_limits(monkeypatch: pytest.MonkeyPat
         (starlette_static_routes, "create_streamlit_static_handler"),
     ):
         monkeypatch.setattr(module, name, getattr(module, name))
-    monkeypatch.setattr(net_util, "get_external_ip", net_util.get_external_ip)
+    monkeypatch.setattr(net_util, "get_external_ip", lambda: "203.0.113.7")
     before = starlette_websocket.create_websocket_handler
     serve.set_limits()
     assert starlette_websocket.create_websocket_handler is not before

@@ -106,7 +106,7 @@ def test_the_page_and_the_command_say_the_same_of_the_training_sources(run: Run)
     assert said in " ".join(printed.split())
 
 
-def test_a_slice_by_wording_leads_to_its_facts(run: Run) -> None:
+def test_a_slice_by_wording_or_origin_leads_to_its_facts(run: Run) -> None:
     app = open_page("results", data="made-up", tab="More", chart="Slices", slice_by=WORDING_SEEN)
     by_label = app.dataframe[0].value.set_index("slice")["facts"].dropna().drop("all facts")
     n_scored = int(run.facts["excluded"].isna().sum())
@@ -119,6 +119,9 @@ def test_a_slice_by_wording_leads_to_its_facts(run: Run) -> None:
         facts = open_page("facts", data="made-up", wording=name)
         assert f"**{n:,}** of {n_scored} scored facts" in facts.markdown[0].value
         assert plain(f"wording {name}") in [button.label for button in facts.button]
+    n = int((run.facts["excluded"].isna() & (run.facts["origin"] == ORIGINS[2])).sum())
+    facts = open_page("facts", data="made-up", origins=ORIGINS[2])
+    assert f"**{n:,}** of {n_scored} scored facts" in facts.markdown[0].value
 
 
 def test_each_role_has_ways_to_real_screens() -> None:
