@@ -49,28 +49,6 @@ def test_a_bar_leads_to_its_facts_and_a_fact_to_a_cloze_query(page: Page, app_ur
     expect(page).to_have_url(re.compile("relations=P101"))
 
 
-def test_whiskers_and_baselines_lead_to_facts_lines_nowhere(page: Page, app_url: str) -> None:
-    open_page(page, f"{app_url}/results?data=made-up&models=gpt2")
-    before = page.url
-    curve = page.locator(CHART).nth(1).locator(".mark-line path").first
-    box = curve.bounding_box()
-    assert box is not None
-    # At the curve's left end, its first point; a little above it, only the line.
-    page.mouse.click(box["x"] + 0.08 * box["width"], box["y"] + 0.5 * box["height"])
-    wait_until_drawn(page)
-    assert page.url == before
-    for kind in (".mark-rule.role-mark line", ".mark-symbol.role-mark path"):
-        mark = page.locator(CHART).first.locator(kind).last
-        mark.scroll_into_view_if_needed()
-        box = mark.bounding_box()
-        assert box is not None
-        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        page.wait_for_url(re.compile("relations="))
-        page.go_back()
-        page.wait_for_url(lambda url: "relations=" not in url)
-        wait_until_drawn(page)
-
-
 def test_the_menu_of_a_chart_gives_its_picture(page: Page, app_url: str) -> None:
     open_page(page, f"{app_url}/results?data=made-up&models=gpt2")
     for ending, start in (("PNG", b"\x89PNG"), ("SVG", b"<svg ")):
