@@ -143,7 +143,7 @@ def made(shape: Any, places: list[str], names: list[str], values: list[float]) -
 TEXTS = st.text("abcXYZ _-01éЖΩ", min_size=1, max_size=40).map(str.strip).filter(bool)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.sampled_from(["bars", "points", "lines", "columns"]),
     st.lists(TEXTS, min_size=1, max_size=7, unique=True),
