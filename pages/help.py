@@ -1,7 +1,5 @@
 """Help: ways in for each role, an introduction, the glossary, and departures from the papers."""
 
-import re
-
 import streamlit as st
 
 from lama_core.files import read_file
@@ -11,14 +9,13 @@ from lama_core.paths import DOCS, plugin_pages
 from pages.ui.help.illustrated import draw_illustrated
 from pages.ui.help.roles import draw_roles
 from pages.ui.router import is_routed
-from pages.ui.shared.messages import plain
+from pages.ui.shared.messages import draw_document, plain
 from pages.ui.shared.url_state import BOUND
 
 ALL_PAPERS = "All"
 DEPARTURES, TERMS = "Departures from the papers", "Terms"  # headings in plug-ins' pages
-# File of docs/ -> its title. Links between files don't lead anywhere here.
+# File of docs/ -> its title.
 DOCUMENTS = {"guide": "Guide to all pages", "lessons": "Lesson files", "hosting": "Hosting"}
-TO_FILES = re.compile(r"!?\[([^\]]+)\]\([^):]*\)")
 # The terms that a first answer on Ask needs.
 TERMS_OF_ASK = (
     "Cloze query",
@@ -72,8 +69,7 @@ def draw_documents(wanted: str = "") -> None:
     with st.container(gap="xxsmall"):
         for name, title in DOCUMENTS.items():
             with st.expander(title, expanded=name == wanted):
-                text = read_file(DOCS / f"{name}.md").decode().partition("\n")[2]
-                st.markdown(TO_FILES.sub(r"\1", text))
+                draw_document(DOCS / f"{name}.md")
 
 
 def draw_glossary() -> None:

@@ -128,8 +128,8 @@ def draw_runs() -> None:
                 "P@1": st.column_config.NumberColumn(
                     format="%.1f %%",
                     help="Percent of the scored queries with a right first answer: the mean over "
-                    "relations; the chosen run has the share over facts, too. Empty: not of facts, "
-                    "or of negated or misprimed queries, where a first answer means something else.",
+                    "relations; the chosen run has both means. Empty: not of facts, "
+                    "or of negated or misprimed queries, where a first answer has another meaning.",
                 ),
             },
         )
