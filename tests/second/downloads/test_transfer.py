@@ -175,8 +175,8 @@ def test_a_stall_is_given_up_after_the_stated_time_and_tries(tmp_path: Path) -> 
         until(lambda: len(served.ranges) == QUICK.attempts)
 
 
-def test_overload_is_tried_again_and_then_said(tmp_path: Path) -> None:
-    with serving(status(503), whole) as served:
+def test_overload_is_tried_again_and_then_said_and_redirects_are_followed(tmp_path: Path) -> None:
+    with serving(status(503), redirect, whole) as served:
         assert fetch(the_file(served), tmp_path, patience=QUICK).read_bytes() == CONTENT
     with serving(status(503)) as served:
         with pytest.raises(UserError, match="answered 503 Service Unavailable"):
@@ -184,25 +184,12 @@ def test_overload_is_tried_again_and_then_said(tmp_path: Path) -> None:
         assert len(served.ranges) == QUICK.attempts
 
 
-@pytest.mark.parametrize("code", [403, 404, 410])
+@pytest.mark.parametrize("code", [403, 404])
 def test_a_refusal_is_said_at_once(tmp_path: Path, code: int) -> None:
     with serving(status(code)) as served:
         with pytest.raises(UserError, match=f"answered {code}.*data import"):
             fetch(the_file(served), tmp_path, patience=QUICK)
         assert len(served.ranges) == 1
-
-
-def test_nobody_at_the_address_is_said(tmp_path: Path) -> None:
-    with serving(whole) as served:
-        address = served.address
-    file = SourceFile(f"{address}/data.zip", "data.zip")
-    with pytest.raises(UserError, match="the connection was refused; check the network"):
-        fetch(file, tmp_path, patience=QUICK)
-
-
-def test_redirects_are_followed(tmp_path: Path) -> None:
-    with serving(redirect, whole) as served:
-        assert fetch(the_file(served), tmp_path, patience=QUICK).read_bytes() == CONTENT
 
 
 def test_endless_redirects_are_said(tmp_path: Path) -> None:

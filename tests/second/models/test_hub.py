@@ -84,13 +84,8 @@ def test_a_revision_is_part_of_the_name(hub: Hub) -> None:
         fetch(find_model("lab/tiny@v9"))
 
 
-@pytest.mark.parametrize("where", ("info", "file"))
-def test_a_gated_model_asks_for_the_agreement(hub: Hub, where: str) -> None:
-    repository = hub.repositories["lab/tiny"]
-    if where == "info":
-        repository.info_fault = (401, "GatedRepo")
-    else:
-        repository.refuse["model.safetensors"] = (403, "GatedRepo")
+def test_a_gated_model_asks_for_the_agreement(hub: Hub) -> None:
+    hub.repositories["lab/tiny"].refuse["model.safetensors"] = (403, "GatedRepo")
     with pytest.raises(UserError, match="requires an agreement"):
         fetch(find_model("lab/tiny"))
     assert locate(find_model("lab/tiny")) is None
@@ -99,14 +94,6 @@ def test_a_gated_model_asks_for_the_agreement(hub: Hub, where: str) -> None:
 def test_a_hub_that_answers_503_is_named_with_the_models_that_are_here(hub: Hub) -> None:
     hub.repositories["lab/tiny"].info_fault = (503, "")
     with pytest.raises(UserError, match=r"the hub answered HTTP 503\. Models on this machine: "):
-        fetch(find_model("lab/tiny"))
-
-
-def test_offline_mode_is_said_to_be_offline(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(UserError, match=r"offline.*Models on this machine: "):
         fetch(find_model("lab/tiny"))
 
 

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from project_files import SHARED
 
 from lama_core.datasets.lpaqa import read_pairs, read_prompts
 from lama_core.errors import UserError
@@ -17,8 +16,6 @@ from lama_core.probes.prompts.training_pairs import (
     share_of,
 )
 from lama_core.types import Fact
-
-LPAQA = SHARED / "lpaqa"
 
 
 def _facts(*pairs: tuple[str, str]) -> list[Fact]:
@@ -119,13 +116,3 @@ def test_prompt_files_of_both_kinds_are_read(tmp_path: Path) -> None:
     assert [prompt.template for prompt in lines] == ["[X] a [Y] .", "[X] b [Y] ."]
     assert [(prompt.template, prompt.weight) for prompt in objects] == [("[X] c [Y]", 0.5)]
     assert report.dropped[0].line == 2
-
-
-@pytest.mark.skipif(not LPAQA.is_dir(), reason="../shared/data/lpaqa is not here")
-def test_a_released_training_pair_is_a_test_fact_of_p1376() -> None:
-    from lama_core.datasets import load_dataset
-
-    test = load_dataset(LPAQA.parent / "lama").facts_of("P1376")
-    train, _ = read_pairs(LPAQA / "TREx_train", "P1376")
-    with pytest.raises(UserError, match="Bucharest - Romania"):
-        make_split("P1376", train, test)

@@ -1,18 +1,16 @@
-"""Batches for a GPU have the loss and gradient of the CPU's; whole runs if there is a GPU."""
+"""Batches for a GPU have the loss and gradient of the CPU's."""
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pytest
 import torch
 
 from tools.training.cuda import UNUSED, Chunks, masked_loss
 from tools.training.loss import mean_cross_entropy
 from tools.training.modelling import hidden_logits
 from tools.training.recipe import prepare
-from tools.training.train import Settings, attention_mask, draw, train
+from tools.training.train import Settings, attention_mask, draw
 
 SETTINGS = Settings(steps=100, tokens_per_batch=128, max_length=24, precision="fp32", threads=1)
 
@@ -52,23 +50,3 @@ def _gradient(model: torch.nn.Module, loss: torch.Tensor) -> np.ndarray:
     loss.backward()
     gradients = [value.grad.flatten() for value in model.parameters() if value.grad is not None]
     return torch.cat([loss.detach().reshape(1), *gradients]).numpy()
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
-def test_a_run_on_a_gpu_has_the_losses_of_a_run_on_a_cpu(
-    tiny_encoder: Path, text_file: Path
-) -> None:
-    losses = []
-    for device in ("cpu", "cuda"):
-        settings, folder = replace(SETTINGS, device=device), text_file.parent / device
-        ready = prepare(settings, encoder=tiny_encoder, corpus_files=[text_file], folder=folder)
-        trained = train(
-            ready.model,
-            ready.sampler,
-            settings,
-            mask_id=ready.tokenizer.mask_token_id,
-            folder=folder,
-            corpus_digest=ready.corpus.digest,
-        )
-        losses.append(trained.losses)
-    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-3)
