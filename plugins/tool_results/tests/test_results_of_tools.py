@@ -17,9 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pyarrow.compute as pc
 import pytest
+from data_files import write_lines
 
 from lama_core.errors import UserError
 from lama_core.progress import ignore
@@ -53,23 +53,8 @@ def read(path: Path, name: str = "") -> list[ImportedResults]:
     return form.read(path, ReadOptions(), ignore)
 
 
-def accuracies(results: ImportedResults) -> dict[str, float]:
-    """Relation -> share of right answers: by the scores, else the rank, else the verdict."""
-    right: dict[str, list[bool]] = {}
-    for row in results.rows.to_pylist():
-        if (scores := row.get("all_scores")) is not None:
-            words = results.options[row["relation"]]
-            is_right = words[scores.index(max(scores))] == row["object"]
-        elif row.get("rank") is not None:
-            is_right = row["rank"] == 1
-        else:
-            is_right = bool(row["correct"])
-        right.setdefault(row["relation"], []).append(is_right)
-    return {name: sum(some) / len(some) for name, some in right.items()}
-
-
 @pytest.mark.parametrize("name", ["lm_pub_quiz_sum", "lm_pub_quiz_raw", "lm_pub_quiz_parquet"])
-def test_results_of_lm_pub_quiz_have_its_accuracies_and_answers(name: str) -> None:
+def test_results_of_lm_pub_quiz_have_its_answers(name: str) -> None:
     stored = json.loads((FILES / "lm_pub_quiz_sum" / "metadata_results.json").read_text())
     (results,) = read(FILES / name)
     about = (results.tool, results.version, results.dataset)
@@ -81,10 +66,6 @@ def test_results_of_lm_pub_quiz_have_its_accuracies_and_answers(name: str) -> No
     first = results.rows.to_pylist()[0]
     assert (first["subject"], first["object"]) == ("France", "Paris")
     assert first["query"] == "The capital of France is [MASK]."
-    if name == "lm_pub_quiz_sum":
-        assert accuracies(results) == {
-            relation: one["metric_values"]["accuracy"] for relation, one in stored.items()
-        }
 
 
 def test_scores_of_tokens_are_summed_as_lm_pub_quiz_sums_them() -> None:
@@ -105,20 +86,15 @@ def test_the_harness_ranks_the_choices_of_each_document() -> None:
     assert spain["log_prob"] == pytest.approx(-8.00185489654541)
 
 
-def write_lines(path: Path, *values: object) -> Path:
-    path.write_bytes(b"\n".join(orjson.dumps(one) for one in values))
-    return path
-
-
 def test_predictions_of_optiprompt_and_lama_have_ranks(tmp_path: Path) -> None:
     other = OPTIPROMPT | {"sub_label": "Chad", "obj_label": "N'Djamena"}
-    (results,) = read(write_lines(tmp_path / "P36_predictions.jsonl", OPTIPROMPT, other))
+    (results,) = read(write_lines(tmp_path / "P36_predictions.jsonl", [OPTIPROMPT, other]))
     first, second = results.rows.to_pylist()
     assert (first["rank"], first["predictions"]) == (2, ["Lyon", "Paris"])
     assert (second["rank"], second["correct"]) == (None, False)
     for file in (tmp_path / "answers.jsonl", tmp_path / "list.json"):
         value: Any = LAMA if file.suffix == ".jsonl" else {"list_of_results": [LAMA]}
-        (results,) = read(write_lines(file, value))
+        (results,) = read(write_lines(file, [value]))
         (row,) = results.rows.to_pylist()
         assert (row["relation"], row["rank"], row["log_prob"]) == ("P36", 4, -3.5)
 
@@ -231,7 +207,7 @@ def start(kind: str, folder: Path) -> tuple[Path, str]:
         (folder / "last_results.csv").write_text("==bert==\nP36,62.1\n")
         return folder / "last_results.csv", "lama"
     line = OPTIPROMPT if kind == "optiprompt" else LAMA
-    return write_lines(folder / "answers.jsonl", line), "lama"
+    return write_lines(folder / "answers.jsonl", [line]), "lama"
 
 
 @pytest.mark.parametrize("case", DAMAGED)
@@ -252,7 +228,7 @@ def test_equal_documents_of_the_harness_count_one_by_one(tmp_path: Path) -> None
     path, _ = start("harness", tmp_path)
     for file in path.rglob("samples_own_mc*"):
         first = json.loads(file.read_text().splitlines()[0])
-        write_lines(file, first, first | {"doc_id": 1})
+        write_lines(file, [first, first | {"doc_id": 1}])
     (results,) = read(path)
     rows = results.rows.filter(pc.equal(results.rows["relation"], "own_mc")).to_pylist()
     question = "What is the capital of France?"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from calling import told
+from data_files import write_lines
 
 import lama_core as lama
 from lama_core.errors import UserError
@@ -31,10 +32,6 @@ RELATIONS: dict[str, tuple[list[str], list[str], dict[str, int]]] = {
         {"Kenya": 2, "Nepal": 1, "Russia": 0},
     ),
 }
-
-
-def write_lines(file: Path, rows: list[dict[str, Any]]) -> None:
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
 def write_bear(folder: Path) -> Path:

@@ -10,25 +10,8 @@ import pytest
 from lama_core.datasets import formats, user_table
 from lama_core.datasets.dataset import AnalogyDataset
 from lama_core.datasets.line_reader import Reading
-from lama_core.datasets.records import read_records, recognised_form
+from lama_core.datasets.records import read_records
 from lama_core.errors import UserError
-
-
-@pytest.mark.parametrize(
-    ("text", "form"),
-    [
-        ("a,b\n1,2\n", "csv"),
-        ("a;b,c;d\n1;2;3\n", "csv"),
-        ("a\tb, or c, or d\n1\t2\n", "tsv"),
-        ('{"a": 1}\n{"a": 2}\n', "jsonl"),
-        ('{"a": 1', "json"),
-        ('[\n {"a": 1}]', "json"),
-        ("[X] was born in [Y].\n", "csv"),
-        ("PAR1", "parquet"),
-    ],
-)
-def test_a_form_is_recognised_by_its_content(text: str, form: str) -> None:
-    assert recognised_form(text.encode()) == form
 
 
 def load(folder: Path, name: str, text: str, **columns: str) -> list[tuple[str, str, str]]:

@@ -1,6 +1,5 @@
 """A broken or hostile chat template is one sentence; questions without it are answered."""
 
-import json
 import string
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from calling import call
+from data_files import change_json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from systems import ON_WINDOWS
@@ -117,15 +117,10 @@ def test_a_chat_is_rendered_as_in_transformers(tmp_path: Path) -> None:
 # Folders
 
 
-def change(path: Path, **values: object) -> None:
-    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    path.write_text(json.dumps(stored | values), encoding="utf-8")
-
-
 def with_template(tmp_path: Path, template: object) -> Path:
     """A tiny SmolLM2's folder with a template in its tokenizer's configuration."""
     folder = save_model_folder("smollm2", tmp_path / "tiny")
-    change(folder / "tokenizer_config.json", chat_template=template)
+    change_json(folder / "tokenizer_config.json", chat_template=template)
     return folder
 
 
@@ -179,5 +174,5 @@ def test_a_template_is_tried_when_its_model_is_added(home: Path, tmp_path: Path)
     folder = with_template(tmp_path, LOOP)
     added = check_and_add_model(str(folder))
     assert "it takes more than" in added.note and "Ask with --plain" in added.note
-    change(folder / "tokenizer_config.json", chat_template=GOOD)
+    change_json(folder / "tokenizer_config.json", chat_template=GOOD)
     assert not check_and_add_model(str(folder)).note

@@ -8,28 +8,17 @@ from socket import create_server, socket
 from typing import Any
 
 import pytest
-from completions_server import NAME, Server, serve
+from completions_server import NAME, QUICK, Choice, Server, choice, opened_chat
 
 from lama_core.downloads.retry import Patience
 from lama_core.errors import UserError
 from lama_core.models.protocols import Chat, Message
 from lama_core.models.server import completions
-from lama_core.models.server.chat import ChatModel, open_chat
+from lama_core.models.server.chat import ChatModel
 from lama_core.progress import Progress, reporting
 
-QUICK = Patience(connect=5, read=20, whole=20, attempts=2, pause=0.01)
 QUESTION = [Chat((Message("user", "What is the capital of France?"),))]
 pytestmark = pytest.mark.usefixtures("home")
-Choice = Callable[[dict[str, Any]], dict[str, Any]]
-
-
-def opened(stack: ExitStack, server: Server) -> ChatModel:
-    stack.enter_context(serve(server))
-    return open_chat(f"chat:{server.address}#{NAME}", QUICK)
-
-
-def choice(content: Any, ending: str = "stop", **fields: Any) -> Choice:
-    return lambda _: {"message": {"content": content, **fields}, "finish_reason": ending}
 
 
 TOOL = {"function": {"name": "search", "arguments": '{"query": "capital"}'}}
@@ -58,7 +47,7 @@ ERRORS: dict[str, tuple[bytes, str]] = {
 @pytest.mark.parametrize("name", ERRORS)
 def test_a_fault_is_one_sentence_with_the_servers_words(stack: ExitStack, name: str) -> None:
     server = Server()
-    model = opened(stack, server)
+    model = opened_chat(stack, server)
     server.body, expected = ERRORS[name]
     model._record = lambda: ""  # type: ignore[method-assign] # asked for before the fault
     with pytest.raises(UserError, match=expected) as error:
@@ -77,7 +66,7 @@ def test_a_fault_is_one_sentence_with_the_servers_words(stack: ExitStack, name: 
 def test_a_choice_without_a_text_is_explained(
     stack: ExitStack, given: Choice, expected: str
 ) -> None:
-    model = opened(stack, Server(chats={"": given}))
+    model = opened_chat(stack, Server(chats={"": given}))
     with pytest.raises(UserError) as error:
         model.generate(QUESTION, 7)
     assert expected in str(error.value)
@@ -95,7 +84,7 @@ def test_a_choice_without_a_text_is_explained(
     ],
 )
 def test_a_text_is_an_answer_whatever_comes_with_it(stack: ExitStack, given: Choice) -> None:
-    (found,) = opened(stack, Server(chats={"": given})).generate(QUESTION, 7)
+    (found,) = opened_chat(stack, Server(chats={"": given})).generate(QUESTION, 7)
     assert found.text == "Paris"
 
 

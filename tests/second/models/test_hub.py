@@ -91,12 +91,6 @@ def test_a_gated_model_asks_for_the_agreement(hub: Hub) -> None:
     assert locate(find_model("lab/tiny")) is None
 
 
-def test_a_hub_that_answers_503_is_named_with_the_models_that_are_here(hub: Hub) -> None:
-    hub.repositories["lab/tiny"].info_fault = (503, "")
-    with pytest.raises(UserError, match=r"the hub answered HTTP 503\. Models on this machine: "):
-        fetch(find_model("lab/tiny"))
-
-
 OTHER = "89abcdef" * 5
 
 

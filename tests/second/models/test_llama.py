@@ -1,6 +1,5 @@
 """SmolLM2, read without transformers, scores as in transformers, which reads all other Llamas."""
 
-import json
 import re
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from data_files import change_json
 from safetensors.torch import load_file, save_file
 from tiny_models import save_model_folder, smollm_tokenizer, tiny
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
@@ -182,11 +182,6 @@ def test_a_prediction_imports_no_transformers(folder: Path) -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def change(path: Path, **values: object) -> None:
-    stored = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps(stored | values), encoding="utf-8")
-
-
 @pytest.mark.parametrize(
     "settings",
     (
@@ -202,7 +197,7 @@ def test_other_folders_score_as_in_transformers_whatever_their_settings(
     folder: Path, settings: dict[str, Any]
 ) -> None:
     """With both rope settings, this project's network was off by several nats."""
-    change(folder / "config.json", **settings)
+    change_json(folder / "config.json", **settings)
     located = LocatedModel(folder, folder_digest(folder))
     try:
         plain = by_transformers(folder)

@@ -11,6 +11,7 @@ import psutil
 import pytest
 import torch
 import transformers
+from data_files import change_json
 from safetensors.torch import load_file, save_file
 from tiny_models import FAMILIES, make_model, save_model_folder, tiny_tokenizer
 
@@ -32,11 +33,6 @@ def refused(folder: Path) -> str:
         load_model(str(folder))
     assert "\n" not in str(caught.value)
     return str(caught.value)
-
-
-def change(file: Path, **values: Any) -> None:
-    content = json.loads(file.read_text(encoding="utf-8"))
-    file.write_text(json.dumps(content | values), encoding="utf-8")
 
 
 def in_parts(folder: Path) -> Path:
@@ -73,7 +69,7 @@ def gone(file: str) -> Spoil:
 
 def values(file: str, **changed: Any) -> Spoil:
     """Values of a JSON file are others."""
-    return lambda folder: change(folder / file, **changed)
+    return lambda folder: change_json(folder / file, **changed)
 
 
 def config(**changed: Any) -> Spoil:
@@ -113,7 +109,7 @@ def place_of_a_tensor(place: object) -> Spoil:
     def spoil(folder: Path) -> None:
         places = json.loads((in_parts(folder) / INDEX).read_text(encoding="utf-8"))["weight_map"]
         text("pytorch_model.bin", b"cos\nabort\n(tR.")(folder)
-        change(folder / INDEX, weight_map={**places, sorted(places)[-1]: place})
+        change_json(folder / INDEX, weight_map={**places, sorted(places)[-1]: place})
 
     return spoil
 
@@ -200,7 +196,7 @@ def test_a_configuration_of_a_larger_model_than_the_weights_reads_none(
 ) -> None:
     folder = save_model_folder(family, tmp_path / family)
     name = {"roberta": "max_position_embeddings", "gpt2": "n_inner", "llama": "head_dim"}[family]
-    change(folder / "config.json", **{name: 1 << 24})
+    change_json(folder / "config.json", **{name: 1 << 24})
     monkeypatch.setattr(
         getattr(__import__("transformers"), FAMILIES[family].model),
         "from_pretrained",

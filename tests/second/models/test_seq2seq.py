@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from data_files import change_json
 from tiny_models import LATER_T5, SEQ2SEQ, make_model, save_model_folder, sentences, tiny_tokenizer
 
 from lama_core.candidates.columns import Candidates
@@ -125,15 +126,9 @@ def test_a_model_that_no_blank_can_be_shown_to_is_refused_before_its_weights_are
     assert "has no <extra_id_0>, the token that marks a blank" in refused(gemma)
 
 
-@pytest.mark.parametrize("said", ({}, {"decoder_start_token_id": None}))
-def test_a_decoder_that_nothing_says_the_start_of_is_refused(
-    said: dict[str, None], tmp_path: Path
-) -> None:
+def test_a_decoder_that_nothing_says_the_start_of_is_refused(tmp_path: Path) -> None:
     folder = save_model_folder("t5", tmp_path)
-    config = json.loads((folder / "config.json").read_text())
-    del config["decoder_start_token_id"]
-    config |= said
-    (folder / "config.json").write_text(json.dumps(config))
+    change_json(folder / "config.json", decoder_start_token_id=None)
     (folder / "generation_config.json").unlink(missing_ok=True)
     assert refused(folder) == "it: its config.json has no decoder_start_token_id."
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from completions_server import NAME, Server, serve
-from first.models.test_server_numbers import QUICK, Models, single
+from completions_server import NAME, QUICK, Server, serve
+from first.models.test_server_numbers import Models, single
 from probe_fakes import write_dataset
 
 from lama_core.candidates.columns import Candidates
@@ -105,14 +105,6 @@ def test_an_open_vocabulary_is_what_the_server_lists(served: Serve, tiny_model: 
     assert n > 5 and names[0][:n] == names[1][:n]
     assert found.gold is not None and expected.gold is not None
     assert found.gold.log_prob == pytest.approx(expected.gold.log_prob, abs=1e-4)
-
-
-def test_a_server_beside_another_model_ranks_the_other_ones_words(
-    served: Serve, tiny_model: Models
-) -> None:
-    there, here = served(Server()), tiny_model("smollm2")
-    both = named_candidates("common", [here.vocabulary, there.vocabulary])
-    assert both.words == named_candidates("common", [here.vocabulary]).words
 
 
 FAULTS = {

@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 from analogy_fakes import Work, embed, run_probes
 from analogy_fakes import dataset as analogies
-from completions_server import NAME, Server, serve
+from completions_server import NAME, QUICK, Server, serve
 from probe_fakes import write_dataset
 
 from lama_core.candidates.columns import Candidates
-from lama_core.downloads.retry import Patience
 from lama_core.errors import TextRefusedError, UserError
 from lama_core.models.protocols import Chat, Message
 from lama_core.models.server.backend import ServerModel, open_server
@@ -31,7 +30,6 @@ from lama_core.queries.analogy_templates import TEMPLATES
 from lama_core.queries.batch_lines import fill_lines, read_lines
 from lama_core.runs.execute import execute
 
-QUICK = Patience(connect=5, read=20, whole=60, attempts=2, pause=0.01)
 pytestmark = pytest.mark.usefixtures("home")
 Error = tuple[int, Any]
 

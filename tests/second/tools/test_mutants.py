@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.mutants import ROOT, Checkout, commands_for, draw_mutants, mutants_of
+from tools.mutants import ROOT, Checkout, draw_mutants, mutants_of
 
 CODE = """def bigger(a: int, b: int = 3) -> bool:
     return a >= b
@@ -82,14 +82,3 @@ def test_a_tested_line_is_caught_and_an_untested_one_survives(checkout: Checkout
         6: "",
     }
     assert (checkout.root / "lama_core/metrics/sums.py").read_text(encoding="utf-8") == CODE
-
-
-def test_the_tests_of_the_changed_room_run_first() -> None:
-    assert [*commands_for(ROOT, "lama_core/metrics/margins.py", ["first"])] == [
-        ["tests/first/metrics"],
-        [],
-    ]
-    assert [*commands_for(ROOT, "plugins/ray/lama_ray/executor.py", ["second"])] == [
-        ["plugins/ray/tests"],
-        ["tests/second", "plugins"],
-    ]
