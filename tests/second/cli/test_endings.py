@@ -116,3 +116,12 @@ def test_signs_that_the_output_lacks_are_written_by_their_numbers(
     done = forked(cli.main, encoding="ascii")
     assert done.status == 0, done.said
     assert "\\xe7" in done.out or "\\xc9" in done.out
+
+
+def test_a_deleted_current_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    status, _, errors = call("probe", "--dataset", "starter", "--relation", "P36", "--out", "runs")
+    assert status == 2 and "The current folder was deleted" in errors

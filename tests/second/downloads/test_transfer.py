@@ -50,8 +50,8 @@ class Handler(SilentHandler):
         self.end_headers()
 
 
-def whole(handler: Handler) -> None:
-    """The file, or the rest of it if a range was asked for."""
+def whole(handler: Handler, n_bytes: int = len(CONTENT)) -> None:
+    """The file, or the rest of it if a range was asked for; at most `n_bytes`."""
     asked = handler.headers.get("Range")
     start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked else 0
     if start >= len(CONTENT):
@@ -60,20 +60,14 @@ def whole(handler: Handler) -> None:
     status = 206 if asked else 200
     span = f"bytes {start}-{len(CONTENT) - 1}/{len(CONTENT)}"
     handler.head(status, len(CONTENT) - start, **({"Content_Range": span} if asked else {}))
-    handler.wfile.write(CONTENT[start:])
+    handler.wfile.write(CONTENT[start : start + n_bytes])
 
 
 def breaking_after(n_bytes: int) -> Callable[[Handler], None]:
     """Send `n_bytes` of what was asked for, then close the connection."""
 
     def answer(handler: Handler) -> None:
-        asked = handler.headers.get("Range")
-        start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked else 0
-        headers = (
-            {"Content_Range": f"bytes {start}-{len(CONTENT) - 1}/{len(CONTENT)}"} if asked else {}
-        )
-        handler.head(206 if asked else 200, len(CONTENT) - start, **headers)
-        handler.wfile.write(CONTENT[start : start + n_bytes])
+        whole(handler, n_bytes)
         handler.close_connection = True
 
     return answer

@@ -12,9 +12,7 @@ import torch
 from tiny_encoder import COUNTRIES
 
 from lama_core.errors import UserError
-from tools.training.average import average
 from tools.training.checkpoints import find_checkpoints
-from tools.training.export import export_model
 from tools.training.history import count_readings
 from tools.training.loss import ROWS, mean_cross_entropy
 from tools.training.masking import (
@@ -24,7 +22,6 @@ from tools.training.masking import (
     draw_mask,
     draw_uniform_mask,
 )
-from tools.training.modelling import load_encoder, load_tokenizer
 from tools.training.recipe import prepare
 from tools.training.train import Settings, Trained, learning_rate_factor, train
 
@@ -140,25 +137,6 @@ def test_loss_and_gradient_are_torchs(n: int, kind: torch.dtype) -> None:
     assert ours.grad is not None and ours.grad.dtype == kind
     tolerance = 1e-6 if kind == torch.float32 else 2e-2
     torch.testing.assert_close(ours.grad, theirs.grad, rtol=tolerance, atol=1e-8)
-
-
-def test_each_weight_is_between_those_of_the_two_models(tiny_encoder: Path, tmp_path: Path) -> None:
-    tokenizer = load_tokenizer(tiny_encoder)
-    folders = [tmp_path / "first", tmp_path / "second"]
-    for seed, folder in enumerate(folders):
-        model = load_encoder(tiny_encoder)
-        torch.manual_seed(seed)
-        with torch.no_grad():
-            for value in model.parameters():
-                value.copy_(torch.randn_like(value))
-        export_model(model, tokenizer, folder, counts=None)
-    first, second, mixed = (
-        dict(load_encoder(folder).named_parameters())
-        for folder in (*folders, average(*folders, 0.75, tmp_path / "mixed"))
-    )
-    for name, value in mixed.items():
-        expected = 0.25 * first[name] + 0.75 * second[name]
-        torch.testing.assert_close(value, expected.half().float())
 
 
 def test_specials_and_padding_are_never_hidden() -> None:
