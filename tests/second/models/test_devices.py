@@ -12,14 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny_models import (
-    CITIES,
-    FAMILIES,
-    JOBS,
-    make_model,
-    open_family,
-    save_model_folder,
-)
+from tiny_models import CITIES, FAMILIES, JOBS, make_model, open_family, save_model_folder
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 

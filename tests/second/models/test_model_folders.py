@@ -345,13 +345,7 @@ def test_a_folder_is_added_once_and_forgotten(
 
 @pytest.mark.parametrize(
     "name",
-    (
-        "a/../b",
-        "https://x/y",
-        "a b/c",
-        "",
-        *(f"lab/tiny@{one}" for one in ("/x", "../x", "a//b")),
-    ),
+    ("a/../b", "https://x/y", "a b/c", "", *(f"lab/tiny@{one}" for one in ("/x", "../x", "a//b"))),
 )
 def test_what_is_no_name_at_all_is_refused(name: str) -> None:
     with pytest.raises(UserError):

@@ -224,13 +224,7 @@ def test_a_server_without_log_probabilities_of_prompts_is_named_as_such(
     assert f"write chat:{server.address}#{NAME}." in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("prefix", "end"),
-    [
-        ("", "/chat/completions"),
-        ("/v1beta/openai", ""),
-    ],
-)
+@pytest.mark.parametrize(("prefix", "end"), [("", "/chat/completions"), ("/v1beta/openai", "")])
 def test_an_address_is_taken_with_its_endpoint_and_without_v1(
     stack: ExitStack, prefix: str, end: str
 ) -> None:

@@ -136,10 +136,7 @@ def two(made: Path) -> tuple[Path, Path]:
     return made, other
 
 
-@pytest.mark.parametrize(
-    "command",
-    ("results", "results wording", "runs list --verify"),
-)
+@pytest.mark.parametrize("command", ("results", "results wording", "runs list --verify"))
 def test_damaged_runs_are_named_and_the_others_are_shown(
     two: tuple[Path, Path], command: str
 ) -> None:

@@ -14,14 +14,8 @@ from lama_core.metrics.word_counts import (
 )
 from tools.training.corpus.build import build_corpus, corpus_from_files, is_held_out, read_lines
 from tools.training.corpus.source_list import SOURCES, all_but
-from tools.training.corpus.source_passages import (
-    CorpusSource,
-    Passage,
-    drawn,
-)
-from tools.training.corpus.sources import (
-    wordnet,
-)
+from tools.training.corpus.source_passages import CorpusSource, Passage, drawn
+from tools.training.corpus.sources import wordnet
 
 DANTE = (
     "10922239 18 n 02 Dante 0 Dante_Alighieri 0 001 @i 10444194 n 0000 | an Italian poet famous "

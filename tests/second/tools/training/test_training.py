@@ -15,13 +15,7 @@ from lama_core.errors import UserError
 from tools.training.checkpoints import find_checkpoints
 from tools.training.history import count_readings
 from tools.training.loss import ROWS, mean_cross_entropy
-from tools.training.masking import (
-    CONTENT,
-    STARTS_WORD,
-    MaskingPlan,
-    draw_mask,
-    draw_uniform_mask,
-)
+from tools.training.masking import CONTENT, STARTS_WORD, MaskingPlan, draw_mask, draw_uniform_mask
 from tools.training.recipe import prepare
 from tools.training.train import Settings, Trained, learning_rate_factor, train
 
