@@ -181,11 +181,15 @@ DAMAGED: dict[str, tuple[str, Change, str]] = {
         lambda path: [one.unlink() for one in path.rglob("samples_*")] and None,
         "--log_samples",
     ),
-    "optiprompt: no topk": ("optiprompt", edit("", '"topk":[{', '"topk":[],"x":[{'), "predictions"),
+    "optiprompt: no topk": (
+        "optiprompt",
+        edit("", '"topk": [{', '"topk":[],"x":[{'),
+        "predictions",
+    ),
     "optiprompt: positive": ("optiprompt", edit("", "-0.5", "5.0"), "finite log-prob"),
     "optiprompt: order": ("optiprompt", edit("", "-0.5", "-9.5"), "order"),
     "optiprompt: subject is a list": ("optiprompt", edit("", '"France"', "[]"), "not text"),
-    "lama: MRR above 1": ("lama", edit("", '"MRR":0.25', '"MRR":7'), "MRR"),
+    "lama: MRR above 1": ("lama", edit("", '"MRR": 0.25', '"MRR": 7'), "MRR"),
     "pickle": ("pickle", lambda path: None, "is a pickle"),
     "only accuracies": ("accuracies", lambda path: None, "only the precision"),
 }

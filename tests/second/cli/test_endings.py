@@ -123,5 +123,6 @@ def test_a_deleted_current_folder_is_named(tmp_path: Path, monkeypatch: pytest.M
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    status, _, errors = call("probe", "--dataset", "starter", "--relation", "P36", "--out", "runs")
+    words = ("--dataset", "starter", "--relation", "P36", "--model", "minilm-mlm", "--out", "runs")
+    status, _, errors = call("probe", *words)
     assert status == 2 and "The current folder was deleted" in errors

@@ -174,14 +174,6 @@ def test_spacy_itself_finds_the_papers_dependency_prompt(tmp_path: Path) -> None
         SpacyParser("no_such_pipeline")
 
 
-def test_without_spacy_the_dependency_method_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
-    monkeypatch.setitem(sys.modules, "spacy", None)
-    with pytest.raises(UserError, match="need spaCy, which is not installed"):
-        SpacyParser()
-
-
 def test_a_text_is_cut_into_sentences(tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     path.write_text("Dante was born. He left Florence!\n\nParis is big.\n", encoding="utf-8")

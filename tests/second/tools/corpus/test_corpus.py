@@ -155,12 +155,7 @@ def test_own_files_are_divided_into_training_and_held_out_text(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("content", "complaint"),
-    [
-        (None, "no such corpus file"),
-        (b" \n\n ", "is empty"),
-        (b"\x89PNG\r\n\x1a\n\xff\xfe", "isn't UTF-8 text"),
-        (b"abc\0def", "isn't text"),
-    ],
+    [(None, "no such corpus file"), (b" \n ", "is empty"), (b"\x89PNG\xff", "isn't UTF-8 text")],
 )
 def test_a_corpus_file_that_cannot_be_used_is_named(
     tmp_path: Path, content: bytes | None, complaint: str
