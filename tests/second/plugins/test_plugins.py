@@ -267,26 +267,18 @@ def test_the_first_answer_looks_for_no_plugins() -> None:
     assert done.stdout.split()[-1] == "0"
 
 
-def run_tests(environment: dict[str, str], place: str) -> None:
-    words = ("-m", "pytest", "-q", "-c", os.devnull, "--rootdir", place, place)
-    done = subprocess.run(
-        [sys.executable, *words], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_strangers_tests_pass(tmp_path: Path) -> None:
-    pip_install(EXAMPLE, tmp_path)
-    run_tests({**os.environ, "PYTHONPATH": path_with(tmp_path)}, str(EXAMPLE))
-
-
-def test_a_new_plugins_tests_pass(tmp_path: Path) -> None:
+def test_the_tests_of_a_new_plugin_a_copy_of_the_example_pass(tmp_path: Path) -> None:
     status, out, errors = call("plugins", "new", "mine", "--out", str(tmp_path / "new"))
     assert status == 0 and str(tmp_path / "new") in out, errors
     assert "example" not in (tmp_path / "new" / "lama_mine" / "__init__.py").read_text()
     pip_install(tmp_path / "new", tmp_path / "site")
     place = str(tmp_path / "new")
-    run_tests({**os.environ, "PYTHONPATH": path_with(tmp_path / "site")}, place)
+    words = ("-m", "pytest", "-q", "-c", os.devnull, "--rootdir", place, place)
+    environment = {**os.environ, "PYTHONPATH": path_with(tmp_path / "site")}
+    done = subprocess.run(
+        [sys.executable, *words], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
     for name in ("Mine", "mine-1", "", "../x", "mine\n"):
         assert call("plugins", "new", name, "--out", str(tmp_path / "other"))[0] == 2
     assert call("plugins", "new", "mine", "--out", place)[0] == 2

@@ -18,7 +18,6 @@ from lama_core.probes.prompts.selection import (
     top_k_curves,
 )
 from lama_core.probes.prompts.shortlist import make_shortlist, shortlist_answers
-from lama_core.scoring.blanks import visible_part
 from lama_core.types import Fact, Prompt, Query, Relation
 
 PROMPTS = (Prompt("[X] in [Y] ."), Prompt("[X] of [Y] ."), Prompt("[Y] has [X] ."))
@@ -123,11 +122,6 @@ def test_discarded_distributions_leave_the_ranks(tmp_path: Path) -> None:
     store.discard()
     assert store.rows().tobytes() == rows.tobytes()
     assert not any(block.scores.exists() for block in store.blocks)
-
-
-def test_a_causal_model_that_sees_the_left_shares_what_it_sees() -> None:
-    assert visible_part("[X] is in [Y] .", "left") == visible_part("[X] is in [Y] today.", "left")
-    assert visible_part("[X] is in [Y].", "both") != visible_part("[X] is in [Y]", "both")
 
 
 def test_an_ensemble_of_one_prompt_is_that_prompts_own_rows(tmp_path: Path) -> None:

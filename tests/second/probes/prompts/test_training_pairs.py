@@ -84,18 +84,6 @@ def test_a_limit_takes_the_first_and_with_a_seed_the_same_random_ones() -> None:
     assert split.test == tuple(facts[number] for number in limited_positions(facts, 3, 5))
 
 
-def test_pairs_are_read_once_each_and_bad_lines_are_reported(tmp_path: Path) -> None:
-    good = {"sub_label": "Oslo", "obj_label": "Norway", "sub_uri": "Q585", "obj_uri": "Q20"}
-    lines = [json.dumps(good), json.dumps(good), "{broken", json.dumps({"sub_label": "Rome"})]
-    (tmp_path / "P1.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    facts, report = read_pairs(tmp_path, "P1")
-    assert [(fact.subject, fact.object, fact.subject_id) for fact in facts] == [
-        ("Oslo", "Norway", "Q585")
-    ]
-    assert [dropped.line for dropped in report.dropped] == [3, 4]
-    assert "duplicate pair" in report.notes[0]
-
-
 def test_training_pairs_keep_the_order_of_their_file(tmp_path: Path) -> None:
     subjects = ["Oslo", "Bern", "Rome", "Athens"]
     lines = [json.dumps({"sub_label": one, "obj_label": f"land of {one}"}) for one in subjects]
