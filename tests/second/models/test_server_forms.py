@@ -14,6 +14,7 @@ import pytest
 from analogy_fakes import Work, embed, run_probes
 from analogy_fakes import dataset as analogies
 from completions_server import NAME, QUICK, Server, serve
+from every_kind import plan_runs
 from probe_fakes import write_dataset
 
 from lama_core.candidates.columns import Candidates
@@ -24,8 +25,7 @@ from lama_core.models.server.chat import open_chat
 from lama_core.probes.analogy.scorers import ModelPairScorer
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.generation import plan as generation
-from lama_core.probes.plan import plan
-from lama_core.probes.statements import plan as statements
+from lama_core.probes.statements.request import StatementsRequest
 from lama_core.queries.analogy_templates import TEMPLATES
 from lama_core.queries.batch_lines import fill_lines, read_lines
 from lama_core.runs.execute import execute
@@ -106,15 +106,26 @@ def test_another_error_is_not_about_the_text(stack: ExitStack, name: str) -> Non
     assert not isinstance(error.value, TextRefusedError)
 
 
-@pytest.mark.parametrize("context", ["left", "both"])
-def test_a_probe_excludes_refused_facts_and_scores_the_others(
-    stack: ExitStack, tmp_path: Path, context: Any
+RANKS = ("rank_raw", "rank_filtered", "first")
+RUNS: dict[str, tuple[Callable[[str, str], Any], tuple[str, ...]]] = {
+    "left": (lambda data, name: ProbeRequest(data, (name,), candidates="relation"), RANKS),
+    "both": (
+        lambda data, name: ProbeRequest(data, (name,), candidates="relation", context="both"),
+        RANKS,
+    ),
+    "statements": (lambda data, name: StatementsRequest(data, (name,)), ("margin",)),
+}
+
+
+@pytest.mark.parametrize("kind", RUNS)
+def test_a_run_excludes_refused_facts_and_scores_the_others(
+    stack: ExitStack, tmp_path: Path, kind: str
 ) -> None:
-    data = write_dataset(tmp_path / "toy", n_facts=4)
-    server = Server()
+    server = Server(family="llama")
     model = opened(stack, server)
-    request = ProbeRequest(str(data), (server.reference,), candidates="relation", context=context)
-    spec = replace(plan(request, load=loading(model))[0], batch_rows=2)
+    request, columns = RUNS[kind]
+    data = str(write_dataset(tmp_path / "toy", n_facts=4))
+    (spec,) = plan_runs(request(data, server.reference), loading(model))
     whole = execute(spec, folder=tmp_path / "whole", load=loading(model)).facts
     subject = whole["subject"][3]
     server.refused, server.refusal = f"{subject} ", REFUSALS["vLLM"]
@@ -123,7 +134,7 @@ def test_a_probe_excludes_refused_facts_and_scores_the_others(
     assert 0 < is_refused.sum() == run.info.n_excluded < len(run.facts)
     assert is_refused.tolist() == [f"{subject} " in text for text in whole["query"]]
     assert "refused by the server (HTTP 400: This model's maximum" in run.facts["excluded"][3]
-    for name in ("rank_raw", "rank_filtered", "first"):
+    for name in columns:
         assert run.facts[name][~is_refused].tolist() == whole[name][~is_refused].tolist(), name
         assert run.facts[name][is_refused].isna().all()
 
@@ -135,7 +146,7 @@ def test_a_run_says_that_all_texts_are_refused_and_asks_again(
     server = Server()
     model = opened(stack, server)
     request = ProbeRequest(str(data), (server.reference,), candidates="relation")
-    (spec,) = plan(request, load=loading(model))
+    (spec,) = plan_runs(request, loading(model))
     server.refused, server.refusal = " ", REFUSALS["vLLM"]
     with pytest.raises(
         UserError, match=r"None of the .* facts can be scored .*refused by the server"
@@ -143,21 +154,6 @@ def test_a_run_says_that_all_texts_are_refused_and_asks_again(
         execute(spec, folder=tmp_path / "runs", load=loading(model))
     server.refused = ""  # it was started again, with a larger window
     assert execute(spec, folder=tmp_path / "runs", load=loading(model)).info.n_excluded == 0
-
-
-def test_statements_exclude_facts_with_a_refused_answer(stack: ExitStack, tmp_path: Path) -> None:
-    data = write_dataset(tmp_path / "toy", n_facts=4)
-    server = Server(family="llama")
-    model = opened(stack, server)
-    request = statements.StatementsRequest(str(data), (server.reference,))
-    (spec,) = statements.plan(request, load=loading(model))
-    whole = execute(spec, folder=tmp_path / "whole", load=loading(model)).facts
-    server.refused, server.refusal = whole["subject"][1], REFUSALS["SGLang"]
-    found = execute(spec, folder=tmp_path / "cut", load=loading(model)).facts
-    is_refused = found["excluded"].notna()
-    assert is_refused[1] and not is_refused.all()
-    assert found["margin"][~is_refused].tolist() == whole["margin"][~is_refused].tolist()
-    assert found["margin"][is_refused].isna().all()
 
 
 def test_analogies_exclude_decisions_with_a_refused_sentence(
