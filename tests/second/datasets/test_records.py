@@ -146,3 +146,21 @@ def test_numbers_and_dates_of_parquet_and_excel_are_texts(tmp_path: Path) -> Non
     frame.to_parquet(tmp_path / "a.parquet")
     (fact,) = user_table.load(tmp_path / "a.parquet").facts
     assert (fact.object, fact.origin) == ("1821", "2020-01-02")
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "dropped"),
+    [
+        ('a,b\n"x \\"y\\" z",1\n', [{"a": 'x "y" z', "b": "1"}], []),
+        ('a,b\np,q\nx, "y, z"\n', [{"a": "p", "b": "q"}, {"a": "x", "b": "y, z"}], []),
+        ('a\tb\n"x ""y"""\t"z\n', [{"a": 'x "y"', "b": '"z'}], []),
+        ('a,b\nx,"1\ny,2"\n', [], [2, 3]),  # the quotes enclose a whole row
+        ('a,b\n"x,1\ny,2\nz,3\n', [{"a": "y", "b": "2"}, {"a": "z", "b": "3"}], [2]),
+    ],
+)
+def test_quotes_are_read_as_people_write_them(
+    text: str, rows: list[dict[str, str]], dropped: list[int]
+) -> None:
+    reading = Reading(Path("table"), text.encode())
+    assert [row for _, row in read_records(reading).rows] == rows
+    assert [one.line for one in reading.dropped] == dropped
