@@ -87,6 +87,7 @@ def test_a_template_that_bear_has_twice_keeps_its_number(tmp_path: Path) -> None
         (bear_fact("Peru", None), "no field 'obj_label'"),
         (bear_fact("Peru", "Quito"), "'Quito' is not among the 3 answers"),
         (bear_fact("Peru", "Lima", 1), "answer_idx 1 is 'Rabat', but obj_label is 'Lima'"),
+        (bear_fact("Peru", "Lima", 3), "answer_idx is '3', but there are 3 answers"),
         (bear_fact("Peru", "Lima", -1), "answer_idx is '-1', but there are 3 answers"),
         (bear_fact("Peru", "Lima", True), "answer_idx is 'True', but there are 3 answers"),
         (bear_fact("Chile", "Lima", 0), "duplicate of line 1: 'Chile' with 'Lima'"),

@@ -155,6 +155,13 @@ def repeated(path: Path) -> None:
 TABLE, ABOUT = "capital_results.jsonl", "metadata_results.json"
 DAMAGED: dict[str, tuple[str, Change, str]] = {
     "quiz: a score is NaN": ("quiz", edit(TABLE, "-6.1688271326", "NaN"), "isn't a number"),
+    "quiz: a score is missing": ("quiz", edit(TABLE, "-6.1688271326,", ""), "as many scores"),
+    "quiz: template": (
+        "quiz",
+        edit(TABLE, 'template_index":0', 'template_index":7'),
+        "template_index",
+    ),
+    "optiprompt: rank 0": ("optiprompt", edit("", '"uuid"', '"rank":0,"uuid"'), "rank"),
     "quiz: wrong index": ("quiz", edit(TABLE, '"answer_idx":0', '"answer_idx":9'), "answer_idx"),
     "quiz: empty subject": ("quiz", edit(TABLE, '"France"', '" "'), "no subject"),
     "quiz: damaged Parquet": (

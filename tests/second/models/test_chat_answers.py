@@ -105,7 +105,10 @@ def test_an_answers_marks_are_not_part_of_it(form: str, name: str) -> None:
         ("<|start_header_id|>assistant<|end_header_id|>\n\nParis<|eot_id|>", "Paris"),
         ("<|turn>model\n<|channel>thought\nLyon?\n<channel|>Paris<turn|>", "Paris"),
         ("<｜Assistant｜>Paris<｜end▁of▁sentence｜>", "Paris"),
+        ("<start_of_turn>model\nParis<end_of_turn>", "Paris"),
+        ("<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>Paris<|END_OF_TURN_TOKEN|>", "Paris"),
         ("<s> [INST]\nParis</s>", "Paris"),
+        ("[/INST] Paris<|endoftext|>", "Paris"),
         # harmony
         ("<|channel|>final<|message|>Paris<|return|>", "Paris"),
         ("<|channel|>analysis<|message|>Hm.<|start|>assistant<|channel|>final<|message|>Paris",
@@ -161,6 +164,7 @@ def test_a_hostile_text_is_read_in_linear_time(piece: str) -> None:
          "Paris", "whole"),
         (choice(None, refusal="I can't help."), "I can't help.", "whole"),
         (choice("Paris is", "length"), "Paris is", "cut"),
+        (choice("Paris.\nIt is", "length"), "Paris.", "whole"),
     ],
 )  # fmt: skip
 def test_answers_are_whole_in_every_form(

@@ -20,6 +20,7 @@ STEPS = (0, 1, 2, 4, 8)
     ("name", "step"),
     (
         ("checkpoint-500", 500),
+        ("global_step77", 77),
         ("stage1-step300k-tokens4B", 300_000),
         ("step_2M", 2_000_000),
         ("footstep5", None),

@@ -42,6 +42,7 @@ def said(text: str, **fields: Any) -> dict[str, Any]:
 WINDOW = "maximum context length is 64 tokens. However, you requested 75 tokens"
 REFUSALS: dict[str, Error] = {
     "vLLM": (400, {"object": "error", "message": f"This model's {WINDOW}", "code": 400}),
+    "vLLM, newer": (400, said("The decoder prompt is longer than the maximum model length of 64.")),
     "SGLang": (
         400,
         {"message": "The input (75 tokens) is longer than the model's context length (64 tokens)."},

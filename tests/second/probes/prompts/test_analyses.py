@@ -86,7 +86,10 @@ class TagParser:
         ("[X] loves [Y] .", ["V"]),
         ("[X] was born in [Y] .", ["V", "V P", "V W* P"]),  # "born in"; W* may be nothing
         ("[X] is the capital of [Y] .", ["V", "V W* P"]),
+        ("[X] often visit in [Y] .", ["V", "V P", "V W* P"]),
         ("[X] visit often in [Y] .", ["V", "V P", "V W* P"]),
+        ("[X] is the born capital of [Y] .", ["V", "V W* P"]),  # a participle among the words
+        ("[X] is Rome 's capital of [Y] .", ["V", "V W* P"]),  # a genitive
         ("[X] is 3 capital of [Y] .", ["V", "V W* P"]),  # a number
         ("[X] is Rome's capital of [Y] .", ["V", "V W* P"]),
         ("[X] wants to [Y] .", ["V", "V P", "V W* P"]),  # the infinitive's marker
