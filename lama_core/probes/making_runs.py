@@ -105,10 +105,10 @@ def make_runs(request: OutSettings, plan: Plan) -> Runs:
         runs += made
     known = {run.info.checkpoint.series for run in runs if run.info.checkpoint}
     known |= {NO_SERIES} if runs else set()
-    lost = [error for _, series, error in failed if series not in known]
-    for name, _, error in failed:
-        if error not in lost[-1:]:
-            request.on_note(f"{name} has no run: {error}")
+    lost = [why for _, series, why in failed if series not in known]
+    for name, _, why in failed:
+        if why not in lost[-1:]:
+            request.on_note(f"{name} has no run: {why}")
     if lost:
         raise lost[-1]
     return Runs(request, tuple(runs))

@@ -387,12 +387,14 @@ class BeliefsView(View[BeliefsRequest, CheckedBeliefs]):
         means = {name: percent(shares[run].mean()) for run, name in shown.names.items()}
         kept = (f"{name} {mean} %" for name, mean in means.items())
         names = ", ".join(name for name in RULES if name in shares.index)
-        sizes = shown.frame.pivot(index="constraint", columns="run", values="n").loc[shares.index]
-        most = (sizes.max(axis=1) / sizes.min(axis=1)).idxmax()  # differs most
-        n = [f"{counted(sizes.loc[most, run], 'belief')} of {shown.names[run]}" for run in sizes]
-        others = f". These are each model's own beliefs ({most}: {', '.join(n)}), not a ranking"
         said = f"Beliefs that agree, the mean of {names}: {', '.join(kept)}"
-        return said + others * (len(sizes.columns) > 1)
+        if len(means) == 1:
+            return said
+        rows = shown.frame.to_dict("records")
+        sizes = grouped((row["constraint"], (row["n"], shown.names[row["run"]])) for row in rows)
+        most = max(shares.index, key=lambda one: max(sizes[one])[0] / min(sizes[one])[0])
+        n = (f"{counted(int(size), 'belief')} of {name}" for size, name in sizes[most])
+        return f"{said}. These are each model's own beliefs ({most}: {', '.join(n)}), not a ranking"
 
     def figure(self, shown: Shown[BeliefsRequest, CheckedBeliefs]) -> Figure:
         """Return bars for each constraint."""

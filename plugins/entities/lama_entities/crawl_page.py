@@ -316,7 +316,7 @@ def beliefs_table(crawls: Sequence[Run], names: Sequence[str]) -> pd.DataFrame:
 def _draw_table(crawls: Sequence[Run], names: Sequence[str]) -> None:
     """Draw the beliefs; a click on a row opens the card of its subject or answer."""
     rows = beliefs_table(crawls, names)
-    shares = [name for name in rows if name.endswith(", %")]
+    shares = [name for name in map(str, rows) if name.endswith(", %")]
     truth = pick("Show", ("all", "right", "wrong", "unknown"), key="truth")
     who = ALL
     if len(crawls) > 1:

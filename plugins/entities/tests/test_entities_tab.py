@@ -119,5 +119,7 @@ def test_the_line_names_the_models_and_says_which_relations_it_counts() -> None:
     line = html(open_page("cloze", tab="Entities", models=models, entity="Norway"))
     assert "MiniLM-MLM and MiniLM-MLM twin give the same first answer in" in line
     assert "6</b> relations.<" in line
-    unknown = html(open_page("cloze", tab="Entities", models=models, entity="Blarg"))  # a city, a thing
+    unknown = html(
+        open_page("cloze", tab="Entities", models=models, entity="Blarg")
+    )  # a city, a thing
     assert "2</b> relations that their cards share" in unknown
