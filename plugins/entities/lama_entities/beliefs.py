@@ -27,6 +27,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Annotated, Any
 
 import numpy as np
@@ -233,6 +234,11 @@ def beliefs_of(run: Run, above: float = 0.0) -> Beliefs:
     by_query: defaultdict[tuple[str, str], dict[str, Belief]] = defaultdict(dict)
     answers: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     queries: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+
+    @cache
+    def spelled(word: str, kinds: tuple[str, ...]) -> str:  # as the data write it
+        return written_name(word, find_entity(dataset, word, kinds) if dataset else None)
+
     counted_rows = rows["excluded"].isna() & rows[columns[0]].notna()
     for number, relation, subject, query, _, word, log_prob in rows[counted_rows].itertuples():
         probability = math.exp(log_prob)
@@ -245,9 +251,7 @@ def beliefs_of(run: Run, above: float = 0.0) -> Beliefs:
         words = [word]
         if best is not None and not relation_types()[name].constraint("single"):
             words = [one for one in best[number] if one is not None]
-        if dataset:  # names as the data write them
-            kinds = relation_types()[name].objects
-            words = [written_name(str(one), find_entity(dataset, str(one), kinds)) for one in words]
+        words = [spelled(str(one), relation_types()[name].objects) for one in words]
         found = Belief(name, str(subject), words[0], probability, str(query), template in shared)
         by_query[found.asked].setdefault(found.answer[0], found)
         queries[found.asked].add(found.query)
