@@ -278,15 +278,17 @@ def svg(graph: Graph, address: Callable[[Node], str] | None, *, width: int, dark
     layout = _Layout.of(graph, width, top)
     height = top + layout.height
     firsts = {id(node.first) for nodes in graph.columns for node in nodes}
+    told = grouped(((one.subject, one.object), _said(graph, one)) for one in graph.lines)
     lines = []
     for line in sorted(graph.lines, key=lambda one: id(one) in firsts):  # the strong ones on top
         colour, dash = _ink(graph, line, {*line.by}, dark=dark)
         path, arrow = layout.path(line)
         thick, opacity = (1.6, 1) if id(line) in firsts else (1, 0.5)
+        said = "\n".join(told[line.subject, line.object])  # all that are at this place
         head = f'<path d="{arrow}" fill="{colour}" stroke="none"/>' * bool(arrow)
         lines.append(
             f'<g fill="none" stroke="{colour}" stroke-width="{thick}" opacity="{opacity}">'
-            f'<title>{_said(graph, line)}</title><path d="{path}" stroke-dasharray="{dash}"/>'
+            f'<title>{said}</title><path d="{path}" stroke-dasharray="{dash}"/>'
             f'{head}<path d="{path}" stroke-width="7" stroke-opacity="0"/></g>'  # to point at
         )
     texts = [

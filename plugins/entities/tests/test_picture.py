@@ -140,6 +140,14 @@ def test_a_thing_that_is_asked_as_another_type_has_a_second_node(tmp_path: Path)
     assert graph.twice == ("Norway as organisation",)
 
 
+def test_two_beliefs_on_one_line_are_both_read(tmp_path: Path) -> None:
+    model = Believer(changed={("Norway", "P47"): {"Oslo": 0.9}})
+    graph = make_graph([crawl_world(write_world(tmp_path), model, depth=1)], NAMES)
+    drawn = svg(graph, None, width=WIDTHS[0], dark=False)
+    both = "capital: Oslo (90.0 %, right)\nNorway – shares border with: Oslo (90.0 %, wrong)"
+    assert both in drawn
+
+
 def test_answers_that_repeat_the_thing_are_counted_not_drawn(tmp_path: Path) -> None:
     model = Believer(changed={("Norway", "P36"): {"Norway": 0.6, "Oslo": 0.3}})
     graph = make_graph([crawl_world(write_world(tmp_path), model, depth=1)], NAMES)
