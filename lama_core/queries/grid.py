@@ -254,7 +254,7 @@ class GridKind(QueryKind[GridRequest, tuple[Query, ...], ModelGrid]):
 
     def head(self, answer: GridAnswer) -> dict[str, Any]:
         """Return the sentences and the candidates."""
-        sizes = [model.answers[0].n_candidates for model in answer.models]
+        sizes = {model.name: model.answers[0].n_candidates for model in answer.models}
         return {
             "sentences": [query.text() for query in answer.asked.shared],
             "candidates": candidates_json(answer.asked.candidates, sizes),
