@@ -377,10 +377,10 @@ def describe_ranked(answer: ModelAnswer, candidates: Candidates) -> dict[str, st
 
 
 def describe_gold(answer: ModelAnswer) -> str:
-    """Return as text the right answer at the first blank and its rank, after any outside word."""
+    """Return as text the right answer at the first blank and its rank; before, what – means."""
     blank = answer.blanks[0]
     first = f" (blank 1 of {len(answer.blanks)})" if len(answer.blanks) > 1 else ""
-    texts = [blank.describe_outside()]
+    texts = [f"–: not ranked ({blank.why_not_ranked()})" if blank.likeliest_outside else ""]
     if blank.gold:
         where = blank.gold.describe_apart(blank.n_over) or f"rank {blank.gold.rank:,}"
         texts.append(f"Right answer {blank.gold.word}: {where}")

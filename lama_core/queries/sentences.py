@@ -3,7 +3,8 @@
     sum_i log P(w_i | ...)     and the mean over the scored tokens
 
 Sentences are ranked by their sums, or by their means if their numbers of words differ: each word
-lowers the sum. The words that differ are the words between the beginning and the end that all sentences share.
+lowers the sum. The words that differ are the words between the beginning and the end that all
+sentences share.
 """
 
 import re

@@ -204,7 +204,9 @@ class WordingRow:
             "A likelier token that isn't a candidate, and why; empty if there is none.", "likelier"
         ),
     ]
-    wording: Annotated[str, Column("Kind, and another source than the data.", in_json=False, in_frame=False)]
+    wording: Annotated[
+        str, Column("Kind, and another source than the data.", in_json=False, in_frame=False)
+    ]
     sentence: Annotated[str, Column("The text with ___.", in_json=False, in_frame=False)]
     answer: Annotated[
         str,

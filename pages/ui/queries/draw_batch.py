@@ -250,8 +250,8 @@ def _filtered_rows(answer: BatchAnswer) -> list[int]:
 def make_table(answer: BatchAnswer) -> pd.DataFrame:
     """The table of the sentences.
 
-    A row has the sentence and the right answer, and the line number if some line is invalid; then for each model the first
-    answer, its log-probability and the rank of the right answer.
+    A row has the line number if some line is invalid, the sentence and the right answer; then for
+    each model the first answer, its log-probability and the rank of the right answer.
     """
     lines = answer.asked.shared
     columns: dict[str, Sequence[Any]] = {"sentence": [line.text for line in lines]}

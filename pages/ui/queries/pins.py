@@ -379,7 +379,7 @@ def _table(listed: PinnedAnswers, colour: str) -> str:
     name = predictions.name_of_values(listed.settings) if colour else "probability"
     log_name = predictions.LOG_OF[name]
     for rank, word, value, begins in listed.words:
-        longer = predictions.longer_word(begins)
+        shown = f"{escape(word)}{predictions.longer_word(begins)}"
         log = "" if value is None else fixed(value, 2)
         cells = "<td></td><td></td>" * bool(colour) + f'<td class="num muted">{log}</td>'
         if colour and value is not None:
@@ -389,7 +389,8 @@ def _table(listed: PinnedAnswers, colour: str) -> str:
             cells += predictions.value_cells(prob, log, log_name)
         rows += (
             f'<tr class="{"gold" if word_key(word) == right else ""}">'
-            f'<td class="rank">{rank or "–" * bool(colour)}</td><td class="word">{escape(word)}{longer}</td>{cells}</tr>'
+            f'<td class="rank">{rank or "–" * bool(colour)}</td>'
+            f'<td class="word">{shown}</td>{cells}</tr>'
         )
     head = "<thead><tr><th>#</th><th>answer</th>"
     head += f'<th class="num" colspan="2">{name}</th>' * bool(colour)

@@ -102,7 +102,9 @@ def _preferred(found: ModelSentences) -> str:
     lead = fixed(value - next_value, 2, signed=True)
     if by_sum and not KINDS[found.kind].sees_both:
         times = _times(value - next_value)
-        return f"{word} is {times} likelier than {other}: {predictions.unbroken(f'log-prob. {lead}')}."
+        return (
+            f"{word} is {times} likelier than {other}: {predictions.unbroken(f'log-prob. {lead}')}."
+        )
     what = "pseudo-log-likelihood" if by_sum else "mean per token"
     if len(ranked) > 2:
         return f"{word} has the highest {what}, before {other}: {lead}."
@@ -110,7 +112,7 @@ def _preferred(found: ModelSentences) -> str:
 
 
 def _names(found: ModelSentences) -> dict[str, str]:
-    """Sentence -> its name: the words that differ, if they are few and equally many; else a number."""
+    """Sentence -> its name: the words that differ, if they are few and as many; or a number."""
     texts = [one.text for one in found.sentences]
     names = names_of(texts)
     if found.ranked_by == "mean" or names == texts or len(names[0].split()) > MOST_WORDS:
@@ -145,7 +147,9 @@ def _draw_caption(
     by = "their sums. Sentences with different numbers of words are compared by their means."
     if answer.models[0].ranked_by == "mean":
         by = "their mean per token, as each word lowers the sum."
-    dots = any(np.isnan(each.tokens.log_probs).any() for one in answer.models for each in one.sentences)
+    dots = any(
+        np.isnan(each.tokens.log_probs).any() for one in answer.models for each in one.sentences
+    )
     st.caption(
         "Log-probabilities are natural logarithms. The stronger a token's colour, the less likely "
         f"the token. Sentences are compared by {by}{describe_sums(answer.models)}{UNSCORED * dots}"
