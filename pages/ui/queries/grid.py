@@ -69,8 +69,7 @@ EXAMPLES = {
 
 
 def _layout(draw: DrawField) -> None:
-    with st.container(key="grid-query"):
-        text, right, button = st.columns(widgets.QUERY_ROWS[1], vertical_alignment="bottom")
+    text, right, button = st.columns(widgets.QUERY_ROWS[1], vertical_alignment="bottom")
     with text:
         draw("texts")
     with right:

@@ -138,7 +138,8 @@ def _minus_first(one: ScoredSentence, found: ModelSentences, names: Mapping[str,
     if one is found.sentences[0] or one.difference is None or one.mean_difference is None:
         return ""
     total, mean = (fixed(value, 2, signed=True) for value in (one.difference, one.mean_difference))
-    return f"compared with {names[found.sentences[0].text]}: {total}, mean {mean}"
+    by_sum = f"{total}, " * (found.ranked_by == "sum")
+    return f"compared with {names[found.sentences[0].text]}: {by_sum}mean {mean}"
 
 
 def _draw_caption(
