@@ -44,9 +44,9 @@ def draw(room: Room) -> None:
     draw_question(room)
     address = share.whole_address(urlencode({"room": room.code}))
     if room.models is not None:
-        draw_results(room)
-        with st.popover(f"Room {room.code}", icon=":material/qr_code:"):  # for latecomers
+        with reveal.popover(f"Room {room.code}", icon=":material/qr_code:"):  # for latecomers
             share.draw_address(address)
+        draw_results(room)
         return
     left, right = st.columns([2, 3], gap="large")
     with left:
