@@ -17,6 +17,7 @@ SWITCH = "Ranks and probabilities"
 # The column of a model's likelier tokens.
 LIKELIER = st.column_config.TextColumn(
     "likelier",
+    width=104,
     help="A token that isn't a candidate, but is likelier than the first answer, and its "
     "probability.",
 )
@@ -29,7 +30,7 @@ PARAMS = ("tab", "what", "details", *BATCH_PARAMS, *FACT_PARAMS)
 
 def answer_columns(
     name: str, rows: Sequence[BatchRow | WordingRow], answers: Sequence[str]
-) -> dict[str, Sequence[str]]:
+) -> dict[str, list[str]]:
     """The columns of a model's first answers, and of likelier tokens if there are any.
 
     A * after an answer refers to the likelier token, which the user can show.

@@ -132,7 +132,7 @@ def draw_batch() -> None:
             "rank": number(
                 "rank",
                 format="localized",
-                width=56,
+                width=46,
                 help="Rank of the right answer among all candidates; empty if it isn't one.",
             ),
         },

@@ -271,7 +271,7 @@ def make_table(answer: RelationAnswer) -> pd.DataFrame:
     asked = answer.asked
     tables = [(one, KIND.rows(asked, one)) for one in answer.models]
     rows = tables[0][1]
-    columns: dict[str, list[Any]] = {"sentence": [row.sentence for row in rows]}
+    columns: dict[str, Any] = {"sentence": [row.sentence for row in rows]}
     for one, rows in tables:
         if any(row.note for row in rows):
             columns[KINDS[one.kind].title] = [SHORT_NOTES.get(row.note, row.note) for row in rows]
