@@ -91,14 +91,14 @@ class GridCell:
         float | None, Column("Its probability; None like the rank.", format=decimals(3, none="-"))
     ]
     log_prob: Annotated[float | None, Column("Its natural log-probability; None like the rank.")]
-    begins: Annotated[
-        str | None,
-        Column(f"The longer word that it begins where it ranks best; only of {N_SHOWN} words."),
-    ]
     n_sentences: Annotated[
         int, Column("Number of sentences with the word among their first words.", "sentences")
     ]
     group: Annotated[int | None, Column("Its group by meaning, from 1; None if not grouped.")]
+    begins: Annotated[
+        str | None,
+        Column(f"The longer word that it begins where it ranks best; only of {N_SHOWN} words."),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
