@@ -20,8 +20,7 @@ from lama_core.metrics.readings import precision_by_readings, readings_of
 from lama_core.metrics.slices import slice_differences
 from lama_core.metrics.training import training_of
 from lama_core.metrics.ways_of_asking import ALL_RELATIONS, runs_by_way
-from lama_core.probes.analogy.accuracy_tables import ALL
-from lama_core.probes.analogy.instances import PROBES
+from lama_core.probes.analogy.accuracy_tables import ALL, SHOWN_PROBES
 from lama_core.rounding import percent
 from lama_core.runs.info import Run, RunInfo
 from lama_core.runs.series import place_of
@@ -236,7 +235,7 @@ def _analogies(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
         [
             {"run": line.run, "row": line.probe, "value": line.accuracy, "n": line.n}
             for line in show_runs(analogies.view, runs, AnalogiesRequest()).found
-            if line.name == ALL and line.setting == "unsupervised" and line.probe in PROBES
+            if line.name == ALL and line.setting == "unsupervised" and line.probe in SHOWN_PROBES
         ]
     )
 

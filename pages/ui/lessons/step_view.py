@@ -42,6 +42,7 @@ from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.shared_fields import ClozeSettings
 from lama_core.texts import word_key
 from lama_core.views.colours import model_colours
+from lama_core.views.mentions import NAMES
 from pages.ui.lessons.lesson_models import available_models, find_or_note
 from pages.ui.lessons.teacher import HEIGHT, enlarged, is_teaching
 from pages.ui.poll.entry import draw_entry
@@ -340,7 +341,7 @@ def draw_run(step: ShowRun, key: str) -> StepResult:
     said = f"Finished runs: {run_ids}."
     numbers = st.container()
     if not is_teaching():
-        _draw_link("Open in Results", *_screen_of(step, titles))
+        _draw_link("Open in Results", *screen_of(step, infos))
     lines: list[Any] = list(figure.frame.itertuples())
     table_lines: list[Any] = list(drawn.itertuples())  # predictions mean the first line
     baseline = bool(drawn["freq"].notna().any())
@@ -368,17 +369,38 @@ def draw_run(step: ShowRun, key: str) -> StepResult:
     return replace(shown, notes=tuple(filter(None, (said, *notes, missing))))
 
 
-def _screen_of(step: ShowRun, titles: Mapping[str, str]) -> tuple[str, screens.Params]:
-    """Return the screen with the runs of a step: a page's name, and the URL parameters."""
+def screen_of(step: ShowRun, infos: Sequence[RunInfo]) -> tuple[str, screens.Params]:
+    """Return the screen with a step's numbers: a page's name, and the URL parameters.
+
+    infos: The step's runs. The screen shows these runs, not others of the same models.
+    """
+    models = tuple(dict.fromkeys(_model_of(info, step) for info in infos))
     if step.figure == "analogies":
-        return "results", screens.ANALOGY_PROBES
+        return "results", {**screens.ANALOGY_PROBES, "data": step.data, "probed": models}
     params: dict[str, str | Sequence[str]] = {"data": step.data, "relations": step.relations}
     if chart := CHARTS.get(step.figure) or chart_of(step).title * (step.figure not in FIGURES):
         params |= screens.chart(chart)
+    params["p_at"] = str(step.k) if step.k > 1 else ""
+    if step.figure == "slices":
+        params["slice_by"] = step.by
+    elif step.figure == "totals" and len(models) == 2:
+        params["tab"] = "Compare"  # whose headline has both means
+    elif step.figure == "mentions":
+        params["mentions_of"] = NAMES[step.of]
+    elif step.figure == "training":
+        params["lines"] = screens.ALL_TOGETHER
+    elif step.figure == "readings":
+        params["part"] = screens.READINGS
+    elif step.figure == "ways":
+        params["way_model"] = title_of(models[0])
+        for way, (run, *_) in runs_by_way(infos)[step.data, models[0]].items():
+            params[f"way_{way.split()[0]}"] = run.id
+        return "results", params
     if step.figure not in OF_SERIES:
-        params["models"] = tuple(titles)
-    if step.figure == "ways":
-        params["way_model"] = next(iter(titles.values()))
+        usual = pick_runs(list_runs(kinds=CLOZE_KINDS).runs, step.data, "manual").values()
+        ids = [info.id for info in infos]
+        same = {run.id for run in usual}.issuperset(ids)
+        params |= {"models": models} if same else {"runs": ids}
     return "results", params
 
 
@@ -397,7 +419,7 @@ CHARTS = {
     "curve": screens.CURVES,
     "ranks": screens.RANKS,
     "slices": "Slices",
-    "mentions": "Correlations",
+    "mentions": "Mentions",
     "altered": "Wording and negation",
     "wordings": "Wording and negation",
     "ways": screens.WAYS,

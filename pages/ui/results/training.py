@@ -28,6 +28,7 @@ from pages.ui.results.draw_view import (
     open_facts,
     open_line,
 )
+from pages.ui.shared import links, screens
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, draw_headline
 from pages.ui.shared.run_choice import MAX_RUNS, RunChoice, draw_comparison_basis, evenly_spaced
@@ -38,7 +39,7 @@ EARLY_TO_LATE = ("#b9a7d6", "#5a93cf", "#1aa179")  # training steps; visible on 
 MOST_STEPS = 4  # maximum number of lines in the chart of readings
 LEAST_RIGHT = 5  # facts of a relation that says when it is learned
 MOST_FACTS = 500  # rows of the table on screen; the export has all
-SOURCE, RELATION = LINES = ("source", "relation")
+SOURCE, RELATION, _ = LINES = ("source", "relation", screens.ALL_TOGETHER)
 MEASURES: dict[str, Measure] = {
     "P@k": "p_at_k",
     "mean rank": "mean_rank",
@@ -90,10 +91,18 @@ def draw_training(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
     )
     by = pick("A line for each", LINES, key="lines", place=boxes[2])
     chosen = choice.with_runs(series.runs)
-    options = {"ranking": choice.ranking, "by": by, "measure": MEASURES[measure]}
+    options = {
+        "ranking": choice.ranking,
+        "by": "all" if by == screens.ALL_TOGETHER else by,
+        "measure": MEASURES[measure],
+    }
     shown = chosen.view(training, **options)
     (found,) = shown.found
     draw_comparison_basis(chosen)
+    first = st.query_params.get("part") == screens.READINGS
+    if first:
+        links.set_param("part", [screens.READINGS])
+        _draw_readings(chosen, shown)
     draw_headline(shown.conclusion.replace(series_title(found.series.name), name, 1))
     trained, steps = found.training, found.series.steps
     dropped = f" {counted(trained.n_dropped, 'fact')} count only at some steps and are excluded."
@@ -120,7 +129,8 @@ def draw_training(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
     )
     open_line(chosen, shown, mark, alone=True)
     draw_view_export(chosen, shown, made=_made(found), figure=figure)
-    _draw_readings(chosen, shown)
+    if not first:
+        _draw_readings(chosen, shown)
     _draw_relations(chosen, shown)
     _draw_facts(chosen, shown)
     return series.runs
