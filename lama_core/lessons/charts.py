@@ -64,6 +64,11 @@ class LessonChart:
     sorts: bool = False
     intervals: str = " over the facts"
 
+    @property
+    def names_rows(self) -> bool:
+        """Whether `rows` tells more than the names of the rows."""
+        return self.rows not in ("measure", "row")
+
     def title_of(self, step: ShowRun) -> str:
         """Return the chart's title."""
         title = _filled(self.title, step)
@@ -322,19 +327,21 @@ def chart_figure(step: ShowRun, table: pd.DataFrame, names: Mapping[str, str]) -
         )
         for line in table.to_dict("records")
     ]
-    known = f"{step.data}, prompts {step.prompts}, filtered ranking; "
+    prompts = f", prompts {step.prompts}" * (step.figure != "ways")  # each way has its own
+    known = f"{step.data}{prompts}, filtered ranking; "
     least, most = table["n"].min(), table["n"].max()
     counted = f"{least:,}" if least == most else f"{least:,} to {most:,}"
     counted += f" {kind.counts}" + (" per bar" if least != most else "")
     return Figure(
         shape="bars",
-        frame=table.assign(said=lines),
-        by=Axis(column="row", title=kind.rows_of(step)),
+        frame=table.assign(said=lines, shown=table["value"].map(percent)).reset_index(drop=True),
+        by=Axis(column="row", title=kind.rows_of(step) if kind.names_rows else ""),
         value=Axis(column="value", title="share, %", share=True),
         series="model",
         names=names,
         low="low",
         high="high",
+        text="shown",
         baselines=(Baseline(column="freq", name="Freq baseline", mark="tick"),),
         title=title,
         caption=("" if step.figure == "analogies" else known) + counted,

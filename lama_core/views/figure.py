@@ -113,8 +113,8 @@ class Figure:
         hollow: The column that tells whether a point or column is hollow; empty if
             none is.
         hollow_name: What hollow points or columns mean, for the legend.
-        text: The column with the texts in the cells of a heat map or behind the bars of a single
-            series; empty without texts.
+        text: The column with the texts in the cells of a heat map or behind bars; empty without
+            texts.
         strong: The column that tells whether a text in a cell is bold; empty if none is.
         cell: The column with the colours of cells as `#rrggbb`, empty for a cell without colour;
             by default they follow from the values.

@@ -327,7 +327,8 @@ class _Drawing:
         scale, size = 100 if axis.share else 1, self.look.size
         vertical = self.figure.shape in UPRIGHT and axis is self.figure.value
         length = self.height if vertical else (self.look.width or 340) - 1.2 * self.left
-        title = _lines_of(axis.title, length, size)
+        # Next to long names, a title has more room than the plot: it ends where the plot ends.
+        title = _lines_of(axis.title, max(length, 12 * size), size)
         shown: Spec = {"title": title, "grid": grid, "format": ",~f", "labelOverlap": "greedy"}
         if vertical:  # legends begin there
             shown["minExtent"] = 2.4 * size

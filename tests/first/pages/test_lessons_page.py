@@ -20,7 +20,7 @@ from lama_core.lessons.lesson import (
 from lama_core.lessons.step_results import StepResult
 from lama_core.scoring.shared_fields import ClozeSettings
 from pages.ui.lessons import progress
-from pages.ui.lessons.step_view import FirstWord, _mark, _sentence
+from pages.ui.lessons.step_view import _mark, _sentence
 from pages.ui.shared import cache
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -131,7 +131,7 @@ def test_stored_answers_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> 
         assert {name: list(known) for name, known in found.items()} == {
             "smollm2-135m": [queries[0]]
         }
-        assert found["smollm2-135m"][queries[0]].words[0] == "oslo"
+        assert found["smollm2-135m"][queries[0]].blank.predictions[0].token == "oslo"
         assert len(listed) == times
         assert looked == list(queries), "the second time nothing is looked for"
     here = ClozeSettings(models=("minilm-mlm",))
@@ -329,11 +329,7 @@ def test_notes_of_charts_have_the_models_titles() -> None:
     assert _sentence("minilm-mlm: mentions.", models) == "MiniLM-MLM: mentions."
 
 
-@pytest.mark.parametrize("outside", ["", "the 0.400 (not ranked: function word)"])
-def test_a_ruled_out_first_answer_is_wrong_also_if_an_unranked_token_is_likelier(
-    outside: str,
-) -> None:
-    first = FirstWord("french", 0.1, outside)
-    assert _mark(first, "", "French") == "wrong"
-    assert _mark(first, "French", "") == "gold"
-    assert _mark(first, "", "") == _mark(first, "Dutch", "English") == ""
+def test_a_ruled_out_first_answer_is_wrong() -> None:
+    assert _mark("french", "", "French") == "wrong"
+    assert _mark("french", "French", "") == "gold"
+    assert _mark("french", "", "") == _mark("french", "Dutch", "English") == ""
