@@ -16,8 +16,13 @@ from lama_core.lessons.lesson import (
     bundled_lessons,
     list_lessons,
     read_lesson,
+    requests_of,
 )
 from lama_core.lessons.step_results import StepResult
+from lama_core.models.sources.catalog import find_model
+from lama_core.queries.analogy import SolveRequest
+from lama_core.queries.cloze import ClozeRequest
+from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.shared_fields import ClozeSettings
 from pages.ui.lessons import progress
 from pages.ui.lessons.step_view import _mark, _sentence
@@ -106,11 +111,38 @@ def test_the_stored_answers_stand_in_for_a_model_that_is_not_here() -> None:
     predict(app, step)
     to_step(app, 3)
     assert any(one.label.startswith("Get it") for one in app.button)
-    assert "From its run starter-smollm2_135m-manual-5c4e7e8704 on 15,809 words" in html(app)
+    assert "Recorded with the installed model on 15,809 words" in html(app)
     for rank in (1, 2):  # of MiniLM-MLM, and of the stored answer
         assert html(app).count(f"Right answer <b>Canberra</b>: rank <b>{rank}</b>") == 1
     assert html(app).count('<tr class="gold">') == 2, "the stored answer is marked, too"
     assert "Ranked by MiniLM-MLM: 22,426 words that are one token each." in said(app)
+
+
+def test_a_lesson_shows_what_a_model_that_is_not_here_would_answer() -> None:
+    app = open_page("lessons", lesson="9-ways-of-asking", step="3", large="true")
+    assert html(app).count("likelier: the 0.") == 3 and "(not ranked: function word)" in html(app)
+    assert "New</b>" in html(app) and "→ New Orleans" in html(app)
+    assert html(app).count("right answer: Europe") == 2 and "isn't installed" in said(app)
+    app = open_page("lessons", lesson="2-wordings", step="3", large="true")
+    assert html(app).count('<td class="num">') == 8, "four wordings of each model"
+
+
+def test_every_query_of_a_lesson_has_a_recorded_answer() -> None:
+    wanted = {
+        (name, tuple(request.models), request.context, _text(request))
+        for lesson in list_lessons().lessons
+        for step in lesson.steps
+        for request in requests_of(step)
+        for name in request.models
+        if find_model(name).source.how != "assets"
+    }
+    assert wanted == {*stored.recorded_answers()}
+
+
+def _text(request: ClozeRequest | SolveRequest) -> str:
+    if isinstance(request, SolveRequest):
+        return request.question().query.text()
+    return parse_query(request.text).text()
 
 
 def test_stored_answers_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,14 +156,14 @@ def test_stored_answers_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(cache, "find_stored", counted)
     listed: list[None] = []
     monkeypatch.setattr(stored, "list_runs", lambda **more: listed.append(None) or runs(**more))
-    queries = ("The capital of Norway is [MASK].", "Nobody asked this of ___.")
+    queries = ("The capital of Kenya is [MASK].", "Nobody asked this of ___.")
     settings = ClozeSettings(models=("smollm2-135m", "nobody", "minilm-mlm"))
     for times in (1, 2):
         found = cache.stored_answers(settings, queries)
         assert {name: list(known) for name, known in found.items()} == {
             "smollm2-135m": [queries[0]]
         }
-        assert found["smollm2-135m"][queries[0]].blank.predictions[0].token == "oslo"
+        assert found["smollm2-135m"][queries[0]].blank.predictions[0].token == "nairobi"
         assert len(listed) == times
         assert looked == list(queries), "the second time nothing is looked for"
     here = ClozeSettings(models=("minilm-mlm",))
