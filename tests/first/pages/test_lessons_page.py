@@ -136,7 +136,7 @@ def test_every_query_of_a_lesson_has_a_recorded_answer() -> None:
         for name in request.models
         if find_model(name).source.how != "assets"
     }
-    assert wanted == {*stored.recorded_answers()}
+    assert wanted <= {*stored.recorded_answers()}
 
 
 def _text(request: ClozeRequest | SolveRequest) -> str:
