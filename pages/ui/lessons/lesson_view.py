@@ -46,7 +46,7 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
     links.set_param(LESSON, [lesson.id])
     links.set_param(STEP, [str(number)])
     with st.container(key="lesson-head"):
-        head, box = st.columns([5, 2.3], vertical_alignment="bottom")
+        head, box = st.columns([5, 3], vertical_alignment="bottom")
     mode = box.container(horizontal=True, horizontal_alignment="right", key="lesson-mode")
     teaching = mode.toggle(
         "Teacher mode",

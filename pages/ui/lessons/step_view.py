@@ -86,7 +86,7 @@ def _draw_query(request: ClozeRequest, number: str = "") -> StepResult:
         lambda name, here: cache.answer(fill.kind, replace(request, models=here), name),
         predictions.describe,
         stored=stored,
-        offers=not number,
+        offers=not number and not (stored and is_teaching()),
     )
     with line:
         blanks = {name: one.blank for name, one in stored.items()}
@@ -202,6 +202,7 @@ def _draw_firsts(
         lambda _: detail,
         stored={name: next(iter(found.values())) for name, found in stored.items()},
         draw_stored=lambda name: _draw_column(name, sentences, golds, wrong, firsts),
+        offers=not (stored and is_teaching()),
     )
     for name, column in columns.items():
         firsts |= {(row, name): blank for row, blank in zip(sentences, column.answer, strict=True)}
@@ -245,8 +246,11 @@ def _draw_column(
     wrong: Mapping[str, str],
     firsts: Mapping[tuple[str, str], BlankAnswer],
 ) -> None:
-    """Draw a model's first words, each in its sentence, and right answers that aren't first."""
-    lines = []
+    """Draw a model's first words, each in its sentence.
+
+    A right answer that isn't first is named, unless it is the same in all of several sentences.
+    """
+    lines, named = [], len(golds) == 1 or len({*golds.values()}) > 1
     for row, parts in sentences.items():
         if (row, name) not in firsts:
             continue
@@ -255,8 +259,9 @@ def _draw_column(
         mark = _mark(first.token, golds[row], wrong.get(row, ""))
         filled = f'<b class="word">{escape(first.token)}</b>'.join(map(escape, parts))
         notes = [f"likelier: {outside}"] * bool(outside)
-        notes += [f"right answer: {golds[row]}"] * (bool(golds[row]) and mark != "gold")
-        below = "".join(f'<div class="lx-muted">{escape(note)}</div>' for note in notes)
+        if named and golds[row] and mark != "gold":
+            notes.append(f"right answer: {golds[row]}")
+        below = f'<div class="lx-muted">{escape(" · ".join(notes))}</div>' * bool(notes)
         lines.append(
             f'<tr class="{mark}"><td>{filled}{predictions.longer_word(first.begins)}{below}</td>'
             f'<td class="num">{predictions.probability(first.prob)}</td></tr>'
