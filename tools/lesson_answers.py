@@ -18,8 +18,9 @@ from lama_core.lessons.stored_answers import RECORDED, Recorded
 from lama_core.models.sources.catalog import find_model
 from lama_core.queries.analogy import SolveRequest, analogy
 from lama_core.queries.cloze import ClozeRequest, fill
-from lama_core.queries.kind import QueryKind, ask_models, load_models
+from lama_core.queries.kind import QueryKind, ask_models
 from lama_core.scoring.limits import UNLIMITED
+from lama_core.scoring.shared_fields import load_models
 
 
 @cache

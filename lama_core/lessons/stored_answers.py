@@ -121,7 +121,7 @@ def find_stored(text: str, runs: Iterable[Run]) -> Stored | None:
 def recorded_answer(text: str, name: str, settings: ClozeSettings) -> Stored | None:
     """Return a model's recorded answer to a query; None if none has these settings."""
     query = parse_query(text).text()
-    found = recorded_answers().get((name, settings.models, settings.context, query))
+    found = recorded_answers().get((name, tuple(settings.models), settings.context, query))
     if found is None or settings.candidates != COMMON or found.n_candidates is None:
         return None
     golds = (found.gold,) if found.gold else ()
