@@ -41,6 +41,7 @@ from lama_core.views.ways import ways
 from lama_core.views.wording import wording
 
 COLUMNS = ("run", "row", "value", "low", "high", "n", "freq", "note")
+UNNAMED = ("measure", "row")  # what rows are, if this says less than their names
 MOST_NOTES = 4  # slices for which notes give the difference between two models
 
 
@@ -63,11 +64,6 @@ class LessonChart:
     counts: str = "facts"
     sorts: bool = False
     intervals: str = " over the facts"
-
-    @property
-    def names_rows(self) -> bool:
-        """Whether `rows` tells more than the names of the rows."""
-        return self.rows not in ("measure", "row")
 
     def title_of(self, step: ShowRun) -> str:
         """Return the chart's title."""
@@ -335,7 +331,7 @@ def chart_figure(step: ShowRun, table: pd.DataFrame, names: Mapping[str, str]) -
     return Figure(
         shape="bars",
         frame=table.assign(said=lines, shown=table["value"].map(percent)).reset_index(drop=True),
-        by=Axis(column="row", title=kind.rows_of(step) if kind.names_rows else ""),
+        by=Axis(column="row", title="" if kind.rows in UNNAMED else kind.rows_of(step)),
         value=Axis(column="value", title="share, %", share=True),
         series="model",
         names=names,
