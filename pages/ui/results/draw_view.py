@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.rounding import percent, percentage, rounded
 from lama_core.tables import Column, Line
@@ -165,21 +166,34 @@ class Cell:
     column: str
 
 
+def facts_place(key: str) -> DeltaGenerator:
+    """Return the place for `draw_facts_button`; call it before drawing the table, to be above it.
+
+    style.css gives it the height of the button, so that the table doesn't move. key: ends in `way`.
+    """
+    return st.container(key=key)
+
+
 def draw_facts_button(
-    chosen: Cell | None, describe: Callable[[Cell], str], key: str, *, explains: bool = True
+    chosen: Cell | None,
+    describe: Callable[[Cell], str],
+    place: DeltaGenerator,
+    key: str,
+    *,
+    explains: bool = True,
 ) -> Cell | None:
     """Draw the button that opens the facts of the chosen cell; return the cell once clicked.
 
     Selecting a cell doesn't open the facts by itself, because moving the keyboard focus to or past
-    a table selects its first cell. `describe` names the cell's facts. explains: whether the page
-    says that a number has facts; for the first table of a screen.
+    a table selects its first cell. `describe` names the cell's facts. place: of `facts_place`.
+    explains: whether the page says that a number has facts; for the first table of a screen.
     """
     if chosen is None:
         if explains:
-            st.caption("Click a number, or tap its card, to see its facts.")
+            place.caption("Click a number, or tap its card, to see its facts.")
         return None
     label = f"Facts: {describe(chosen)}"
-    return chosen if st.button(label, icon=":material/fact_check:", key=key) else None
+    return chosen if place.button(label, icon=":material/fact_check:", key=key) else None
 
 
 Group = dict[str, dict[Any, Any]]  # run -> its row of the view's frame
@@ -377,6 +391,7 @@ def draw_whole(
         places = {info.id: place for place, info in enumerate(shown.infos)}
         frame = frame.iloc[frame["run"].map(places).argsort(kind="stable")]
     texts = [column for column in columns if column.kind == "text"]
+    place = facts_place(f"{name} way") if shown.view.has_facts else st.container()
     picked = draw_rows(
         frame,
         columns,
@@ -392,6 +407,7 @@ def draw_whole(
         clicked := draw_facts_button(
             picked and Cell(picked[0], lines[picked[0]], heads[picked[1]]),
             lambda chosen: ", ".join(str(cell(column, chosen.line)) for column in texts),
+            place,
             f"{name} facts",
         )
     ):

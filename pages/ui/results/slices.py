@@ -22,6 +22,7 @@ from pages.ui.results.draw_view import (
     draw_shown,
     draw_view_export,
     draw_wide,
+    facts_place,
     open_line,
 )
 from pages.ui.shared.messages import plain, show_note
@@ -69,6 +70,7 @@ def draw_slices(choice: RunChoice) -> None:
     n_runs = len(choice.runs)
     hidden = [*MORE] if n_runs > MOST_INTERVALS else []
     hidden += ["macro_p_at_1", *KINDS] if n_runs > MOST_KINDS else []
+    place = facts_place("slices way")
     chosen = draw_wide(
         choice,
         shown,
@@ -83,7 +85,8 @@ def draw_slices(choice: RunChoice) -> None:
         lambda cell: described(
             cell, choice, slicing_label(f"{cell.line['by']} {cell.line['slice']}")
         ),
-        "slices way",
+        place,
+        "slices facts",
     ):
         open_line(choice, shown, clicked.line, clicked.column)
     kinds = "Kinds of wrong answers, in percent of wrong first answers: "
