@@ -12,10 +12,10 @@ from test_hand_worked import ANSWERS, OTHER, make_run
 from lama_core.metrics.confusion import confusion
 from lama_core.metrics.fact_answers import (
     AnswerFilter,
+    as_written,
     JoinedAnswers,
     fallbacks,
     join_answers,
-    whole_words,
     wrong_kinds,
 )
 from lama_core.metrics.slices import slice_table, slicings
@@ -105,8 +105,8 @@ def test_a_word_with_which_many_names_begin_is_not_a_whole_word_of_a_causal_mode
     """SmolLM2 answers `new` most often: the beginning of New York, New Zealand, ..."""
     causal, masked = map(load_run, ("starter-smollm2_135m-manual", "starter-minilm_mlm-manual"))
     words = ["new", "south", "january", "germany", "Python"]
-    assert whole_words(causal, words).tolist() == [False, False, True, True, True]
-    assert whole_words(masked, words).all()
+    assert as_written(causal, words) == ["new …", "south …", *words[2:]]
+    assert as_written(masked, words) == words
 
 
 def test_joining_in_another_order_gives_the_same_answers(runs: tuple[Run, Run]) -> None:
