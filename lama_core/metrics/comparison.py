@@ -117,7 +117,8 @@ class Agreement:
     """Agreement of two runs, as shares of the paired facts, and Cohen's kappa.
 
     same_first: both runs give the same first answer under the ranking, ignoring case; NaN if this
-    isn't known for some facts. same_right: the same first answer, which is right. kappa: agreement on which facts are right; NaN if undefined.
+    isn't known for some facts. same_right: the same first answer, which is right. kappa: agreement
+    on which facts are right; NaN if undefined.
     n_unknown: facts for which it isn't known whether the first answers are the same.
     """
 

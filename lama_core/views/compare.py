@@ -324,13 +324,13 @@ def seen_in_training(shown: Shown[CompareRequest, Compared]) -> str:
         return ""
     each = [
         f"{percent(line['difference'], signed=True)} ({percent(line['low'], signed=True)} to "
-        f"{percent(line['high'], signed=True)}) on {line['n']:,} "
-        + slice_label(PAIR_SEEN, line["slice"])
+        f"{percent(line['high'], signed=True)}) {slice_label(PAIR_SEEN, line['slice'])}, "
+        f"{line['n']:,} {shown.found.units}"
         for line in rows.to_dict("records")
     ]
     return (
-        f"By pairs of subject and object in training texts, B minus A over {shown.found.units} in "
-        f"points: {'; '.join(each)}."
+        "B minus A in points, by whether subject and object occur together in a training text: "
+        f"{'; '.join(each)}."
     )
 
 

@@ -77,8 +77,8 @@ class RanksView(View[RanksRequest, pd.DataFrame]):
         if not late:
             return ""
         return (
-            f"The right answer is at rank 1, and after rank {LATE}, for "
-            f"{listed(shown.names, first, others=late)} of the {shown.counts}"
+            f"The right answer is at rank 1 for {listed(shown.names, first)} of the "
+            f"{shown.counts}; after rank {LATE} for {listed(shown.names, late)}"
         )
 
     def figure(self, shown: Shown[RanksRequest, pd.DataFrame]) -> Figure:

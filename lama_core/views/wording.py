@@ -9,7 +9,7 @@ import pandas as pd
 from lama_core import metrics
 from lama_core.errors import UserError
 from lama_core.metrics.score_tables import of_run, stacked
-from lama_core.rounding import counted, percent
+from lama_core.rounding import counted, fixed, percent
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, number, share, table_of_frame, text
 from lama_core.views.choice import RunsRequest
@@ -144,11 +144,21 @@ class WordingView(View[WordingRequest, Wordings]):
                 f"(plain queries: {_means(shown, altered, 'plain')})"
             )
         if len(agreement):
+            of = agreement.groupby("run", sort=False)["n_facts"].sum()
+            n_wordings = agreement.groupby("run", sort=False)["n_prompts"].mean()
+            differ = ", ".join(
+                f"{of[run]:,} facts in {fixed(n_wordings[run], 0)} wordings ({name})"
+                for run, name in shown.names.items()
+                if run in of.index
+            )
+            is_same = of.nunique() == n_wordings.nunique() == 1
             found.append(
-                f"Two wordings have the same first answer for "
-                f"{_means(shown, agreement, 'consistency')} of the pairs; every wording, and one "
-                "on average, is right for "
-                f"{_means(shown, agreement, 'consistent_accuracy', 'accuracy')} of the facts"
+                f"Not comparable, {differ}: "
+                * (not is_same)
+                + "Two wordings have the same first answer for "
+                f"{_means(shown, agreement, 'consistency')} of the pairs; every wording is right "
+                f"for {_means(shown, agreement, 'consistent_accuracy')} of the facts, one on "
+                f"average for {_means(shown, agreement, 'accuracy')}"
             )
         return ". ".join(found)
 
@@ -209,13 +219,9 @@ class WordingView(View[WordingRequest, Wordings]):
         return Facts(line["run"], {"relations": tuple(names)})
 
 
-def _means(
-    shown: Shown[WordingRequest, Wordings], table: pd.DataFrame, name: str, other: str = ""
-) -> str:
-    """Return the mean of each run, with that of another column; or of all if they are the same."""
+def _means(shown: Shown[WordingRequest, Wordings], table: pd.DataFrame, name: str) -> str:
+    """Return the mean of each run; or of all if they are the same."""
     means = table.groupby("run", sort=False).mean(numeric_only=True)
-    if other:
-        return listed(shown.names, means[name], others=means[other])
     same = set(map(as_share, means[name]))
     return same.pop() if len(same) == 1 else listed(shown.names, means[name])
 

@@ -282,9 +282,9 @@ def _conclusion(choice: PromptsChoice, rows: pd.DataFrame) -> str:
     clearly = "" if ends.low > 0 else "not "
     chosen = f", the best of {len(ways)} ways on these facts," * (len(ways) > 1)
     return (
-        f"{on}{best['title']}{chosen} gets {shown[best['title']]} {of} right, {clearly}clearly more than "
-        f"the best prompt alone, {shown['Top1']} (difference {percent(ends.low, signed=True)} to "
-        f"{percent(ends.high, signed=True)} points){manual}"
+        f"{on}{best['title']}{chosen} gets {shown[best['title']]} {of} right, {clearly}clearly "
+        f"more than the best prompt alone, {shown['Top1']} (difference "
+        f"{said_ends(ends.low, ends.high, signed=True)} points){manual}"
     )
 
 

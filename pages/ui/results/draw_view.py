@@ -34,12 +34,14 @@ from lama_core.views.view import EDITED, Facts, Shown, ViewFunction
 from pages.ui.shared import figures, links, screens
 from pages.ui.shared.cache import cached
 from pages.ui.shared.export import draw_download, draw_export
-from pages.ui.shared.messages import draw_headline, plain
+from pages.ui.shared.messages import draw_headline, plain, short
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.tables import Picked, draw_table
 from pages.ui.wrong_answers.filters import params_of
 
 MOST_ROWS = 15  # of a table without a scroll bar
+# Letters of a relation in a table, those that need the width below, and this width in pixels.
+MOST_LETTERS, FEW_LETTERS, OF_RELATION = 38, 20, 240
 MOST_INTERVALS = 3  # with more runs, interval columns are hidden; the table's menu shows them
 
 
@@ -340,10 +342,17 @@ def draw_rows(
     config: dict[str, Any] = {}
     for column in columns:
         values = [cell(column, line) for line in lines]
+        if column.name == "relation":
+            values = [value and short(value, MOST_LETTERS) for value in values]
         grid[column.head] = pd.Series(values, dtype="Int64" if column.kind == "count" else None)
         config[column.head] = configured(
             column, pinned=column.name in pinned, sign=" %%" * ("%" not in column.head)
         )
+        if (
+            column.name == "relation"
+            and max(map(len, filter(None, values)), default=0) > FEW_LETTERS
+        ):
+            config[column.head]["width"] = OF_RELATION
     return draw_table(pd.DataFrame(grid), key=key, column_config=config, **options)
 
 

@@ -46,7 +46,9 @@ from lama_core.views.view import Shown, ViewFunction
 from pages.ui.results.charts import draw_curves, draw_histogram
 from pages.ui.results.draw_view import (
     MOST_INTERVALS,
+    MOST_LETTERS,
     MOST_ROWS,
+    OF_RELATION,
     Cell,
     described,
     draw_facts_button,
@@ -82,13 +84,12 @@ HELP_ON_WEAKEST = (
     "the most confident answers first."
 )
 N_WEAKEST, MOST_WEAKEST = 3, 8  # more than the first if several are level
-MOST_LETTERS = 38  # of a relation in the table
 LOW = 0.5  # below this P@k, a click opens only the facts with a wrong answer
 # Column -> its width in both tables.
 WIDTHS = {
     "source": 86,
     "kind": 150,
-    "relation": 240,
+    "relation": OF_RELATION,
     "interval": 81,
     "freq": 68,
     "n_answers": 68,
@@ -410,9 +411,7 @@ def _draw_relations(
         name = choice.labels[cell.line["relation"]]
         return described(cell, choice, name) + ", wrong answers" * is_low
 
-    if clicked := draw_facts_button(
-        cell, describe, place, "relations facts", explains=False
-    ):
+    if clicked := draw_facts_button(cell, describe, place, "relations facts", explains=False):
         _open(choice, shown, clicked.line, measure, clicked.column)
     made = {"intervals": f"95 %, {METHOD}"}
     draw_view_export(choice, shown, name="relations", made=made)

@@ -37,9 +37,9 @@ N_OF_SEVERAL = 5  # predictions of each of several runs
 N_WORDS = 15
 MOST_LISTED = 4  # right answers of a query in its row
 # Pixels of columns, so that three models fit on a screen of 1400 pixels.
-SENTENCE, RELATION, GOLD, ANSWER, NUMBER, OF_RIGHT, LETTER = 176, 168, 112, 98, 58, 92, 7.2
+SENTENCE, RELATION, GOLD, ANSWER, NUMBER, OF_RIGHT, LETTER = 154, 152, 104, 92, 52, 88, 6.6
 LONG = 18  # letters of a subject
-MOST_LETTERS = 24  # of a relation or a sentence in the table
+MOST_LETTERS = 21  # of a relation or a sentence in the table
 NO_TEXT = "(an empty text)"
 SORTS = (
     "as in the data",

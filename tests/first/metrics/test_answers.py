@@ -12,8 +12,8 @@ from test_hand_worked import ANSWERS, OTHER, make_run
 from lama_core.metrics.confusion import confusion
 from lama_core.metrics.fact_answers import (
     AnswerFilter,
-    as_written,
     JoinedAnswers,
+    as_written,
     fallbacks,
     join_answers,
     wrong_kinds,
