@@ -345,9 +345,15 @@ class _Drawing:
             places = _ticks(low, high, length / ((2.4 if vertical else 4.5) * size))
             shown["values"] = [one for one in places if not axis.ends or low <= one <= high]
             if low < 0 < high and not axis.ends:  # differences: without empty ends
-                edge, places = 0.03 * (high - low), _ticks(low, high, 6)
-                low, high = max(places[0], low - edge), min(places[-1], high + edge)
-                shown["values"] = [one for one in places if low <= one <= high]
+                if self.look.width is None:  # labels without room aren't drawn
+                    places = _ticks(low, high, 6)
+                edge = 0.03 * (high - low)
+                inside = [one for one in places if low - edge <= one <= high + edge]
+                if len(inside) > 1:
+                    shown["values"] = inside
+                    low, high = max(places[0], low - edge), min(places[-1], high + edge)
+                else:
+                    low, high = places[0], places[-1]
             elif not axis.ends:
                 low, high = places[0], max(places[-1], room * high)
         made: Spec = {
