@@ -150,7 +150,7 @@ def _differences(choice: PromptsChoice, table: PublishedTable, *, has_ours: bool
         model="BERT" if of_model and info.model not in BERTS else "",
     )
     trained = of_model and said_of_training(choice, load_relations(choice.whole))
-    differences = ", ".join(filter(None, (differences, trained)))
+    differences = "; ".join(filter(None, (differences, trained)))
     if not differences:
         return f"{setup} This study uses the same facts and model."
     return f"{setup} Not comparable, because this study differs: {differences}."

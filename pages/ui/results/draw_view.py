@@ -191,8 +191,10 @@ def draw_facts_button(
     explains: whether the page says that a number has facts; for the first table of a screen.
     """
     if chosen is None:
-        if explains:
-            place.caption("Click a number, or tap its card, to see its facts.")
+        says = "Click a number, or tap its card, to see its facts."
+        place.html(
+            f'<div class="lx-muted">{says * explains}</div>'
+        )  # keeps the height of the place
         return None
     label = f"Facts: {describe(chosen)}"
     return chosen if place.button(label, icon=":material/fact_check:", key=key) else None
