@@ -67,7 +67,7 @@ def main() -> None:
     ]
     poll = st.Page(screens.POLL, title="Class poll", visibility="hidden")
     page = st.navigation([*shown.values(), *redirects, poll], position="top")
-    style.draw_style()
+    style.draw_style([listed.title for file, listed in shown.items() if file not in PAGES])
     with st.container(horizontal=True, key="menu"):  # for phones, where Streamlit hides its menu
         for listed in shown.values():
             st.page_link(listed)

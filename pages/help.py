@@ -1,7 +1,5 @@
 """Help: ways in for each role, an introduction, the glossary, and departures from the papers."""
 
-import re
-
 import streamlit as st
 
 from lama_core.files import read_file
@@ -11,14 +9,13 @@ from lama_core.paths import DOCS, plugin_pages
 from pages.ui.help.illustrated import draw_illustrated
 from pages.ui.help.roles import draw_roles
 from pages.ui.router import is_routed
-from pages.ui.shared.messages import plain
+from pages.ui.shared.messages import draw_document, plain
 from pages.ui.shared.url_state import BOUND
 
 ALL_PAPERS = "All"
-DEPARTURES = "Departures from the papers"
-# File of docs/ -> its title. Links between files don't lead anywhere here.
+DEPARTURES, TERMS = "Departures from the papers", "Terms"  # headings in plug-ins' pages
+# File of docs/ -> its title.
 DOCUMENTS = {"guide": "Guide to all pages", "lessons": "Lesson files", "hosting": "Hosting"}
-TO_FILES = re.compile(r"!?\[([^\]]+)\]\([^):]*\)")
 # The terms that a first answer on Ask needs.
 TERMS_OF_ASK = (
     "Cloze query",
@@ -34,17 +31,24 @@ TERMS_OF_ASK = (
 )
 
 
+def of_plugins(wanted: str) -> list[str]:
+    """Return the sections of this heading in plug-ins' pages, each under its page's title."""
+    sections = []
+    for page in plugin_pages():
+        title, *parts = read_file(page).decode().removeprefix("# ").split("\n## ")
+        found = (part.partition("\n") for part in parts)
+        titled = title.partition("\n")[0]
+        sections += [f"{titled}\n{text}" for heading, _, text in found if heading == wanted]
+    return sections
+
+
 def draw_departures(wanted: str = "") -> None:
     """Draw docs/departures.md as folded sections; the wanted paper's is open.
 
     Those of a plug-in are under the same heading in its page.
     """
     introduction, *sections = read_file(DOCS / "departures.md").decode().split("\n## ")
-    for page in plugin_pages():
-        title, *parts = read_file(page).decode().removeprefix("# ").split("\n## ")
-        found = (part.partition("\n") for part in parts)
-        titled = title.partition("\n")[0]
-        sections += [f"{titled}\n{text}" for heading, _, text in found if heading == DEPARTURES]
+    sections += of_plugins(DEPARTURES)
     st.subheader(DEPARTURES, anchor=False)
     st.caption(
         "Numbers that are computed differently than in the paper, and the option that restores the "
@@ -65,8 +69,7 @@ def draw_documents(wanted: str = "") -> None:
     with st.container(gap="xxsmall"):
         for name, title in DOCUMENTS.items():
             with st.expander(title, expanded=name == wanted):
-                text = read_file(DOCS / f"{name}.md").decode().partition("\n")[2]
-                st.markdown(TO_FILES.sub(r"\1", text))
+                draw_document(DOCS / f"{name}.md")
 
 
 def draw_glossary() -> None:
@@ -75,7 +78,8 @@ def draw_glossary() -> None:
     Without a search, draw those of the page Ask, or all.
     """
     st.subheader("Glossary", anchor=False)
-    every = read_terms(glossary_text()) | read_terms(figures_text())
+    texts = glossary_text(), figures_text(), *of_plugins(TERMS)
+    every = {term: text for one in texts for term, text in read_terms(one).items()}
     typed = st.text_input(
         "Search the glossary", key="term", bind=BOUND, placeholder="P@1, candidates, ..."
     )

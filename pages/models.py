@@ -11,14 +11,14 @@ from lama_core.models import devices
 from lama_core.models.cache import check_and_add_model
 from lama_core.models.server.addresses import is_chat
 from lama_core.models.sources.catalog import Entry, all_models, forget_model
-from lama_core.models.sources.locations import check_folder, is_here
+from lama_core.models.sources.locations import check_folder, is_here, locate
 from lama_core.queries.cloze import ClozeRequest, fill
 from lama_core.queries.question import AskRequest, ask
 from lama_core.rounding import fixed
 from lama_core.service import queries
 from pages.ui.router import is_routed
 from pages.ui.shared import cache, fetching, links, screens, url_state, visitors
-from pages.ui.shared.messages import counted, errors_shown, name_value_lines, plain
+from pages.ui.shared.messages import counted, draw_document, errors_shown, name_value_lines, plain
 
 DOWNLOADS = ("assets", "hub", "wheel", "release")  # ways to obtain a model
 INSTALLED, OFFERED, IMPOSSIBLE = "installed", "can be downloaded", "can't run here"
@@ -111,6 +111,10 @@ def draw_model(entry: Entry, status: str) -> None:
     if status == INSTALLED:
         _draw_use(entry)
     st.markdown(name_value_lines(facts))
+    found = locate(entry) if how == "assets" else None
+    if found and (card := found.folder / "README.md").is_file():  # ours, so Markdown
+        with st.expander("Model card"):
+            draw_document(card)
     if status == IMPOSSIBLE:
         why = entry.source.why if entry.added else f"It can't be run here: {entry.source.why}."
         st.info(plain(why, code=True), icon=":material/block:")

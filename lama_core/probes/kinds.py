@@ -44,12 +44,14 @@ class ProbeKind:
         functions: The functions that make its runs; one that makes runs of several kinds is with
             the first of these.
         page: Path of a plug-in's page that shows such a run, whose name is its parameter `run`.
+        unit: What such a run counts, in the singular.
     """
 
     spec: type[RunSpec]
     title: str
     functions: tuple[RunFunction[..., Any, Any], ...] = ()
     page: str = ""
+    unit: str = "fact"
 
     @property
     def name(self) -> str:
@@ -72,7 +74,7 @@ KINDS: dict[str, ProbeKind] = {
         ProbeKind(GenerationSpec, "generated answers", (generate,)),
         ProbeKind(ImportedSpec, "imported results"),
         ProbeKind(TraceSpec, "causal traces", (trace,)),
-        ProbeKind(AnalogySpec, "analogies", (analogy_probe,)),
+        ProbeKind(AnalogySpec, "analogies", (analogy_probe,), unit="decision"),
         ProbeKind(StudySpec, "a study of prompts", (study, select_prompts)),
     )
 }
@@ -83,9 +85,15 @@ REQUESTS: dict[str, type[Request]] = {
 BEFORE = {"statements": {"start_token": "always"}}
 
 
+def find_kind(kind: str) -> ProbeKind | None:
+    """Return a kind of run by its name in `run.json`; None if its plug-in isn't installed."""
+    found: ProbeKind | None = KINDS.get(kind) or plugins.find("kinds", kind)
+    return found
+
+
 def title_of(kind: str) -> str:
     """Return the title of a kind of run, by its name in `run.json`."""
-    known = KINDS.get(kind) or plugins.find("kinds", kind)
+    known = find_kind(kind)
     return known.title if known else kind
 
 

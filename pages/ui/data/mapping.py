@@ -91,7 +91,7 @@ def draw_mapping(file: ChosenFile, request: ImportRequest) -> ImportRequest | st
     request = _choose_columns(file, preview, request)
     chosen = {role: getattr(request, name) or preview.columns[role] for role, name in FIELDS}
     if not (chosen["subject"] and chosen["object"]):
-        return "Choose the columns of the subjects and the objects."
+        return "Choose the columns of the subjects and the right answers."
     if chosen["subject"] == chosen["object"]:
         return "Choose two different columns for the subjects and the objects."
     templates = st.container()
@@ -237,7 +237,7 @@ def _draw_first(file: ChosenFile, found: Scan, request: ImportRequest) -> None:
         return
     blanks = [(text.replace("[MASK]", "___"), answer) for text, answer in shown]
     lines = (f"- {plain(text)} → **{plain(answer)}**" for text, answer in blanks)
-    st.markdown("\n".join(("The first sentences and right answers:", "", *lines)))
+    st.markdown("\n".join(("As it will be asked, with the right answer:", "", *lines)))
     models = default_models(visitors.models_here())[:1]
     if models and st.button(
         "Try the first sentence", icon=":material/bolt:", key=f"try {file.mark}"

@@ -56,7 +56,7 @@ def draw_runs() -> None:
             continue
         jobs.forget(job.name)
         if job.error:
-            show_error(job.error)
+            show_error(job.words(job.error))
         else:
             what = plain(f" ({job.about})" * bool(job.about))
             st.success(f"Run finished{what}.", icon=":material/check_circle:")
@@ -123,13 +123,13 @@ def draw_runs() -> None:
                 "scored": st.column_config.NumberColumn(
                     format="localized",
                     help="Scored queries: a fact asked in ten wordings counts ten times. Of "
-                    "studies: test facts; of causal traces: facts; of analogy probes: decisions.",
+                    "studies: test facts; of analogy probes: decisions; else as in the details.",
                 ),
                 "P@1": st.column_config.NumberColumn(
                     format="%.1f %%",
-                    help="Percent of the scored queries with a right first answer, averaged over "
-                    "relations. Empty: not of facts, or of negated or misprimed queries, where a "
-                    "first answer means something else.",
+                    help="Percent of the scored queries with a right first answer: the mean over "
+                    "relations; the chosen run has both means. Empty: not of facts, "
+                    "or of negated or misprimed queries, where a first answer has another meaning.",
                 ),
             },
         )
@@ -341,7 +341,8 @@ def _measured(info: RunInfo) -> str:
     names = [relation_label(one.name, one.label) for one in info.relations]
     n_relations = len(info.scored_relations)
     of = ", ".join(names) if len(names) <= MOST_NAMED else counted(n_relations, "relation")
-    unit = {"facts": "fact"}.get(info.counts, "query")
+    kind = kinds.find_kind(info.kind)
+    unit = kind.unit if kind and info.unit == "fact" else info.unit
     text = f"**{counted(info.n, unit)}** of {plain(of)}" * bool(info.relations)
     if info.kind == StudySpec.kind:
         prompts = counted(sum(one.n_templates for one in info.relations), "prompt")

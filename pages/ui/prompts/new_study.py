@@ -11,7 +11,7 @@ from lama_core.datasets.library.installed import (
     prompt_set_names,
     prompts_dir,
 )
-from lama_core.datasets.prompt_sets import relations_in
+from lama_core.datasets.prompt_sets import TITLES, relations_in
 from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.probes.prompts.request import COMBINATIONS, StudyRequest
@@ -19,6 +19,7 @@ from lama_core.probes.prompts.spec import list_studies
 from lama_core.probes.run_time import size_of
 from lama_core.runs.find import list_runs
 from lama_core.scoring.shared_fields import DEFAULT_MODEL
+from lama_core.views.figure import relation_label
 from pages.ui.prompts.study_choice import MADE_STUDY_KEY
 from pages.ui.prompts.table import LEAST_FACTS
 from pages.ui.shared import cache, links, screens, visitors
@@ -53,9 +54,17 @@ def draw_form() -> None:
 
 
 def _show(names: Sequence[str]) -> NoReturn:
-    studies = [run.id for run in list_runs(kinds=("study",)) if run.id in names]
-    st.session_state[MADE_STUDY_KEY] = studies[:1]
-    links.go(screens.RESULTS, {**screens.PROMPTS, "study": studies[:1]})
+    (study,) = (run for run in list_runs(kinds=("study",)) if run.id in names)
+    st.session_state[MADE_STUDY_KEY] = [study.id]
+    there = {**screens.PROMPTS, "study": [study.id]}
+    if len(study.relations) == 1:  # with the visitor's own prompts
+        one = study.relations[0]
+        there |= {
+            "prompts_view": screens.ONE_RELATION,
+            "relation": relation_label(one.name, one.label),
+        }
+        there["set"] = TITLES["all"]
+    links.go(screens.RESULTS, there)
 
 
 def _result(names: Sequence[str]) -> str:

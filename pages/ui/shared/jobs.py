@@ -8,15 +8,17 @@ The process reports progress, results and errors as lines of JSON (`lama_core.pr
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import streamlit as st
@@ -45,6 +47,7 @@ class Job:
         owner: The session that started the job.
         title: The kind of work, in one word.
         about: What is worked on, such as models and data; may be empty.
+        labels: Option of the command -> its field's label, for messages.
         begin: Starts a queued command.
         step: The latest progress.
         pace: Estimates the remaining time.
@@ -66,6 +69,7 @@ class Job:
     owner: str = ""
     title: str = "Run"
     about: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
     begin: Callable[[], "subprocess.Popen[str]"] | None = None
     step: Progress = field(default_factory=lambda: Progress("Starting"))
     pace: Pace = field(default_factory=Pace)
@@ -97,6 +101,15 @@ class Job:
     def names(self, what: ResultKind) -> tuple[str, ...]:
         """The names of the results of one kind, without duplicates."""
         return tuple(dict.fromkeys(one.name for one in self.results if one.what == what))
+
+    def words(self, message: str) -> str:
+        """Return a message of the command with the models' titles and the fields' labels."""
+        own = getattr(self.request, "models", ())
+        titles = {name: title for name, title in _titles().items() if name in own}
+        labels = {f"--{name}": f"“{label}”" for name, label in self.labels.items()}
+        known = titles | labels
+        names = "|".join(map(re.escape, sorted(known, key=len, reverse=True))) or "(?!)"
+        return re.sub(rf"(?<![\w/-])({names})(?![\w/-])", lambda found: known[found[0]], message)
 
     def cancel(self) -> None:
         """End the command and everything it started."""
@@ -182,6 +195,7 @@ def start(
     folder: Path = IMPORT_ROOT,
     title: str = "",
     about: str = "",
+    labels: Mapping[str, str] | None = None,
 ) -> Job:
     """Start the command of a request as a job.
 
@@ -192,6 +206,7 @@ def start(
         folder: The folder that relative paths in the request refer to.
         title: The kind of work, in one word; by default that of the request.
         about: What is worked on, which is shown next to its progress.
+        labels: Option of the command -> its field's label, for messages.
 
     Raises:
         UserError: If the visitor lacks the right, or if the queue of public mode is full.
@@ -223,7 +238,8 @@ def start(
         job = find(name)
         if job is not None and job.running:
             return job
-        job = Job(name, None, scratch, request, folder, _session(), title, about, begin)
+        more = (title, about, labels or {}, begin)
+        job = Job(name, None, scratch, request, folder, _session(), *more)
         if visitors.is_public():
             running = sum(one.running for one in _JOBS.values())
             if running >= visitors.n_public_jobs():
@@ -243,8 +259,13 @@ def restart(job: Job) -> None:
         UserError: As of `start`.
     """
     assert job.request is not None, "the job wasn't started here"
-    again = start(job.name, job.request, folder=job.folder, title=job.title, about=job.about)
+    same: dict[str, Any] = {"title": job.title, "about": job.about, "labels": job.labels}
+    again = start(job.name, job.request, folder=job.folder, **same)
     again.step = replace(job.step, stage=again.step.stage)  # until the command reports its own
+
+
+def _titles() -> dict[str, str]:
+    return {entry.name: entry.title for entry in known_models()}
 
 
 def _session() -> str:
@@ -305,8 +326,8 @@ def draw_progress(name: str, is_here: Callable[[], bool] = lambda: False) -> Non
             forget(name)
         st.rerun()
         return
-    titles = {entry.name: entry.title for entry in known_models()}  # stages of runs are models
-    step = replace(job.step, stage=titles.get(job.step.stage, job.step.stage))
+    stage = job.step.stage  # of a run a model
+    step = replace(job.step, stage=_titles().get(stage, stage))
     text = "Cancelling" if job.ending else describe(step, job.pace)
     with draw_row(job.about, job.share, text):
         if not may_cancel(job):

@@ -1,11 +1,16 @@
 """Messages on the pages, and the display of errors."""
 
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+
+import streamlit as st
 
 from lama_core import plugins
 from lama_core.errors import NotFetchedError, UserError
+from lama_core.files import read_file
 from lama_core.rounding import counted
 from pages.ui.shared import fetching
 from pages.ui.shared.text import (
@@ -28,6 +33,7 @@ __all__ = [
     "show_note",
 ]
 
+TO_FILES = re.compile(r"!?\[([^\]]+)\]\([^):]*\)")
 log = logging.getLogger("lama_explorer")
 
 
@@ -58,3 +64,10 @@ def errors_shown() -> Iterator[None]:
             f"This did not work: {what[0]}. Your inputs are kept; the terminal where the app runs "
             "shows the details."
         )
+
+
+def draw_document(path: Path) -> None:
+    """Draw one of the project's own documents without its title; links to files don't lead here."""
+    text = read_file(path).decode().partition("\n")[2]
+    smaller = re.sub(r"^##(?=#* )", "#####", text, flags=re.M)  # headings
+    st.markdown(TO_FILES.sub(r"\1", smaller))

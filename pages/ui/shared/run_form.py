@@ -4,7 +4,6 @@ A page draws the choices. This module draws the rest: start, progress, cancel, t
 command that does the same from a terminal.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NoReturn
@@ -59,14 +58,6 @@ class RunForm:
     show: Callable[[Sequence[str]], NoReturn] = lambda names: show_runs(infos_of(names))
     labels: Mapping[str, str] = field(default_factory=dict)
 
-    def words(self, message: str, job: jobs.Job) -> str:
-        """Return a command's message with the models' titles and the fields' labels."""
-        titles = {name: title_of(name) for name in getattr(job.request, "models", ())}
-        labels = {f"--{name}": f"“{label}”" for name, label in self.labels.items()}
-        known = titles | labels
-        names = "|".join(map(re.escape, sorted(known, key=len, reverse=True))) or "(?!)"
-        return re.sub(rf"(?<![\w/-])({names})(?![\w/-])", lambda found: known[found[0]], message)
-
 
 def draw_run_form(form: RunForm, ended: DeltaGenerator | None = None) -> None:
     """Draw the form, or the progress of the run; when the run is finished, a button shows it.
@@ -82,11 +73,11 @@ def draw_run_form(form: RunForm, ended: DeltaGenerator | None = None) -> None:
     if not visitors.may("run"):
         st.info(visitors.WHO_HAS_RIGHT["run"], icon=":material/lock:")
         return
-    about = ""
+    about = form.noun
     with errors_shown():
         request = form.choose()
         if request is not None:
-            about = run_time.about(request) if isinstance(request, Startable) else ""
+            about = run_time.about(request) if isinstance(request, Startable) else about
             measured = request if isinstance(request, Startable) else None
             if measured is not None:
                 run_time.draw_size(measured)
@@ -100,7 +91,7 @@ def draw_run_form(form: RunForm, ended: DeltaGenerator | None = None) -> None:
                 ):
                     if measured is not None:
                         run_time.stop_measuring(measured)
-                    jobs.start(form.name, request, about=about)
+                    jobs.start(form.name, request, about=about, labels=form.labels)
                     st.rerun()
                 if measured is not None:
                     run_time.draw_measure(measured)
@@ -119,7 +110,7 @@ def draw_run_form(form: RunForm, ended: DeltaGenerator | None = None) -> None:
             if job.notes and jobs.is_own(job):
                 fewer = len(job.names("run")) < len(getattr(job.request, "models", ()))
                 with st.expander(f"Messages ({len(job.notes)})", expanded=fewer):
-                    notes = (plain(form.words(note, job)) for note in job.notes)
+                    notes = (plain(job.words(note)) for note in job.notes)
                     st.markdown("\n".join(f"- {note}" for note in notes))
 
 
@@ -137,13 +128,13 @@ def _draw_ended(job: jobs.Job, form: RunForm) -> None:
         return
     names = job.names("run")
     if job.error:
-        show_error(form.words(job.error, job))
+        show_error(job.words(job.error))
         if not names:
             return
     with st.container(horizontal=True, vertical_alignment="center"):
         finished = "Run finished" if len(names) == 1 else f"{len(names)} runs finished"
         finished = f"{form.noun} finished" if form.noun and not job.error else finished
-        finished += f" ({plain(job.about)})" * bool(job.about)
+        finished += f" ({plain(job.about)})" * (job.about not in ("", form.noun))
         scores = form.result(names) if form.result and names else ""
         st.success(f"{finished}. {scores}".strip(), icon=":material/check_circle:")
         if names and st.button("Show it", type="primary", key=f"show {form.name}"):

@@ -482,4 +482,4 @@ crawl = RunFunction(
     """,
     example='crawl "Marie Curie" --model minilm-mlm --depth 2 --most 200',
 )
-CRAWL = ProbeKind(CrawlSpec, "crawls", (crawl,), page="crawls")
+CRAWL = ProbeKind(CrawlSpec, "crawls", (crawl,), page="crawls", unit="belief")

@@ -21,7 +21,7 @@ from lama_core.scoring.preparation import NoFactCounts
 from lama_entities import triples
 from lama_entities.crawl import CrawlRequest, plan_crawl
 from lama_entities.crawl_page import NUMBERS, _titles
-from pages.ui.shared.run_form import RunForm
+from pages.ui.shared.jobs import Job
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -293,10 +293,9 @@ def test_a_model_without_beliefs_is_a_note_unless_no_model_has_any(
 
 
 def test_a_page_shows_messages_with_titles_and_labels() -> None:
-    form = RunForm("a crawl", lambda: None, labels=NUMBERS)
-    request = CrawlRequest(("Paris",), models=("minilm-mlm",))
-    job: Any = SimpleNamespace(request=request)
-    said = form.words("minilm-mlm: lower --above; in runs/minilm-mlm-1 with --most-of.", job)
+    job = Job("a crawl", None, request=CrawlRequest(("Paris",), models=("minilm-mlm",)))
+    job.labels = NUMBERS
+    said = job.words("minilm-mlm: lower --above; in runs/minilm-mlm-1 with --most-of.")
     assert said == "MiniLM-MLM: lower “Least probability”; in runs/minilm-mlm-1 with --most-of."
 
 
