@@ -77,8 +77,8 @@ class RanksView(View[RanksRequest, pd.DataFrame]):
         if not late:
             return ""
         return (
-            f"The right answer is at rank 1 for {listed(shown.names, first)} of the "
-            f"{shown.counts}; after rank {LATE} for {listed(shown.names, late)}"
+            f"Right answers at rank 1: {listed(shown.names, first)}; after rank {LATE}: "
+            f"{listed(shown.names, late)}"
         )
 
     def figure(self, shown: Shown[RanksRequest, pd.DataFrame]) -> Figure:

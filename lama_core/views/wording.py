@@ -139,9 +139,9 @@ class WordingView(View[WordingRequest, Wordings]):
         found = []
         if len(altered):
             found.append(
-                f"The first answer stays the same for {_means(shown, altered, 'overlap')} of the "
-                f"altered queries; it is the object for {_means(shown, altered, 'altered')} "
-                f"(plain queries: {_means(shown, altered, 'plain')})"
+                f"Of the altered queries, {_means(shown, altered, 'overlap')} keep the first "
+                f"answer; the object is the first answer of {_means(shown, altered, 'altered')}, "
+                f"of plain queries of {_means(shown, altered, 'plain')}"
             )
         if len(agreement):
             of = agreement.groupby("run", sort=False)["n_facts"].sum()
@@ -153,12 +153,12 @@ class WordingView(View[WordingRequest, Wordings]):
             )
             is_same = of.nunique() == n_wordings.nunique() == 1
             found.append(
-                f"Not comparable, {differ}: "
+                f"Not comparable, as the runs have {differ}. "
                 * (not is_same)
-                + "Two wordings have the same first answer for "
-                f"{_means(shown, agreement, 'consistency')} of the pairs; every wording is right "
-                f"for {_means(shown, agreement, 'consistent_accuracy')} of the facts, one on "
-                f"average for {_means(shown, agreement, 'accuracy')}"
+                + "Of the pairs of wordings, "
+                f"{_means(shown, agreement, 'consistency')} have the same first answer; of the "
+                f"facts, {_means(shown, agreement, 'consistent_accuracy')} are right in every "
+                f"wording, {_means(shown, agreement, 'accuracy')} in one on average"
             )
         return ". ".join(found)
 

@@ -58,8 +58,8 @@ def test_ranks_say_how_often_the_answer_is_late() -> None:
     shown = show(ranks.view, ranks.request(runs=(A,)))
     first = shown.frame[shown.frame["high"] == 1]["share"].sum()
     late = shown.frame[shown.frame["low"] > 100]["share"].sum()
-    assert f"at rank 1 for {as_share(first)} (" in shown.conclusion
-    assert f"after rank 100 for {as_share(late)} (" in shown.conclusion
+    assert f"at rank 1: {as_share(first)} (" in shown.conclusion
+    assert f"after rank 100: {as_share(late)} (" in shown.conclusion
 
 
 def test_types_are_named_from_the_best_to_the_worst() -> None:
