@@ -147,6 +147,8 @@ def test_golds_by_answers_count_every_fact_once(joined: JoinedAnswers) -> None:
     assert (found.n_golds, found.n_answers, found.n) == (5, 2, 8)
     said = "A is right on 37.5 % of 8 facts; most often it answers “Rome” instead of “"
     assert found.conclusion("A").startswith(said)
+    one_each = joined.select(AnswerFilter())[:2]
+    assert confusion(joined, one_each).conclusion("A").endswith("occurs more than once")
     pairs = found.pairs.to_dict("records")
     assert {"gold": "Berlin", "answer": "Berlin", "n": 1, "share": 1.0} in pairs
     for line in pairs:

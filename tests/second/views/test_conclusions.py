@@ -11,7 +11,7 @@ from lama_core.probes.analogy.accuracy_tables import ProbeAccuracy
 from lama_core.rounding import counted, percent
 from lama_core.views.analogies import AnalogiesRequest, analogies, in_words
 from lama_core.views.calibration import calibration, errors
-from lama_core.views.compare import compare
+from lama_core.views.compare import compare, seen_in_training
 from lama_core.views.conclusions import as_share, listed
 from lama_core.views.correlations import correlations, published_triangle
 from lama_core.views.curves import curves
@@ -328,3 +328,21 @@ def test_a_legend_explains_open_points_only_if_some_are_open() -> None:
     for drawn, is_open in ((rows[rows["unsure"]], True), (rows[~rows["unsure"]], False)):
         words = str(specification(replace(figure, frame=drawn), {"a": "#000", "b": "#111"}, EDITED))
         assert (figure.hollow_name in words) is is_open
+
+
+def test_a_comparison_says_what_it_is_on_pairs_in_the_training_text_and_on_others() -> None:
+    shown = show(compare.view, compare.request(run_a=B, run_b=A, slices=True))
+    said = seen_in_training(shown)
+    table = shown.frame.query("by == 'pair seen in training' and slice != 'not looked for'")
+    assert len(table) == 2
+    for line in table.to_dict("records"):
+        difference = (line["only_b"] - line["only_a"]) / line["n"]
+        assert f" {percent(difference, signed=True)} (" in said and f"{line['n']:,} facts" in said
+    unknown = show(compare.view, compare.request(run_a=B, run_b=B, slices=True))
+    assert seen_in_training(unknown) == ""
+
+
+def test_relations_without_facts_that_count_are_not_among_the_named_ones() -> None:
+    names = ("place_of_birth", "date_of_birth")
+    shown = show(scores.view, scores.request(runs=(A, B), relations=names))
+    assert "; place of birth; " in shown.caption
