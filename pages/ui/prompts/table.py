@@ -158,10 +158,11 @@ def draw_prompts(choice: PromptsChoice, tried: str, *, marks: bool) -> None:
         shown = shown.drop(columns="published weight")
     if not shown["tells"].any():
         shown = shown.drop(columns="tells")
+    marks &= bool(own.any())
     key = f"prompts of {choice.study.relation.name} {tried * marks}"
     has_subject = table["tells"] == ""
     most = table["only it"].where(has_subject, -1).fillna(-1).to_numpy()
-    first = int((own.to_numpy() if marks and own.any() else most).argmax())
+    first = int((own.to_numpy() if marks else most).argmax())
     marked = {"selection": {"rows": [first], "columns": [], "cells": []}}
     height = "content" if len(shown) <= MOST_IN_VIEW else 460
     selected = _draw_table(
