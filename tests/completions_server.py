@@ -8,7 +8,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,12 @@ import torch
 from local_http import SilentHandler, serving
 from tiny_models import make_model
 
+from lama_core.downloads.retry import Patience
+from lama_core.models.server.chat import ChatModel, open_chat
+
 NAME = "tiny"
+QUICK = Patience(connect=5, read=20, whole=60, attempts=3, pause=0.01)
+Choice = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 @dataclass
@@ -231,3 +236,14 @@ class _Handler(SilentHandler):
 def serve(server: Server) -> Iterator[Server]:
     with serving(_Handler, server_of=server) as server.address:
         yield server
+
+
+def opened_chat(stack: ExitStack, server: Server) -> ChatModel:
+    """The chat of a server that is started, until the stack ends."""
+    stack.enter_context(serve(server))
+    return open_chat(f"chat:{server.address}#{NAME}", QUICK)
+
+
+def choice(content: Any, ending: str = "stop", **fields: Any) -> Choice:
+    """A choice with this content and these fields of its message."""
+    return lambda _: {"message": {"content": content, **fields}, "finish_reason": ending}

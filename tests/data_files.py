@@ -1,4 +1,4 @@
-"""Small datasets in LAMA's layout, and files of JSON lines."""
+"""Small datasets in LAMA's layout, files of JSON lines, and changed JSON files."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -13,6 +13,12 @@ def write_lines(path: Path, rows: Iterable[Row]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
+
+
+def change_json(path: Path, **values: object) -> None:
+    """Change fields of a file's JSON object, or write one."""
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    path.write_text(json.dumps(stored | values), encoding="utf-8")
 
 
 def write_lama(

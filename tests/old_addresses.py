@@ -1,6 +1,6 @@
 """The addresses of the pages of 0.1 and /ask, and the screens that replaced them."""
 
-from pages.ui.shared.screens import ASK, DATA, HELP, LESSONS, MODELS, RESULTS
+from pages.ui.shared.screens import ASK, DATA, HELP, RESULTS
 
 Params = dict[str, str]
 FACTS = {"tab": "Wrong answers", "facts": "all"}
@@ -32,38 +32,27 @@ MOVED: tuple[tuple[str, Params, str, Params], ...] = (
      ASK, {"text": "Ravens can ___.", "gold": "fly"}),
     ("cloze", {"text": "Rome is ___."}, ASK, {"text": "Rome is ___."}),
     ("analogy", {}, ASK, {"tab": "Analogy"}),
-    (
-        "analogy",
-        {"a": "walk", "b": "walked", "c": "play", "d": "played"},
-        ASK,
-        {"tab": "Analogy", "solve": "walk : walked :: play : ?", "solution": "played"},
-    ),
-    ("results", {}, RESULTS, {}),
+    ("analogy", {"a": "walk", "b": "walked", "c": "play", "d": "played"}, ASK,
+     {"tab": "Analogy", "solve": "walk : walked :: play : ?", "solution": "played"}),
+    ("", {"tab": "Analogy", "a": "walk", "b": "walked", "c": "play", "blank": "B"}, ASK,
+     {"tab": "Analogy", "solve": "walk : ? :: play : ", "solution": "walked"}),
     ("results", {"tab": "Compare"}, RESULTS, {"tab": "Compare"}),
     ("facts", {}, RESULTS, FACTS),
-    ("results", {"tab": "More", "chart": "P@k curves"}, RESULTS, {"large": "P@k curves"}),
     ("results", {"tab": "More", "chart": "LAMA T-REx"}, RESULTS, {"large": "LAMA T-REx"}),
     ("prompts", {}, RESULTS, PROMPTS),
-    ("results", PROMPTS | {"prompts_view": "Try a prompt"}, RESULTS, PROMPTS | ONE),
-    ("results", PROMPTS | {"prompts_view": "Prompts"}, RESULTS, PROMPTS | ONE),
     ("results", PROMPTS | {"prompts_view": "Try and compare"}, RESULTS, PROMPTS | ONE),
     ("results", PROMPTS | {"prompts_view": "Ensembles and the paper"},
      RESULTS, PROMPTS | ENSEMBLES),
     ("results", PROMPTS | {"prompts_view": "Ensembles and the paper", "scope": "all relations"},
      RESULTS, PROMPTS | ALL),
-    ("results", PROMPTS | {"prompts_view": "Ensembles"}, RESULTS, PROMPTS | ENSEMBLES),
     ("results", PROMPTS | {"prompts_view": "Analyses and the paper"},
      RESULTS, PROMPTS | ALL | {"prompts_part": "Analyses"}),
     ("results",
      PROMPTS | {"prompts_view": "Analyses and the paper", "prompts_part": "In the paper"},
      RESULTS, PROMPTS | ALL | {"prompts_part": "In the paper"}),
     ("method", {}, HELP, {"paper": "All"}),
-    ("data", {}, DATA, {}),
     ("data", {"tab": "Runs"}, DATA, {"tab": "Runs"}),
     ("data", {"tab": "Data sets", "source": "starter"}, DATA, {"source": "starter"}),
     ("data", {"tab": "New run", "run_limit": "7"}, DATA,
      {"tab": "Runs", "new": "run", "run_limit": "7"}),
-    ("data", {"tab": "New study"}, DATA, {"tab": "Runs", "new": "study"}),
-    ("models", {}, MODELS, {}),
-    ("lessons", {}, LESSONS, {}),
 )  # fmt: skip

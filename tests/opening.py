@@ -1,5 +1,7 @@
 """A page opened as by its address, without a browser."""
 
+from urllib.parse import parse_qs, urlsplit
+
 from project_files import ROOT
 from streamlit.testing.v1 import AppTest
 
@@ -55,3 +57,19 @@ def said(app: AppTest) -> str:
 def html(app: AppTest) -> str:
     """The page's own HTML, without styles."""
     return "".join(one.proto.body for one in app.get("html") if "<style>" not in one.proto.body)
+
+
+def captions(app: AppTest) -> str:
+    """The page's captions, a line each."""
+    return "\n".join(one.value for one in app.caption)
+
+
+def shared(app: AppTest) -> dict[str, list[str]]:
+    """The parameters of the address that the page gives away."""
+    return parse_qs(urlsplit(app.code[0].value).query)
+
+
+def press(app: AppTest, label: str) -> None:
+    """Click the button with this label; no exception is on the page then."""
+    next(one for one in app.button if one.label == label).click().run()
+    assert not app.exception

@@ -1,6 +1,6 @@
 """Sentences with numbers about the bundled runs and data, in lessons, model cards and docs.
 
-Each is in `CLAIMS`, where its numbers are computed, or in `OTHERS`, with where they are from.
+Each is in `CLAIMS`, where its numbers are computed, or counted in `OTHERS`.
 """
 
 import re
@@ -167,28 +167,18 @@ def twins_over(what: str) -> list[str]:
     ]  # fmt: skip
 
 
+def twins_on(by: str, name: str, *columns: str) -> list[str]:
+    """A slice of the twin and MiniLM-MLM: n, P@1 (a, b), the difference and its ends; +: signed."""
+    lines = slice_differences(join_answers(twins()))
+    line = lines[(lines["by"] == by) & (lines["slice"] == name)].iloc[0]
+    return [
+        f"{line['n']:,}" if one == "n" else percent(line[one.strip("+")], signed=one[0] == "+")
+        for one in columns
+    ]
+
+
 def twins_on_pairs(name: str) -> list[str]:
-    """A row of the twin's card: n, P@1 of both, and the difference with its interval."""
-    lines = slice_differences(join_answers(twins()))
-    line = lines[(lines["by"] == PAIR_SEEN) & (lines["slice"] == name)].iloc[0]
-    shares = (percent(line[column]) for column in ("a", "b"))
-    ends = (line["difference"], line["low"], line["high"])
-    return [f"{line['n']:,}", *shares, *(percent(end, signed=True) for end in ends)]
-
-
-def twins_on_wordings(name: str) -> list[str]:
-    """Facts with a wording in these texts, and MiniLM-MLM's points ahead of its twin on them."""
-    lines = slice_differences(join_answers(twins()))
-    line = lines[(lines["by"] == WORDING_SEEN) & (lines["slice"] == name)].iloc[0]
-    return [f"{line['n']:,}", percent(line["difference"])]
-
-
-def twins_by_wording(name: str) -> list[str]:
-    """MiniLM-MLM's points ahead of its twin on facts with a wording in these texts; the facts."""
-    lines = slice_differences(join_answers(twins()))
-    line = lines[(lines["by"] == WORDING_SEEN) & (lines["slice"] == name)].iloc[0]
-    ends = [percent(line[end]) for end in ("low", "high")]
-    return [percent(line["difference"], signed=True), *ends, f"{line['n']:,}"]
+    return twins_on(PAIR_SEEN, name, "n", "a", "b", "+difference", "+low", "+high")
 
 
 def negated_answers(state: str) -> list[str]:
@@ -354,11 +344,11 @@ CLAIMS = (
           steps_of_stages),
     Claim(LESSON_6, "a text of {} million words", lambda: [f"{corpus_words('minilm-mlm'):.0f}"]),
     Claim(LESSON_6, "{} facts whose wording is only in MiniLM-MLM's text, it is {} points ahead",
-          lambda: twins_on_wordings("in minilm-mlm's text alone")),
+          lambda: twins_on(WORDING_SEEN, "in minilm-mlm's text alone", "n", "difference")),
     Claim(LESSON_6, "{} facts whose wording is in both texts, it is {} points ahead",
-          lambda: twins_on_wordings("in both texts")),
+          lambda: twins_on(WORDING_SEEN, "in both texts", "n", "difference")),
     Claim(LESSON_6, "the {} whose wording is in neither, {}.",
-          lambda: twins_on_wordings("in neither text")),
+          lambda: twins_on(WORDING_SEEN, "in neither text", "n", "difference")),
     Claim(LESSON_3, "in *The capital of California is not ___*, MiniLM-MLM ranks *{}* first, and "
           "no longer *{}*; in *The capital of Connecticut is not ___* a word of another kind, "
           "*{}*.",
@@ -377,11 +367,12 @@ CLAIMS = (
           twins_by_relation),
     Claim(TWIN, "Of its gain ({} facts) {} % are facts from", twins_gain),
     Claim(TWIN, "{} points ({} to {}) on the {} facts whose wording is in minilm-mlm's text alone",
-          lambda: twins_by_wording("in minilm-mlm's text alone")),
+          lambda: twins_on(
+              WORDING_SEEN, "in minilm-mlm's text alone", "+difference", "low", "high", "n")),
     Claim(TWIN, "{} ({} to {}) on the {} whose wording is in neither text",
-          lambda: twins_by_wording("in neither text")),
+          lambda: twins_on(WORDING_SEEN, "in neither text", "+difference", "low", "high", "n")),
     Claim(TWIN, "{} ({} to {}) on the {} whose wording is in both",
-          lambda: twins_by_wording("in both texts")),
+          lambda: twins_on(WORDING_SEEN, "in both texts", "+difference", "low", "high", "n")),
     *(Claim(card, "Of the text of the first stage, {} % is under GPL-3.0 (GCIDE) and {} % under CC "
             "BY-SA; of the second stage's, {} % and {} %.", partial(licence_shares, card))
       for card in (CARD, TWIN)),
@@ -417,75 +408,14 @@ NO_NUMBERS = re.compile(
     r"CC(0| BY) [\d.]+|\[[^\]]*\]\([^)]*\)"
 )
 
-# Where the numbers of other sentences are from -> document and beginning of each.
-OTHERS: dict[str, list[tuple[str, str]]] = {
-    "a question, a setting or a size, not a result": [
-        (LESSON_6, "If the answer occurs 10 to 99 times in the training text:"),
-        (LESSON_10, "MiniLM-MLM, first 20 a relation"),
-        (TWIN, "The data has 20 of LAMA's 41 T-REx relations."),
-        (CARD, "- First stage: 10,240 steps of about 8,192 tokens"),
-        (DEPARTURES, "Numbers of MiniLM-MLM are of its current weights, except"),
-        (HOSTING, "This also downloads SmolLM2 into"),
-        (DEPARTURES, "**Effect.** None on SmolLM2's 2,480 answers in the bundled runs"),
-        (HOSTING, "The container runs `lama-explorer app --public` as user 1000"),
-        (HOSTING, "72 connections of one address each query SmolLM2"),
-        ("README.md", "SmolLM2 135M Instruct, Hugging Face's causal model"),
-        ("README.md", "`.ci/install` downloads it (93 MB"),
-        ("docs/guide.md", "*Ask MiniLM-MLM* starts a run at once"),
-        (RUNS, "The series of checkpoints `minilm-mlm@step<n>` was made with"),
-        (RUNS, "Runs of MiniLM-MLM alone rank the 22,426 words"),
-        (RUNS, "GloVe 6B with 50 dimensions"),
-        (TWIN, "- The shares of the sources that both models have"),
-        (TWIN, "| P@1 | n | minilm-mlm-twin | minilm-mlm | difference"),
-        (CARD, "The series `minilm-mlm@step0` to `minilm-mlm@step12800`"),
-        (CARD, "- It guesses if the training text has no information:"),
-    ],
-    "counted by hand when the facts were checked": [
-        (STARTER, "The starter facts have 40 of the 41 relations"),
-        (STARTER, "**About 7,000 facts, including the cloze questions, were not checked"),
-    ],
-    "of version 0.1 or of the earlier weights, neither of which is in the project": [
-        (CARD, "The second stage alone forgot some of the first"),
-        (CARD, "Earlier weights of this model, on the same facts"),
-        (PROTOCOL, "In version 0.1, 21 of the 234 templates and paraphrases"),
-        (DEPARTURES, "With the earlier weights MiniLM-MLM had 23.7"),
-        (DEPARTURES, "**Effect.** On the starter analogies (MiniLM-MLM with its earlier"),
-        (DEPARTURES, "**Effect.** Until scoring version 3 the first of the two words"),
-        (DEPARTURES, "For the reverse probe it had 39.5 %"),
-        (DEPARTURES, "On the bundled supervised runs of the random probe of that version"),
-        (DEPARTURES, "**Effect.** bf16 can swap words of nearly equal probability:"),
-        (DEPARTURES, "**Effect.** Sums of floating-point numbers depend on their order"),
-    ],
-    "measured by tests/second/models/test_start_tokens.py": [
-        (DEPARTURES, "SmolLM2's start token, `<|im_start|>`, begins a message of a chat"),
-    ],
-    "counted by tests/second/tools/corpus/test_forms.py": [
-        (STARTER, "Of the 235 templates and paraphrases, 38 have such a form"),
-        (PROTOCOL, "Of the 235 templates and paraphrases, 38 have the form"),
-    ],
-    "measured by a slow test, tests/third/probes/prompts/test_fitted_on_all.py": [
-        (DEPARTURES, "**Effect.** On P36 of the starter facts (MiniLM-MLM, 19 prompts"),
-    ],
-    "measured with the command or the library that the document names": [
-        (GENERATION, "A local causal model computes the tokens that the prompts"),
-        (DEPARTURES, "**Effect.** On LAMA's T-REx (`probe --dataset lama"),
-        (DEPARTURES, "**Effect.** The candidates matter most:"),
-        (DEPARTURES, "**Effect.** On the bundled study of MiniLM-MLM (mined prompts)"),
-        (DEPARTURES, "**Effect.** On P36 and P1376 of the starter facts"),
-        (DEPARTURES, "Of the 120 mined prompts of the bundled study"),
-        (DEPARTURES, "**Effect.** On 20 facts of P36 of the starter facts"),
-        (DEPARTURES, "**Effect.** Of the 916 different answers in 30 of BEAR's relations"),
-        (DEPARTURES, '**Effect.** For "The capital of Norway is ___." (Oslo)'),
-        (DEPARTURES, '**Effect.** For "The capital of Norway is ___." with noise'),
-        (DEPARTURES, '**Effect.** The logit of Oslo minus that of Paris'),
-        (DEPARTURES, "In SmolLM2 it is 7.19, of which"),
-        (DEPARTURES, "SmolLM2's log-probabilities by up to 1.1e-4"),
-        (GENERATION, "A local causal model computes the tokens that the prompts"),
-        ("docs/servers.md", "SmolLM2 135M (Q4_1) on llama-cpp-python"),
-    ],
+# Document -> sentences whose numbers no run here gives: settings, sizes, earlier weights, and what
+# other tests or the command that the text names measured.
+OTHERS = {
+    LESSON_6: 1, LESSON_10: 1, STARTER: 3, TWIN: 3, CARD: 4, RUNS: 3, PROTOCOL: 2, HOSTING: 3,
+    GENERATION: 1, DEPARTURES: 23, "docs/servers.md": 1, "docs/guide.md": 1, "README.md": 2,
 }  # fmt: skip
 # Its numbers are speeds and sizes, measured as its text says.
-SPEEDS = ROOT / "docs" / "scale.md"
+SPEEDS = "docs/scale.md"
 
 
 def sentences(path: Path) -> Iterator[str]:
@@ -522,26 +452,19 @@ def test_a_sentence_has_the_numbers_of_the_runs(claim: Claim) -> None:
 
 
 def test_no_sentence_about_runs_has_unchecked_numbers() -> None:
-    claimed = [(one.document, re.sub(r"\\\{\\\}", r"\\S+", re.escape(one.text))) for one in CLAIMS]
-    listed = [one for ones in OTHERS.values() for one in ones]
-    missing = [
-        f"{path.relative_to(ROOT)}: {sentence}"
-        for path in DOCUMENTS
-        if path != SPEEDS
-        for sentence in sentences(path)
-        if is_about_runs(sentence)
-        and not any(
-            path == ROOT / document and re.search(text, sentence) for document, text in claimed
-        )
-        and not any(
-            path == ROOT / document and sentence.startswith(text) for document, text in listed
-        )
-    ]
-    assert not missing, "add to CLAIMS, or to OTHERS with a reason:\n" + "\n".join(missing)
-
-
-def test_every_listed_sentence_is_in_its_document() -> None:
-    listed = [one for ones in OTHERS.values() for one in ones]
-    found = {name: list(sentences(ROOT / name)) for name, _ in listed}
-    idle = [one for one in listed if not any(s.startswith(one[1]) for s in found[one[0]])]
-    assert not idle, "no sentence begins so"
+    found: dict[str, list[str]] = {}
+    for path in DOCUMENTS:
+        name = path.relative_to(ROOT).as_posix()
+        texts = [
+            re.sub(r"\\\{\\\}", r"\\S+", re.escape(one.text))
+            for one in CLAIMS
+            if one.document == name
+        ]
+        found[name] = [
+            sentence
+            for sentence in sentences(path)
+            if is_about_runs(sentence) and not any(re.search(text, sentence) for text in texts)
+        ]
+    wrong = {name: ones for name, ones in found.items() if len(ones) != OTHERS.get(name, 0)}
+    wrong.pop(SPEEDS, None)
+    assert not wrong, f"add to CLAIMS, or count in OTHERS with a source in the text: {wrong}"

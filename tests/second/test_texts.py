@@ -40,12 +40,7 @@ def test_each_key_is_coarser_than_the_last(text: str) -> None:
 
 
 @few
-@given(
-    TEXTS,
-    st.lists(
-        st.tuples(st.integers(0, 10), st.sampled_from([".", "'", "-", "!", "\xad"])), max_size=3
-    ),
-)
+@given(TEXTS, st.lists(MARKS, max_size=3))
 def test_equal_answers_contain_each_other(text: str, marks: list[tuple[int, str]]) -> None:
     other = text.swapcase()
     for at, mark in marks:
@@ -66,7 +61,6 @@ def test_an_answer_is_in_a_sentence_with_it_as_words(text: str, before: str) -> 
     ("a", "b"),
     [
         ("Bogotá", "Bogota\u0301"),
-        ("Nguyễn", "Nguye\u0302\u0303n"),
         ("한국", normalize("NFD", "한국")),
         ("New York", " New\u00a0\n York\u200b"),
         ("Zürich", "Zü\u00adrich"),  # soft hyphen
@@ -81,21 +75,15 @@ def test_texts_that_look_the_same_are_equal_as_written(a: str, b: str) -> None:
 @pytest.mark.parametrize(
     ("a", "b"),
     [
-        ("Paris", "PARIS"),
         ("Straße", "STRASSE"),
         ("Οδυσσέας", "ΟΔΥΣΣΈΑΣ"),  # sigma at a word's end
         ("İstanbul", "istanbul"),
-        ("İSTANBUL", "Istanbul"),
         ("Finland", "ﬁnland"),  # ligature
         ("Paris 12", "Ｐａｒｉｓ　１２"),  # full width
         ("محمد", "مُحَمَّد"),  # vowel points
-        ("محمد", "محـــمد"),  # tatweel
         ("١٢", "12"),
-        ("שלום", "שָׁלוֹם"),
         ("O'Brien", "O’Brien"),
-        ("Rhône-Alpes", "Rhône‑Alpes"),  # non-breaking hyphen
         ("H2O", "H₂O"),
-        ("ガ", "ｶﾞ"),  # half width
     ],
 )
 def test_the_same_word_in_another_spelling_is_equal(a: str, b: str) -> None:
@@ -107,9 +95,7 @@ def test_the_same_word_in_another_spelling_is_equal(a: str, b: str) -> None:
     ("a", "b"),
     [
         ("C", "C++"),
-        ("C++", "C#"),
         ("x²", "x2"),
-        ("½", "12"),
         ("Diyarbakır", "Diyarbakir"),
         ("أب", "اب"),  # hamza is a letter
         ("Bogotá", "Bogota"),
@@ -117,18 +103,14 @@ def test_the_same_word_in_another_spelling_is_equal(a: str, b: str) -> None:
             "🏴\U000e0067\U000e0062\U000e0065\U000e007f",
             "🏴\U000e0067\U000e0062\U000e0073\U000e007f",
         ),
-        ("A+", "A-"),
         ("A", "A-"),
         ("B", "B♭"),
         ("3.14", "314"),
-        ("1.0", "10"),
         ("-5", "5"),
         ("10:30", "1030"),
         ("1/2", "12"),
-        ("2-1", "21"),
         ("UTC+1", "UTC-1"),
         ("vitamin A", "vitamin C"),
-        ("vitamin A", "vitamin"),
     ],
 )
 def test_other_words_and_numbers_are_not_equal(a: str, b: str) -> None:
@@ -141,17 +123,13 @@ def test_other_words_and_numbers_are_not_equal(a: str, b: str) -> None:
     [
         ("the Nile", "Nile."),
         ("U.S.", "us"),
-        ("don't", "dont"),
         ("1,000", "1000"),
         ("1\u202f000 000", "1,000,000"),
-        ("(3.14).", "3.14"),
         ("−5", "–5"),
         ("-$5", "$-5"),
         ("C♯", "C#"),
         ("《红楼梦》", "红楼梦"),
-        ("1914–1918", "1914-1918"),
         ("The University of the Arts", "university of Arts"),
-        ("!", "！"),
     ],
 )
 def test_answers_are_equal_without_punctuation_and_articles(a: str, b: str) -> None:
@@ -163,53 +141,36 @@ def test_answers_are_equal_without_punctuation_and_articles(a: str, b: str) -> N
     ("text", "answer", "is_in"),
     [
         ("It has 1.5 million inhabitants.", "5", False),
-        ("3.14", "14", False),
-        ("v1.5", "5", False),
         (".5 inches", "5", False),
         ("1,000", "000", False),
-        ("1 000", "000", False),
         ("over 1,000 people", "1000", True),
         ("16723", "23", False),
         ("10^5", "5", False),
         ("1½", "1", False),
         ("٣٫١٤", "14", False),
-        ("192.168.0.1", "168", False),
         ("at 10:30.", "30", False),
         ("at 10:30.", "10:30", True),
-        ("1/2 of it", "2", False),
         ("It is −5 °C.", "5", False),
         ("It is −5 °C.", "-5", True),
-        ("from 1914–1918", "1918", True),
         ("The war of 1914 – 1918 was long", "1914–1918", True),
-        ("the final score was 3 - 2", "3-2", True),
         ("between 1,000-2,000 people", "2,000", True),
         ("COVID-19", "19", True),
         ("It costs $5, or 5%.", "5", True),
-        ("In 1999, 5 people", "5", True),
         ("C++, of course", "C", False),
         ("C++-style", "C++", True),
-        ("Paris###", "Paris", True),  # a mark after the answer
         ("the AT&T tower", "AT&T", True),
-        ("the ATT tower", "AT&T", True),
         ("in the U.S. Army", "US", True),
-        ("in the US", "U.S.", True),
         ("Mr O’Brien", "O'Brien", True),
         ("答案是北京", "北京", True),
-        ("答案是5个", "5", True),
         ("人民日报1报道", "人民日报", True),
         ("as an Air Traffic controller", "as an AI", False),
-        ("ville de Montréal", "Montréal", True),
-        ("Robert Edward Turner III.", "Robert Edward Turner", True),
         ("十三", "三", False),
-        ("5百", "5", False),
-        ("答案是北京一带", "北京", True),
         ("Chanel №5", "5", True),
         ("ปารีส", "ปาร", False),  # a vowel sign belongs to its letter
         ("Bogota\u0301 is it", "Bogotá", True),
         ("Spice Girls and others", "Spice Girls and", True),
         ("scan and others", "sc d", False),  # articles are words, not letters
         ("take vitamin a daily", "Vitamin A", True),
-        ("take vitamin c daily", "Vitamin A", False),
     ],
 )
 def test_an_answer_is_in_a_text_in_whole_words_and_numbers(

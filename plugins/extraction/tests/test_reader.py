@@ -69,13 +69,6 @@ def test_a_question_that_leaves_no_room_for_a_passage_is_refused_in_a_sentence(
 ) -> None:
     reader = load_reader(str(save_reader_folder(tmp_path / family, family)))
     most = reader.model.config.max_position_embeddings - 2 - signs - 1
-    with pytest.raises(UserError) as refused:
-        reader.find("Oslo " * 1000, PASSAGES, column)
-    n = len(reader.tokenizer("Oslo " * 1000, add_special_tokens=False)["input_ids"])
-    assert str(refused.value) == (
-        f"The question has {n:,} tokens; {reader.name} takes at most {most}, to leave room for a "
-        "passage. Shorten the question."
-    )
     fits = " ".join(["Oslo"] * most)
     assert reader.find(fits, ["Paris"], column) == {1: 0.0}
     with pytest.raises(UserError, match=f"has {most + 1} tokens"):

@@ -9,7 +9,6 @@ from births import write_births, write_text
 from calling import call, told
 from opening import open_page, said
 
-import lama_core as lama
 from lama_core.candidates.columns import Columns
 from lama_core.errors import UserError
 from lama_core.probes.kinds import request_of, saved_request
@@ -59,16 +58,6 @@ def test_a_stopped_run_is_resumed(
     assert info.request is not None and info.request.package == ""
     again = request_of(info)
     assert again is not None and replace(again, dataset=request_.dataset) == request_
-
-
-@pytest.mark.parametrize("name", ["extract", "read"])
-def test_what_isnt_installed_is_named(name: str, take_away: Callable[[], None]) -> None:
-    take_away()
-    status, out, errors = call(name, "--dataset", "starter")
-    assert (status, out) == (2, "")
-    assert errors.splitlines() == [f"Error: {name} {NEEDS}: install lama-explorer again."]
-    with pytest.raises(AttributeError, match=f"{name} {NEEDS}"):
-        getattr(lama, name)
 
 
 def test_its_runs_are_shown_without_it(

@@ -82,7 +82,6 @@ def test_a_template_that_bear_has_twice_keeps_its_number(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ("{", "not valid JSON"),
         ("[]", "expected a JSON object, not a list"),
         (bear_fact("", "Lima", 0), "'sub_label' is empty"),
         (bear_fact("Peru", None), "no field 'obj_label'"),
@@ -108,7 +107,6 @@ def test_a_bad_row_of_bear_says_what_is_wrong(tmp_path: Path, row: str, reason: 
     [
         ({"templates": ["[X] is it.", "[X] is [Y]."]}, "has no [Y]"),
         ({"answer_space_labels": ["Lima", "Rabat", "Lima"]}, "'Lima', is the same as answer 0"),
-        ({"answer_space_labels": ["Lima", " "]}, "answer 1 is empty"),
         ({"answer_space_labels": ["Lima", "x" * 301]}, "answer 1 is longer than 300 letters"),
     ],
 )
@@ -132,8 +130,6 @@ def test_an_answers_index_counts_those_that_are_left_out(tmp_path: Path) -> None
     ("described", "reason"),
     [
         ({"templates": []}, "P36: no usable template"),
-        ({"templates": "[X]"}, "has no [Y]"),
-        ({"templates": [1]}, "'templates' is not a list of texts"),
         ({"answer_space_labels": "Lima"}, "'answer_space_labels' is not a list"),
         ({"answer_space_labels": [["Lima"]]}, "'answer_space_labels' is a list, not text"),
         ({"answer_space_labels": ["x"] * 100_001}, "100,001 answers: give at most"),

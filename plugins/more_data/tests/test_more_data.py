@@ -1,33 +1,22 @@
 """For each format: what was written is read again, and a broken row is excluded with its reason."""
 
-import gzip
-import json
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from written_formats import (
     CAMPAIGN,
     ENDS,
-    NAMES,
     NO_JSON,
     Form,
-    Pair,
     check_imported,
     check_rows,
     check_twice,
     line,
     pair,
-    pairs_of,
-    put,
 )
-
-from lama_core.datasets import formats
 
 
 def zsre(n: int, a: str, b: str, **changed: Any) -> str:
@@ -99,25 +88,3 @@ def test_a_row_that_stands_twice_counts_once(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", FORMS)
 def test_what_is_imported_is_what_is_read_where_it_lies(name: str, tmp_path: Path) -> None:
     check_imported(FORMS[name], tmp_path)
-
-
-TABLES: dict[str, Callable[[pd.DataFrame], bytes]] = {
-    "csv": lambda table: table.to_csv(index=False).encode(),
-    "tsv": lambda table: table.to_csv(index=False, sep="\t").encode(),
-    "parquet": lambda table: table.to_parquet(),
-}
-
-
-@pytest.mark.parametrize("form", TABLES)
-@CAMPAIGN
-@given(
-    pairs=st.lists(st.tuples(NAMES, NAMES), min_size=1, max_size=5, unique=True),
-    is_packed=st.booleans(),
-)
-def test_popqa_is_a_table_of_any_form(form: str, pairs: list[Pair], is_packed: bool) -> None:
-    rows = [json.loads(popqa(n, *one)) for n, one in enumerate(pairs)]
-    data = TABLES[form](pd.DataFrame(rows).map(str))
-    with tempfile.TemporaryDirectory() as folder:
-        put(Path(folder) / "popqa", gzip.compress(data) if is_packed else data)
-        dataset = formats.load(Path(folder))
-    assert pairs_of(dataset) == pairs and dataset.report.dropped == ()

@@ -124,9 +124,7 @@ def test_entity_questions_are_read_from_the_test_set(tmp_path: Path) -> None:
         # Letters that the subjects happen to share are theirs.
         (["Where was Anna born?", "Where was Andrea born?"], ["Anna", "Andrea"]),
         (["Where was Leon born?", "Where was Ian born?"], ["Leon", "Ian"]),
-        (["Who owns Oslo?", "Where is Rome?"], ["Who owns Oslo?", "Where is Rome?"]),
         (["Who owns Oslo?"], ["Who owns Oslo?"]),
-        ([], []),
     ],
 )
 def test_the_subject_is_what_the_questions_do_not_share(

@@ -53,7 +53,6 @@ def make_ernie(folder: Path) -> tuple[transformers.BertForMaskedLM, dict[str, to
     return bert, state
 
 
-OLD_FORM = {"_use_new_zipfile_serialization": False}
 XL_SIGNS = ("<unk>", "<eos>")
 
 
@@ -157,22 +156,18 @@ ANOTHER = "of these files belongs to another release"
 CODE = "posix.mkdir, which could run code"
 PROJECTION = "RNN_1/RNN/MultiRNNCell/Cell0/LSTMCell/W_P_0"
 QUERY = "bert.encoder.layer.1.attention.self.query.weight"
-TABLE = "bert.embeddings.word_embeddings.weight"
+
+
 # Release, file, what is done to it, and words of the sentence that refuses it.
 DAMAGES: tuple[tuple[str, str, Callable[[Path], object], str], ...] = (
     ("fconv", "", torch_file(lambda all: all | {"args": Code()}), CODE),
-    ("fconv", "", torch_file(lambda all: all | {"args": Code()}, **OLD_FORM), CODE),
-    ("xl", "", torch_file(lambda _: {"a": Code()}), CODE),
     ("xl", "", pickled(2), "could run code"),
     ("fconv", "", torch_file(lambda all: all | {"extra_state": Path("x")}), "pathlib"),
-    ("elmo", "", cut, "Not a complete"),
     ("xl", "", cut, "not a torch file"),
     ("elmo", "vocab.txt", one_more("more\n"), ANOTHER),
     ("xl", "vocab.json", words(**{word: n for n, word in enumerate((*XL_SIGNS, *WORDS, "+"))}),
      ANOTHER),
-    ("xl", "vocab.json", words(**{"<unk>": [0], "<eos>": [1]}), "must number its words"),
     ("xl", "vocab.json", words(**{"<unk>": 0, "<eos>": 1, "\ud800": 2}), "has invalid words"),
-    ("elmo", WEIGHTS["softmax"], hdf5(lambda all: all.pop("softmax")), "has no 'softmax/W'"),
     ("elmo", WEIGHTS["softmax"], elsewhere, "has no 'softmax/W'"),
     ("elmo", WEIGHTS["softmax"], hdf5(incomplete), "softmax/W is incomplete"),
     ("elmo", "", hdf5(another_bias),
@@ -182,11 +177,9 @@ DAMAGES: tuple[tuple[str, str, Callable[[Path], object], str], ...] = (
     ("fconv", "", torch_file(lambda all: all | {"args": Namespace(decoder_layers=16)}),
      "unsupported decoder_layers '16'"),
     ("xl", "", without("crit.cluster_bias"), "has no weight crit.cluster_bias"),
-    ("xl", "", first(lambda value: value.to("meta")), "has no data"),
     ("xl", "", first(lambda one: torch.quantize_per_tensor(one.float(), 0.1, 0, torch.qint8)),
      "torch"),  # "unquantised tensor", or "not a torch file" of another version
     ("ernie", "", without(QUERY), f"has no weight {QUERY}"),
-    ("ernie", "", torch_file(lambda state: {TABLE: state[TABLE]}), "has no weight"),
 )  # fmt: skip
 
 
@@ -216,10 +209,8 @@ def test_layers_are_lists_added_and_repeated() -> None:
 @pytest.mark.parametrize(
     "text",
     (
-        "__import__('os').system('touch x')", "[(8, 3)] * 10**9", "[(8, 3)] * 1000000",
-        "[(8, 3)] * 0", "[]", "[(8,)]", "[(8, 3, 9)]", "[(True, 3)]", "[(8, -3)]", "(8, 3)",
-        "[x for x in [(8, 3)]]", "[(8, 3)][0]", "'[(8, 3)]'", "[" * 300, "[(8, 3)]" + " " * 10_000,
-        "[(8, 3)] + 1", "lambda: 1", "",
+        "__import__('os').system('touch x')", "[(8, 3)] * 10**9", "[(8, 3)] * 0", "[(8,)]",
+        "[(True, 3)]", "[(8, -3)]", "(8, 3)", "[" * 300, "[(8, 3)]" + " " * 10_000, "[(8, 3)] + 1",
     ),
 )  # fmt: skip
 def test_anything_else_is_no_layers(text: str) -> None:

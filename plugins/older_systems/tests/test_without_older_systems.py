@@ -25,14 +25,13 @@ Italy,Rome,capital,The capital of [X] is [Y] .
 NEEDS = r"needs the plug-in older_systems, which is part of lama-explorer but not installed here"
 
 
-@pytest.mark.parametrize("reading", ("", "+memory=none"))
 def test_a_converted_folder_names_the_plugin_and_its_runs_are_shown(
-    reading: str, tmp_path: Path, take_away: Callable[[], None]
+    tmp_path: Path, take_away: Callable[[], None]
 ) -> None:
     make_transformer_xl(tmp_path / "release")
     convert(tmp_path / "release", tmp_path / "xl")
     (tmp_path / "facts.csv").write_text(FACTS)
-    model = f"{tmp_path / 'xl'}{reading}"
+    model = f"{tmp_path / 'xl'}+memory=none"
     words = ["probe", "--dataset", str(tmp_path / "facts.csv"), "--model", model, "--json"]
     shown = ["results", json.loads(invoke(words).stdout)[0]["run"], "--json"]
     before = invoke(shown)

@@ -44,10 +44,6 @@ def load_fourth(reference: str, *, precision: str) -> Any:
     return _load_beside(3, reference, precision)
 
 
-def load_fifth(reference: str, *, precision: str) -> Any:
-    return _load_beside(4, reference, precision)
-
-
 def _load_beside(n_others: int, reference: str, precision: str) -> Any:
     model = load_slow(reference, precision=precision)
     folder = Path(os.environ.get("RAY_TEST_OPENED", ""))

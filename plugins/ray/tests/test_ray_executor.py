@@ -2,9 +2,7 @@
 
 import json
 import os
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -105,23 +103,6 @@ def test_a_node_that_is_killed_changes_no_byte_of_the_run(
     assert files_of(tmp_path / "ray", spec) == files_of(local, spec)
 
 
-def test_a_node_that_joins_gets_work_and_changes_no_byte_of_the_run(
-    nodes: tuple[Cluster, list[Any]], opened: Path, unbroken: tuple[ClozeSpec, Path], tmp_path: Path
-) -> None:
-    cluster, _ = nodes
-    spec, local = unbroken
-    run = {"folder": tmp_path / "ray", "executor": RayExecutor(), "load": ray_fakes.load_fifth}
-    with ThreadPoolExecutor(1) as thread:  # only the main thread can start a node
-        made = thread.submit(execute, spec, **run)
-        while len(ray_fakes.opened(opened)) < 4 and not made.done():
-            time.sleep(0.1)  # four workers wait for a fifth
-        joined = cluster.add_node(num_cpus=1)
-        made.result()
-    assert joined.node_id in {node for node, _, _ in ray_fakes.opened(opened)}
-    assert files_of(tmp_path / "ray", spec) == files_of(local, spec)
-    cluster.remove_node(joined)
-
-
 def test_workers_that_share_no_folder_store_parts_at_an_address(
     opened: Path, unbroken: tuple[ClozeSpec, Path], tmp_path: Path
 ) -> None:
@@ -131,17 +112,6 @@ def test_workers_that_share_no_folder_store_parts_at_an_address(
     assert len({node for node, _, _ in ray_fakes.opened(opened)}) > 1
     assert [path.name for path in (tmp_path / "ray").iterdir()] == [spec.run_id]
     assert files_of(tmp_path / "ray", spec) == files_of(local, spec)
-
-
-def test_the_ranges_of_a_large_run_are_divided(
-    opened: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (one,) = make_specs(data, "slow")
-    spec = replace(one, range_rows=30, n_ranges=5)
-    execute(spec, folder=tmp_path / "local", load=hash_model)
-    execute(spec, folder=Path("ray"), executor=RayExecutor(), load=ray_fakes.load_second)
-    assert files_of(tmp_path / "ray", spec) == files_of(tmp_path / "local", spec)
 
 
 def test_several_models_are_the_same_on_the_cluster_and_loaded_seldom(

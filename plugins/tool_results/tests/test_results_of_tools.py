@@ -8,7 +8,7 @@ on our own facts, with MiniLM-MLM, SmolLM2 and a tiny GPT-2:
         --tasks capitals_mc,own_mc,capitals_gen --device cpu --output_path OUT --log_samples
 
 Fields about the machine were removed from the harness' results files.
-`test_results_with_real_tools` runs both tools again.
+`test_results_with_real_tools` runs lm-pub-quiz again.
 """
 
 import json
@@ -17,9 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pyarrow.compute as pc
 import pytest
+from data_files import write_lines
 
 from lama_core.errors import UserError
 from lama_core.progress import ignore
@@ -53,23 +53,8 @@ def read(path: Path, name: str = "") -> list[ImportedResults]:
     return form.read(path, ReadOptions(), ignore)
 
 
-def accuracies(results: ImportedResults) -> dict[str, float]:
-    """Relation -> share of right answers: by the scores, else the rank, else the verdict."""
-    right: dict[str, list[bool]] = {}
-    for row in results.rows.to_pylist():
-        if (scores := row.get("all_scores")) is not None:
-            words = results.options[row["relation"]]
-            is_right = words[scores.index(max(scores))] == row["object"]
-        elif row.get("rank") is not None:
-            is_right = row["rank"] == 1
-        else:
-            is_right = bool(row["correct"])
-        right.setdefault(row["relation"], []).append(is_right)
-    return {name: sum(some) / len(some) for name, some in right.items()}
-
-
 @pytest.mark.parametrize("name", ["lm_pub_quiz_sum", "lm_pub_quiz_raw", "lm_pub_quiz_parquet"])
-def test_results_of_lm_pub_quiz_have_its_accuracies_and_answers(name: str) -> None:
+def test_results_of_lm_pub_quiz_have_its_answers(name: str) -> None:
     stored = json.loads((FILES / "lm_pub_quiz_sum" / "metadata_results.json").read_text())
     (results,) = read(FILES / name)
     about = (results.tool, results.version, results.dataset)
@@ -81,10 +66,6 @@ def test_results_of_lm_pub_quiz_have_its_accuracies_and_answers(name: str) -> No
     first = results.rows.to_pylist()[0]
     assert (first["subject"], first["object"]) == ("France", "Paris")
     assert first["query"] == "The capital of France is [MASK]."
-    if name == "lm_pub_quiz_sum":
-        assert accuracies(results) == {
-            relation: one["metric_values"]["accuracy"] for relation, one in stored.items()
-        }
 
 
 def test_scores_of_tokens_are_summed_as_lm_pub_quiz_sums_them() -> None:
@@ -105,20 +86,15 @@ def test_the_harness_ranks_the_choices_of_each_document() -> None:
     assert spain["log_prob"] == pytest.approx(-8.00185489654541)
 
 
-def write_lines(path: Path, *values: object) -> Path:
-    path.write_bytes(b"\n".join(orjson.dumps(one) for one in values))
-    return path
-
-
 def test_predictions_of_optiprompt_and_lama_have_ranks(tmp_path: Path) -> None:
     other = OPTIPROMPT | {"sub_label": "Chad", "obj_label": "N'Djamena"}
-    (results,) = read(write_lines(tmp_path / "P36_predictions.jsonl", OPTIPROMPT, other))
+    (results,) = read(write_lines(tmp_path / "P36_predictions.jsonl", [OPTIPROMPT, other]))
     first, second = results.rows.to_pylist()
     assert (first["rank"], first["predictions"]) == (2, ["Lyon", "Paris"])
     assert (second["rank"], second["correct"]) == (None, False)
     for file in (tmp_path / "answers.jsonl", tmp_path / "list.json"):
         value: Any = LAMA if file.suffix == ".jsonl" else {"list_of_results": [LAMA]}
-        (results,) = read(write_lines(file, value))
+        (results,) = read(write_lines(file, [value]))
         (row,) = results.rows.to_pylist()
         assert (row["relation"], row["rank"], row["log_prob"]) == ("P36", 4, -3.5)
 
@@ -180,36 +156,26 @@ TABLE, ABOUT = "capital_results.jsonl", "metadata_results.json"
 DAMAGED: dict[str, tuple[str, Change, str]] = {
     "quiz: a score is NaN": ("quiz", edit(TABLE, "-6.1688271326", "NaN"), "isn't a number"),
     "quiz: a score is missing": ("quiz", edit(TABLE, "-6.1688271326,", ""), "as many scores"),
-    "quiz: wrong index": ("quiz", edit(TABLE, '"answer_idx":0', '"answer_idx":9'), "answer_idx"),
-    "quiz: old format": ("quiz", edit(TABLE, '"answer_idx":0,', ""), "no answer_idx"),
-    "quiz: wrong template": (
+    "quiz: template": (
         "quiz",
-        edit(TABLE, '"template_index":0', '"template_index":7'),
+        edit(TABLE, 'template_index":0', 'template_index":7'),
         "template_index",
     ),
+    "optiprompt: rank 0": ("optiprompt", edit("", '"uuid"', '"rank":0,"uuid"'), "rank"),
+    "quiz: wrong index": ("quiz", edit(TABLE, '"answer_idx":0', '"answer_idx":9'), "answer_idx"),
     "quiz: empty subject": ("quiz", edit(TABLE, '"France"', '" "'), "no subject"),
-    "quiz: cut in the middle": ("quiz", edit(TABLE, "]}", ""), "not valid JSON"),
     "quiz: damaged Parquet": (
         "quiz",
         lambda path: (path / TABLE).rename(path / "capital_results.parquet") and None,
         "damaged",
     ),
-    "quiz: unknown table": (
-        "quiz",
-        lambda path: (path / TABLE).rename(path / "capital_results.pkl") and None,
-        "unknown format",
-    ),
     "quiz: name leads out": ("quiz", outside, "no table"),
     "quiz: no answers": ("quiz", metadata(answer_space_labels=[]), "no list of answers"),
     "quiz: 20,000 answers": ("quiz", metadata(answer_space_labels=["a"] * 20_000), "more than"),
-    "quiz: index of templates": ("quiz", metadata(template_index=5), "template_index"),
     "quiz: metadata of a relation": ("quiz", edit(ABOUT, '"capital": {', '"x": 1, "y": {'), "type"),
-    "quiz: metadata are a list": ("quiz", put(ABOUT, b"[]"), "expected a JSON object"),
     "harness: no verdict": ("harness", sample(target="Rome"), "isn't one of the choices"),
     "harness: NaN": ("harness", sample(filtered_resps=[["nan", "False"]] * 3), "log-likelihood"),
     "harness: no responses": ("harness", sample(filtered_resps=[]), "no filtered_resps"),
-    "harness: no arguments": ("harness", sample(arguments={}), "no arguments"),
-    "harness: doc_id": ("harness", sample(doc_id="a"), "doc_id"),
     "harness: same choices": (
         "harness",
         sample(arguments=[["Q", " A"]] * 3),
@@ -222,12 +188,15 @@ DAMAGED: dict[str, tuple[str, Change, str]] = {
         lambda path: [one.unlink() for one in path.rglob("samples_*")] and None,
         "--log_samples",
     ),
-    "optiprompt: no topk": ("optiprompt", edit("", '"topk":[{', '"topk":[],"x":[{'), "predictions"),
+    "optiprompt: no topk": (
+        "optiprompt",
+        edit("", '"topk": [{', '"topk":[],"x":[{'),
+        "predictions",
+    ),
     "optiprompt: positive": ("optiprompt", edit("", "-0.5", "5.0"), "finite log-prob"),
     "optiprompt: order": ("optiprompt", edit("", "-0.5", "-9.5"), "order"),
-    "optiprompt: rank 0": ("optiprompt", edit("", '"uuid"', '"rank":0,"uuid"'), "rank"),
     "optiprompt: subject is a list": ("optiprompt", edit("", '"France"', "[]"), "not text"),
-    "lama: MRR above 1": ("lama", edit("", '"MRR":0.25', '"MRR":7'), "MRR"),
+    "lama: MRR above 1": ("lama", edit("", '"MRR": 0.25', '"MRR": 7'), "MRR"),
     "pickle": ("pickle", lambda path: None, "is a pickle"),
     "only accuracies": ("accuracies", lambda path: None, "only the precision"),
 }
@@ -249,7 +218,7 @@ def start(kind: str, folder: Path) -> tuple[Path, str]:
         (folder / "last_results.csv").write_text("==bert==\nP36,62.1\n")
         return folder / "last_results.csv", "lama"
     line = OPTIPROMPT if kind == "optiprompt" else LAMA
-    return write_lines(folder / "answers.jsonl", line), "lama"
+    return write_lines(folder / "answers.jsonl", [line]), "lama"
 
 
 @pytest.mark.parametrize("case", DAMAGED)
@@ -270,7 +239,7 @@ def test_equal_documents_of_the_harness_count_one_by_one(tmp_path: Path) -> None
     path, _ = start("harness", tmp_path)
     for file in path.rglob("samples_own_mc*"):
         first = json.loads(file.read_text().splitlines()[0])
-        write_lines(file, first, first | {"doc_id": 1})
+        write_lines(file, [first, first | {"doc_id": 1}])
     (results,) = read(path)
     rows = results.rows.filter(pc.equal(results.rows["relation"], "own_mc")).to_pylist()
     question = "What is the capital of France?"

@@ -1,15 +1,12 @@
-"""Runs of the real lm-pub-quiz and lm-evaluation-harness, imported: the accuracies are theirs."""
+"""Runs of the real lm-pub-quiz, imported: the accuracies are theirs."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from calling import told
-from tiny_models import save_model_folder
+from data_files import write_lines
 
 import lama_core as lama
 from lama_core.errors import UserError
@@ -35,29 +32,6 @@ RELATIONS: dict[str, tuple[list[str], list[str], dict[str, int]]] = {
         {"Kenya": 2, "Nepal": 1, "Russia": 0},
     ),
 }
-TASK = """
-task: {name}
-dataset_path: json
-dataset_kwargs: {{data_files: {{test: {file}}}}}
-test_split: test
-output_type: {kind}
-doc_to_text: "The capital of {{{{subject}}}} is"
-{more}
-"""
-CHOICE = """
-doc_to_target: gold
-doc_to_choice: choices
-metric_list: [{metric: acc, aggregation: mean, higher_is_better: true}]
-"""
-GENERATION = """
-doc_to_target: "{{answer}}"
-generation_kwargs: {until: ["\\n"], max_gen_toks: 4, do_sample: false}
-metric_list: [{metric: exact_match, aggregation: mean, higher_is_better: true}]
-"""
-
-
-def write_lines(file: Path, rows: list[dict[str, Any]]) -> None:
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
 def write_bear(folder: Path) -> Path:
@@ -152,36 +126,3 @@ def test_lm_pub_quiz_and_our_statements_agree_through_import_and_export(tmp_path
         assert accuracies(from_table) == theirs
     with pytest.raises(UserError, match="exists"):
         lama.export_run(ours.info.id, out=tmp_path / "quiz")
-
-
-@pytest.mark.usefixtures("home")
-def test_the_real_harness_has_the_accuracies_of_the_imported_runs(tmp_path: Path) -> None:
-    pytest.importorskip("lm_eval", reason="pip install lm-eval, in an own environment")
-    _, answers, facts = RELATIONS["capital"]
-    rows = [
-        {"subject": subject, "choices": answers, "gold": at, "answer": answers[at]}
-        for subject, at in facts.items()
-    ]
-    write_lines(tmp_path / "facts.jsonl", rows)
-    for name, kind, more in (
-        ("own_choice", "multiple_choice", CHOICE),
-        ("own_generation", "generate_until", GENERATION),
-    ):
-        text = TASK.format(name=name, file=tmp_path / "facts.jsonl", kind=kind, more=more)
-        (tmp_path / f"{name}.yaml").write_text(text)
-    model = save_model_folder("gpt2", tmp_path / "tiny-gpt2")
-    command = [sys.executable, "-m", "lm_eval", "--model", "hf", "--device", "cpu"]
-    command += ["--model_args", f"pretrained={model},dtype=float32", "--log_samples"]
-    command += ["--tasks", "own_choice,own_generation", "--include_path", str(tmp_path)]
-    offline = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "cache")}
-    subprocess.run(
-        [*command, "--output_path", str(tmp_path / "out")], env=os.environ | offline, check=True
-    )
-    (stored,) = (tmp_path / "out").rglob("results_*.json")
-    theirs = {
-        task: one.get("acc,none", one.get("exact_match,none"))
-        for task, one in json.loads(stored.read_text())["results"].items()
-    }
-    run = import_one(tmp_path / "out")
-    assert run.info.model == "tiny-gpt2"
-    assert accuracies(run) == theirs

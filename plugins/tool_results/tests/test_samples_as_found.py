@@ -48,10 +48,8 @@ def text(number: int, said: str, target: object, right: float, **more: Any) -> d
 @pytest.mark.parametrize(
     "name",
     [
-        "samples_toy_2026-01-01T00-00-00.000000.jsonl",
         "pretrained\\=EleutherAI__gpt-j-6B_toy.jsonl",  # of 0.4.0
         "samples_toy.json",  # lines, although it is called .json, until June 2024
-        "my answers.txt",
         "out",
     ],
 )

@@ -38,45 +38,38 @@ def subjects(joined: JoinedAnswers, chosen: AnswerFilter) -> list[str]:
     return [str(name) for name in joined.facts["subject"].iloc[joined.select(chosen)]]
 
 
-def test_without_a_filter_every_fact_that_counts_is_there(joined: JoinedAnswers) -> None:
+def test_filters_choose_the_facts(joined: JoinedAnswers) -> None:
     assert subjects(joined, AnswerFilter()) == (
         ["Anna", "Ben", "Cleo", "Dan", "Land", "Land", "Land", "Isle"]
     )
     assert subjects(joined, AnswerFilter(counting="excluded")) == []
-
-
-def test_right_in_one_and_wrong_in_the_other(joined: JoinedAnswers) -> None:
     assert subjects(joined, AnswerFilter(right=(0,), wrong=(1,))) == ["Anna"]
     assert subjects(joined, AnswerFilter(right=(1,), wrong=(0,))) == ["Ben", "Dan"]
     assert subjects(joined, AnswerFilter(right=(0,), wrong=(1,), k=2)) == []
-
-
-def test_ranks_are_those_of_the_run_in_focus(joined: JoinedAnswers) -> None:
     assert subjects(joined, AnswerFilter(rank_min=4, rank_max=5)) == ["Dan", "Isle"]
     assert subjects(joined, AnswerFilter(of=1, rank_min=4, rank_max=5)) == ["Isle"]
-
-
-def test_a_confidence_on_the_lower_end_is_left_out(joined: JoinedAnswers) -> None:
     confidence = float(joined.runs[0].confidence[0])  # Anna's: exp(-0.1)
     assert confidence == pytest.approx(np.exp(-0.1))
     assert "Anna" in subjects(joined, AnswerFilter(confidence_max=confidence))
-    assert "Anna" not in subjects(joined, AnswerFilter(confidence_min=confidence))
-
-
-def test_relations_types_words_and_texts_narrow_the_facts(joined: JoinedAnswers) -> None:
+    assert "Anna" not in subjects(joined, AnswerFilter(confidence_min=confidence)), "the lower end"
     assert subjects(joined, AnswerFilter(relations=("P47",), right=(0,))) == ["Land"]
     assert subjects(joined, AnswerFilter(types=("N-1",), wrong=(0,))) == ["Ben", "Dan"]
+    assert subjects(joined, AnswerFilter(types=("",))) == []
     assert subjects(joined, AnswerFilter(sources=("Squad",))) == []
     assert subjects(joined, AnswerFilter(answer="rome", wrong=(0,))) == (
         ["Ben", "Dan", "Land", "Land", "Isle"]
     )
     assert subjects(joined, AnswerFilter(text="OSLO")) == ["Dan", "Isle"]
+    assert subjects(joined, AnswerFilter(gold="OSLO", answer="rome")) == ["Dan", "Isle"]
+    assert subjects(joined, AnswerFilter(gold="Osl")) == []
     assert subjects(joined, AnswerFilter(count_min=2)) == ["Anna", "Cleo"]
-
-
-def test_a_gold_inside_its_subject_is_found_without_case(joined: JoinedAnswers) -> None:
-    assert subjects(joined, AnswerFilter(contained=True)) == []
-    assert len(subjects(joined, AnswerFilter(contained=False))) == 8
+    pieces = int(joined.runs[1].pieces.max())
+    for every, none in (
+        (AnswerFilter(contained=False), AnswerFilter(contained=True)),  # gold inside its subject
+        (AnswerFilter(words_min=1, words_max=1), AnswerFilter(words_min=2)),
+        (AnswerFilter(of=1, pieces_max=pieces), AnswerFilter(of=1, pieces_min=pieces + 1)),
+    ):
+        assert (len(subjects(joined, every)), subjects(joined, none)) == (8, [])
 
 
 def test_a_wrong_answer_of_the_relation_is_right_type_wrong_fact(joined: JoinedAnswers) -> None:
@@ -109,11 +102,6 @@ def test_a_word_with_which_many_names_begin_is_not_a_whole_word_of_a_causal_mode
     assert as_written(masked, words) == words
 
 
-def test_joining_in_another_order_gives_the_same_answers(runs: tuple[Run, Run]) -> None:
-    ab, ba = join_answers(runs), join_answers(runs[::-1])
-    assert ab.runs[0].rank.tolist() == ba.runs[1].rank.tolist()
-
-
 def test_a_run_on_fewer_facts_has_gaps_and_loses_none(runs: tuple[Run, Run]) -> None:
     shorter = with_facts(runs[1], runs[1].facts.iloc[2:])
     both = join_answers([shorter, runs[0]])
@@ -123,19 +111,8 @@ def test_a_run_on_fewer_facts_has_gaps_and_loses_none(runs: tuple[Run, Run]) -> 
     whole = dict(zip(both.facts["fact_id"], both.runs[1].rank, strict=True))
     assert whole["P19:0"] == 1
     assert both.runs[0].at[list(both.facts["fact_id"]).index("P19:0")] == -1
-
-
-def test_a_gold_an_answer_and_the_length_of_a_subject_narrow_the_facts(
-    joined: JoinedAnswers,
-) -> None:
-    assert subjects(joined, AnswerFilter(gold="OSLO", answer="rome")) == ["Dan", "Isle"]
-    assert subjects(joined, AnswerFilter(gold="Osl")) == []
-    assert len(subjects(joined, AnswerFilter(words_min=1, words_max=1))) == 8
-    assert subjects(joined, AnswerFilter(words_min=2)) == []
-    pieces = joined.runs[1].pieces
-    assert len(subjects(joined, AnswerFilter(of=1, pieces_max=int(pieces.max())))) == 8
-    assert subjects(joined, AnswerFilter(of=1, pieces_min=int(pieces.max()) + 1)) == []
-    assert subjects(joined, AnswerFilter(types=("",))) == []
+    ab, ba = join_answers(runs), join_answers(runs[::-1])
+    assert ab.runs[0].rank.tolist() == ba.runs[1].rank.tolist(), "in another order"
 
 
 def test_golds_by_answers_count_every_fact_once(joined: JoinedAnswers) -> None:

@@ -88,14 +88,10 @@ def test_mcnemar_is_the_two_sided_binomial_test() -> None:
 def test_a_confidence_on_a_border_belongs_to_the_bin_below() -> None:
     bins = reliability_bins(np.array([0.0, 0.5, 1.0]), np.array([False, True, True]), n_bins=2)
     assert bins[["n", "accuracy"]].to_numpy().tolist() == [[2, 1 / 2], [1, 1.0]]
-
-
-def test_a_calibrated_model_has_no_error() -> None:
-    bins = reliability_bins(np.array([0.25] * 4), np.array([True, False, False, False]))
-    assert metrics.expected_calibration_error(bins) == 0
-    assert isnan(
-        metrics.expected_calibration_error(reliability_bins(np.zeros(0), np.zeros(0, bool)))
-    )
+    calibrated = reliability_bins(np.full(4, 0.25), np.array([True, False, False, False]))
+    assert metrics.expected_calibration_error(calibrated) == 0
+    none = reliability_bins(np.zeros(0), np.zeros(0, bool))
+    assert isnan(metrics.expected_calibration_error(none))
 
 
 def test_freq_ranks_by_count_then_first_appearance() -> None:
@@ -103,13 +99,10 @@ def test_freq_ranks_by_count_then_first_appearance() -> None:
     relations = np.array([0, 0, 0, 0, 1, 1])
     objects = np.array([1, 0, 1, 2, 2, 0])
     assert freq_ranks(relations, objects).tolist() == [1, 2, 1, 3, 1, 2]
-
-
-def test_freq_removes_the_other_objects_of_the_subject() -> None:
-    relations = np.zeros(4, dtype=np.int64)
-    objects, subjects = np.array([0, 1, 2, 0]), np.array([5, 5, 5, 6])
-    # Places: 0 -> 1, 1 -> 2, 2 -> 3. Subject 5 owns all three.
-    assert freq_ranks(relations, objects, subjects).tolist() == [1, 2 - 1, 3 - 2, 1]
+    # Places: 0 -> 1, 1 -> 2, 2 -> 3. Subject 5 owns all three; the others of them are removed.
+    relations, objects, subjects = np.zeros(4, np.int64), np.array([0, 1, 2, 0]), [5, 5, 5, 6]
+    found = freq_ranks(relations, objects, np.array(subjects))
+    assert found.tolist() == [1, 2 - 1, 3 - 2, 1]
 
 
 def rows(*answers: tuple[str, str, str, int]) -> pd.DataFrame:
@@ -121,22 +114,14 @@ def rows(*answers: tuple[str, str, str, int]) -> pd.DataFrame:
 
 def test_consistency_is_the_share_of_agreeing_pairs() -> None:
     facts = rows(
-        ("P1", "a", "Rome", 1),
-        ("P1", "a", "Rome", 1),
-        ("P1", "a", "Oslo", 2),
-        ("P1", "b", "Bern", 1),
-        ("P1", "b", "Bern", 1),
-        ("P1", "b", "Bern", 1),
+        *[("P1", "a", "Rome", 1)] * 2, ("P1", "a", "Oslo", 2), *[("P1", "b", "Bern", 1)] * 3
     )
     (result,) = metrics.paraphrase_consistency(facts).itertuples()
     assert result.consistency == (1 + 3) / (3 + 3)
     assert result.accuracy == 5 / 6
     assert result.consistent_accuracy == 1 / 2
     assert (result.n_facts, result.n_prompts) == (2, 3)
-
-
-def test_a_fact_asked_once_has_no_pair() -> None:
-    assert metrics.paraphrase_consistency(rows(("P1", "a", "Rome", 1))).empty
+    assert metrics.paraphrase_consistency(rows(("P1", "a", "Rome", 1))).empty, "no pair"
 
 
 def test_spearman_of_rows_agrees_with_scipy() -> None:

@@ -11,7 +11,6 @@ from statement_fakes import SCORES, make_statement_run
 from test_hand_worked import ANSWERS, make_run
 
 from lama_core import metrics
-from lama_core.cli.results import print_view
 from lama_core.errors import UserError
 from lama_core.metrics.comparison import what_differs
 from lama_core.metrics.fact_answers import AnswerFilter, join_answers, right_answers
@@ -45,6 +44,9 @@ def test_the_chance_level_is_k_over_the_answers_of_the_relation(run: Run) -> Non
     assert table["n_answers"].to_dict() == {"P19": 4, "P47": 2}
     assert table["chance"].to_dict() == {"P19": 1 / 4, "P47": 1 / 2}
     assert table["p_at_1"].to_dict() == {"P19": 3 / 5, "P47": 2 / 3}
+    lines = show_runs(scores.view, (run,), ScoresRequest()).to_json()
+    assert [(line["n_answers"], line["chance"]) for line in lines] == [(4, 1 / 4), (2, 1 / 2)]
+    assert all(type(line["n_answers"]) is int for line in lines)
     at_three = metrics.score_table([run], k=3).set_index("relation")
     assert at_three["chance"].to_dict() == {"P19": 3 / 4, "P47": 1.0}
     mean = metrics.score_table([run], by="source")
@@ -53,11 +55,15 @@ def test_the_chance_level_is_k_over_the_answers_of_the_relation(run: Run) -> Non
     assert curve["chance"].tolist() == [(1 / 4 + 1 / 2) / 2, (2 / 4 + 1) / 2, (3 / 4 + 1) / 2]
 
 
-def test_words_of_one_list_are_as_many_for_every_relation(tmp_path: Path) -> None:
+def test_words_of_one_list_are_as_many_for_every_relation_and_have_no_margins(
+    run: Run, tmp_path: Path
+) -> None:
     cloze = make_run(tmp_path, "words", ANSWERS)  # its five words are ranked in every relation
-    table = metrics.score_table([cloze])
-    assert table["chance"].tolist() == [1 / 5, 1 / 5]
-    assert not cloze.info.guessable
+    assert metrics.score_table([cloze])["chance"].tolist() == [1 / 5, 1 / 5]
+    assert not cloze.info.guessable and metrics.margin_histogram([cloze]).empty
+    said = what_differs(run.info, cloze.info)
+    assert "whole answers (at most 4)" in said and "words at the blank (5)" in said
+    assert said == what_differs(cloze.info, run.info)
 
 
 def test_margins_are_as_worked_by_hand(run: Run) -> None:
@@ -78,10 +84,6 @@ def test_bins_of_margins_part_the_right_from_the_wrong_at_0(run: Run) -> None:
             **({"right": (0,)} if line.right else {"wrong": (0,)}),
         )  # fmt: skip
         assert len(subjects(run, chosen)) == line.n, "a bin's facts are those that its filter finds"
-
-
-def test_runs_of_words_have_no_margins(tmp_path: Path) -> None:
-    assert metrics.margin_histogram([make_run(tmp_path, "words", ANSWERS)]).empty
 
 
 def test_facts_are_chosen_by_margin_and_number_of_answers(run: Run) -> None:
@@ -151,8 +153,9 @@ def test_confidence_is_the_softmax_over_the_answers(run: Run) -> None:
     found = join_answers([run]).runs[0].confidence
     scores = SCORES["Anna"].values()
     assert found[0] == pytest.approx(exp(-1) / sum(map(exp, scores)), rel=1e-5)
-    bins = metrics.calibrate(run)
-    assert bins["n"].sum() == 8
+    assert metrics.calibrate(run)["n"].sum() == 8
+    assert run.top.words[4].tolist()[:4] == ["New York", "Rome", "Paris", "Oslo"]
+    assert np.exp(run.top.log_probs[4][:4]).sum() == pytest.approx(1.0)
 
 
 def test_statements_scored_otherwise_are_beside_each_other_on_the_same_facts(
@@ -179,28 +182,3 @@ def replace_words(run: Run, words: dict[str, set[str]]) -> Run:
     info = replace(run.info, n_candidates=2, id=f"{run.info.id}-fewer")
     kept = {name: pa.array(sorted(known)) for name, known in words.items()}
     return Run(info, changed_words=kept)
-
-
-def test_statements_beside_words_say_what_differs(run: Run, tmp_path: Path) -> None:
-    words = make_run(tmp_path, "words", ANSWERS)
-    said = what_differs(run.info, words.info)
-    assert "whole answers (at most 4)" in said and "words at the blank (5)" in said
-    assert said == what_differs(words.info, run.info)
-
-
-def test_the_command_prints_answers_and_chance(
-    run: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = show_runs(scores.view, (run,), ScoresRequest())
-    lines = found.to_json()
-    assert [(line["n_answers"], line["chance"]) for line in lines] == [(4, 1 / 4), (2, 1 / 2)]
-    assert all(type(line["n_answers"]) is int for line in lines)
-    by_source = show_runs(scores.view, (run,), ScoresRequest(by="source")).to_json()
-    assert by_source[0]["chance"] == (1 / 4 + 1 / 2) / 2
-    print_view(found)
-    assert "chance: P@1 of a random order" in capsys.readouterr().out
-
-
-def test_the_ten_best_are_of_the_softmax(run: Run) -> None:
-    assert run.top.words[4].tolist()[:4] == ["New York", "Rome", "Paris", "Oslo"]
-    assert np.exp(run.top.log_probs[4][:4]).sum() == pytest.approx(1.0)

@@ -21,7 +21,6 @@ from lama_core.metrics.sentence_forms import FORMS_FILE, SentenceForms, save_for
 from lama_core.metrics.slices import PAIR_SEEN, WORDING_SEEN, slice_differences, slicings
 from lama_core.metrics.training_texts import NOT_LOOKED_FOR, unknown_texts
 from lama_core.runs.info import Run
-from lama_core.views.slices import slice_label
 
 SEEN, UNSEEN = "in minilm-mlm's text", "not in minilm-mlm's text"
 
@@ -50,13 +49,19 @@ def know(folder: Path, model: str, *forms: str) -> None:
     save_forms(SentenceForms({"people": frozenset(forms)}), folder / model / FORMS_FILE)
 
 
-def test_facts_are_divided_by_the_form_of_their_wording(runs: list[Run]) -> None:
+def test_facts_are_divided_by_the_form_of_their_wording(runs: list[Run], tmp_path: Path) -> None:
     joined = join_answers(runs)
     assert joined.wording.tolist() == [SEEN] * 4 + [UNSEEN] * 4, "P19, then P47"
     assert tuple(slicings(joined)[WORDING_SEEN].slices) == (SEEN, UNSEEN, NOT_LOOKED_FOR)
     assert PAIR_SEEN not in slicings(joined)
     rows = joined.select(AnswerFilter(wording=(SEEN,), counting="all"))
     assert set(joined.facts["relation"].iloc[rows]) == {"P19"}
+    unnamed = runs[0].facts.assign(query="She was born in [MASK].")
+    wording = join_answers([with_facts(runs[0], unnamed)]).wording
+    assert wording.tolist() == [NOT_LOOKED_FOR] * 8
+    know(tmp_path, "smollm2-135m", "* borders on *")
+    names = {"in minilm-mlm's text alone", "in smollm2-135m's text alone"}
+    assert {*join_answers(runs).wording} == names
 
 
 def test_a_difference_is_given_for_each_kind_of_wording(runs: list[Run]) -> None:
@@ -65,18 +70,6 @@ def test_a_difference_is_given_for_each_kind_of_wording(runs: list[Run]) -> None
     # The first is right about Anna and Cleo, the second about Ben, Cleo and Dan.
     assert (seen["n"], seen["a"], seen["b"]) == (4, 2 / 4, 3 / 4)
     assert (unseen["n"], unseen["difference"]) == (4, 0)
-
-
-def test_a_row_that_does_not_name_its_subject_has_no_wording(runs: list[Run]) -> None:
-    facts = runs[0].facts.assign(query="She was born in [MASK].")
-    joined = join_answers([with_facts(runs[0], facts)])
-    assert joined.wording.tolist() == [NOT_LOOKED_FOR] * 8
-
-
-def test_two_known_texts_are_told_apart(runs: list[Run], tmp_path: Path) -> None:
-    know(tmp_path, "smollm2-135m", "* borders on *")
-    names = {"in minilm-mlm's text alone", "in smollm2-135m's text alone"}
-    assert {*join_answers(runs).wording} == names
 
 
 def test_other_models_say_that_their_text_is_not_known(runs: list[Run], tmp_path: Path) -> None:
@@ -88,13 +81,6 @@ def test_other_models_say_that_their_text_is_not_known(runs: list[Run], tmp_path
     joined = join_answers(runs[1:])
     assert joined.wording is None and WORDING_SEEN not in slicings(joined)
     assert not len(joined.select(AnswerFilter(wording=(SEEN,), counting="all")))
-
-
-def test_a_lesson_shows_the_slices(runs: list[Run]) -> None:
-    table = chart_table(runs[:1], ShowRun(figure="slices", by=WORDING_SEEN))
-    seen, unseen = (slice_label(WORDING_SEEN, name) for name in (SEEN, UNSEEN))
-    assert seen == "in MiniLM-MLM's text"
-    assert dict(zip(table["row"], table["value"], strict=True)) == {seen: 2 / 4, unseen: 1 / 4}
 
 
 def test_a_lesson_tells_the_difference_over_facts_and_over_relations(runs: list[Run]) -> None:

@@ -7,12 +7,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from completions_server import NAME, Server, serve
+from completions_server import NAME, QUICK, Server, opened_chat, serve
 from probe_fakes import write_dataset
 
 import lama_core as lama
 from lama_core.candidates.columns import Candidates
-from lama_core.downloads.retry import Patience
 from lama_core.errors import UserError
 from lama_core.models.protocols import Chat, Message
 from lama_core.models.server.chat import ChatModel, open_chat
@@ -25,17 +24,11 @@ from lama_core.queries.kind import Answer, Asked
 from lama_core.queries.question_prompts import BRIEFLY, COMPLETE
 from lama_core.runs.execute import execute
 
-QUICK = Patience(connect=5, read=20, whole=60, attempts=3, pause=0.01)
 pytestmark = pytest.mark.usefixtures("home")
 
 
 def chat(text: str) -> Chat:
     return Chat((Message("user", text),))
-
-
-def opened(stack: ExitStack, server: Server) -> ChatModel:
-    stack.enter_context(serve(server))
-    return open_chat(reference(server), QUICK)
 
 
 def reference(server: Server) -> str:
@@ -44,7 +37,7 @@ def reference(server: Server) -> str:
 
 def test_answers_end_at_the_line_and_have_their_tokens(stack: ExitStack) -> None:
     server = Server(chats={"Norway": "Oslo.\nIt is a city.", "Peru": ""})
-    model = opened(stack, server)
+    model = opened_chat(stack, server)
     norway, peru, france = model.generate([chat("Norway?"), chat("Peru?"), chat("France?")], 7)
     assert (norway.text, peru.text, france.text) == ("Oslo.", "", "Paris")
     assert norway.tokens == tuple("Oslo.")
@@ -55,7 +48,7 @@ def test_answers_end_at_the_line_and_have_their_tokens(stack: ExitStack) -> None
 
 def test_an_answer_is_asked_for_once(stack: ExitStack) -> None:
     server = Server()
-    model = opened(stack, server)
+    model = opened_chat(stack, server)
     prompts = [chat("Norway?"), chat("Norway?"), chat("Peru?")]
     assert model.n_waiting(prompts, 7) == 2
     first = model.generate(prompts, 7)
@@ -69,7 +62,7 @@ def test_an_answer_is_asked_for_once(stack: ExitStack) -> None:
 
 def test_a_stored_answer_that_is_damaged_is_asked_for_again(stack: ExitStack, home: Path) -> None:
     server = Server()
-    model = opened(stack, server)
+    model = opened_chat(stack, server)
     model.generate([chat("Norway?")], 7)
     (stored,) = home.rglob("chats/*/*.json")
     stored.write_text(stored.read_text()[:-5])
@@ -78,7 +71,7 @@ def test_a_stored_answer_that_is_damaged_is_asked_for_again(stack: ExitStack, ho
 
 
 def test_a_server_without_log_probabilities_answers_too(stack: ExitStack) -> None:
-    model = opened(stack, Server(no_logprobs=True))
+    model = opened_chat(stack, Server(no_logprobs=True))
     (found,) = model.generate([chat("Norway?")], 7)
     assert found.text == "Paris" and found.tokens == ()
     assert math.isnan(found.log_probs.sum())
@@ -86,7 +79,7 @@ def test_a_server_without_log_probabilities_answers_too(stack: ExitStack) -> Non
 
 def test_a_batch_is_completed_and_its_questions_are_answered(stack: ExitStack) -> None:
     server = Server(chats={"Norway": "It is Oslo.", "Peru": "I don't know."})
-    model = opened(stack, server)
+    model = opened_chat(stack, server)
     text = (
         "Oslo is in ___. | Norway\nThe capital of Norway is ___. | Oslo\nIn Peru? | Lima\n_ ___ ___"
     )
@@ -121,14 +114,14 @@ def test_questions_are_only_for_chat_servers() -> None:
 
 def test_a_plain_text_is_refused(stack: ExitStack) -> None:
     with pytest.raises(UserError, match="is a chat server: ask without --plain"):
-        opened(stack, Server()).generate(["The capital of Norway is"], 7)
+        opened_chat(stack, Server()).generate(["The capital of Norway is"], 7)
 
 
 @pytest.mark.parametrize("choice", [{}, {"message": {"content": 3}}, {"message": "Paris"}])
 def test_an_answer_of_another_form_is_one_sentence(
     stack: ExitStack, choice: dict[str, object]
 ) -> None:
-    model = opened(stack, Server(chats={"": lambda _: choice}))
+    model = opened_chat(stack, Server(chats={"": lambda _: choice}))
     with pytest.raises(UserError, match=r"can't be used as a chat server: its response"):
         model.generate([chat("Norway?")], 7)
 

@@ -7,18 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from completions_server import Server, serve
+from completions_server import QUICK, Server, serve
 from written_statements import write_bear
 
 from lama_core.candidates.columns import Candidates
-from lama_core.downloads.retry import Patience
 from lama_core.models.protocols import Statement
 from lama_core.models.server.backend import ServerModel, open_server
 from lama_core.probes.statements import plan as statements
 from lama_core.runs.execute import execute
 from lama_core.scoring.blanks import parse_query
 
-QUICK = Patience(connect=5, read=20, whole=60, attempts=3, pause=0.01)
 # The plain one; with a start token and SentencePiece's pieces; one place too early; short lists.
 SERVERS = {
     "plain": Server(),

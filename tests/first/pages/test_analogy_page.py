@@ -135,26 +135,18 @@ def test_without_a_run_the_page_says_how_to_make_one(
     assert "There is no finished probe yet" in app.info[0].value
 
 
-def test_a_strip_is_stronger_where_a_token_is_less_likely() -> None:
-    strip = heat_strip(
-        TokenScores(("a", "b", "c"), np.array([np.nan, -3, -30], np.float32)), "#2c86c7"
-    )
-    assert [f"#2c86c7 {share}%" in strip for share in (0, 11, 45)] == [True] * 3
-    assert ">-3.0<" in strip
-    assert "not scored" in strip
-    assert f"b: probability {math.exp(-3):.2g}" in strip
+def test_a_strip_is_stronger_where_a_token_is_less_likely_and_shows_it_as_text() -> None:
+    def strip(tokens: tuple[str, ...], *log_probs: float) -> str:
+        return heat_strip(TokenScores(tokens, np.array(log_probs, np.float32)), "#2c86c7")
 
-
-def test_a_log_probability_that_rounds_to_zero_has_no_minus() -> None:
-    strip = heat_strip(TokenScores(("a", "b"), np.array([-0.04, -0.06], np.float32)), "#000000")
-    assert "<small>0.0</small>" in strip and "<small>-0.1</small>" in strip
-
-
-def test_a_token_is_shown_as_text() -> None:
-    strip = heat_strip(TokenScores(("<img src=x>", '"'), np.zeros(2, np.float32)), "#000000")
-    assert "<img" not in strip
-    assert "&lt;img src=x&gt;" in strip
-    assert 'title="&quot;:' in strip
+    shown = strip(("a", "b", "c"), np.nan, -3, -30)
+    assert [f"#2c86c7 {share}%" in shown for share in (0, 11, 45)] == [True] * 3
+    assert ">-3.0<" in shown and "not scored" in shown
+    assert f"b: probability {math.exp(-3):.2g}" in shown
+    near = strip(("a", "b"), -0.04, -0.06)
+    assert "<small>0.0</small>" in near and "<small>-0.1</small>" in near
+    text = strip(("<img src=x>", '"'), 0, 0)
+    assert "<img" not in text and "&lt;img src=x&gt;" in text and 'title="&quot;:' in text
 
 
 def test_a_decision_opens_its_pairs_on_ask(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,38 +172,16 @@ def test_a_decision_opens_its_pairs_on_ask(monkeypatch: pytest.MonkeyPatch) -> N
     assert not app.error
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
+def test_an_analogy_is_read_from_one_line() -> None:
+    for line, words in (
         ("Paris : France :: Rome : ?", ("Paris", "France", "Rome", "___")),
         ("Paris:France::?:Italy", ("Paris", "France", "___", "Italy")),
-        ("New York : US :: ___ : UK", ("New York", "US", "___", "UK")),
         ("King is to queen as man is to ?.", ("King", "queen", "man", "___")),
-    ],
-)
-def test_an_analogy_is_read_from_one_line(line: str, words: tuple[str, ...]) -> None:
-    assert read_words(line) == words
-
-
-@pytest.mark.parametrize("line", ["", "Paris : France", "a : b :: c : d", "a : ? :: c : ?"])
-def test_a_line_without_one_missing_word_gets_a_sentence(line: str) -> None:
-    with pytest.raises(UserError, match="question mark for one word"):
-        read_words(line)
-
-
-def test_a_url_with_a_word_in_each_parameter_opens_the_line() -> None:
-    old = {"tab": "Analogy", "a": "Tokyo", "b": ["Japan"], "c": "Paris", "blank": "B"}
-    line = "Tokyo : ? :: Paris : "
-    assert screens.resolve("", old)[1] == {"tab": "Analogy", "solve": line, "solution": "Japan"}
-    old |= {"d": "France", "blank": "D"}
-    page, params = screens.resolve("", old)
-    assert page == screens.ASK
-    assert params["solve"] == "Tokyo : Japan :: Paris : ?" and params["solution"] == "France"
-
-
-def test_the_first_examples_of_a_kind_have_one_missing_word() -> None:
-    for line, gold in FIELD.examples():
-        assert read_words(line)[-1] == "___" and gold.isalpha()
+    ):
+        assert read_words(line) == words
+    for line in ("Paris : France", "a : ? :: c : ?"):
+        with pytest.raises(UserError, match="question mark for one word"):
+            read_words(line)
 
 
 @pytest.mark.usefixtures("home")
@@ -263,11 +233,3 @@ def test_the_first_pair_is_named_above_the_scores() -> None:
     assert shown.count("Rome : Italy ✓") == 1
     app.button(key="secondary hot:cold").click().run()
     assert not app.exception and "high : low" in html(app)
-
-
-def test_the_link_to_a_new_probe_opens_the_form_above_the_charts() -> None:
-    chart = {"tab": "More", "chart": "Analogy probes"}
-    folded = [one.label for one in open_page("results", **chart).expander]
-    app = open_page("results", **chart, new_probe="true")
-    assert folded[-1] == app.expander[0].label == "New probe"
-    assert app.expander[0].proto.expanded

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import streamlit as st
 from chart_marks import charts
-from opening import html, open_page
+from opening import captions, html, open_page
 from streamlit.testing.v1 import AppTest
 from tiny_models import save_model_folder
 
@@ -21,7 +21,6 @@ from pages.ui.queries.grid import LEAST, SCALES
 from pages.ui.queries.sentences import _preferred
 from pages.ui.shared import links, predictions, query_queue
 from pages.ui.shared.messages import plain
-from pages.ui.shared.url_state import examples
 
 pytestmark = pytest.mark.usefixtures("home")
 MODEL = "minilm-mlm"
@@ -34,10 +33,6 @@ def opened(**params: str) -> AppTest:
 
 def said(app: AppTest) -> str:
     return "\n".join(one.value for one in app.markdown)
-
-
-def captions(app: AppTest) -> str:
-    return "\n".join(one.value for one in app.caption)
 
 
 def test_the_table_has_a_row_a_wording_and_the_box_counts_those_that_agree() -> None:
@@ -59,48 +54,18 @@ def test_the_table_has_a_row_a_wording_and_the_box_counts_those_that_agree() -> 
     assert "missed the “not”" in "".join(one.value for one in app.caption)
 
 
-def test_a_wrong_answer_is_marked_in_the_box() -> None:
-    app = opened(relation="P36 capital", subject="Atlantis", object="Xyz")
-    assert "right: 0 of 4" in html(app)
-    assert " ✗</" in html(app) and " ✓</" not in html(app)
-
-
-def test_a_relation_of_google_re_is_named_in_words_and_its_earlier_url_works() -> None:
-    app = opened(relation="place_of_birth", subject="Dante")
-    assert app.selectbox(key="relation").value == "place_of_birth"
-    assert "place of birth (Google-RE)" in app.selectbox(key="relation").options
-    assert "Dante, place of birth (Google-RE)" in said(app).replace("\\", "")
-
-
-def test_a_suggested_subject_gives_way_to_the_new_relations_first() -> None:
-    app = opened()
-    assert app.selectbox(key="subject").value == "France"
-    app.selectbox(key="subject").set_value("Ukraine").run()
-    app.selectbox(key="relation").set_value("P30").run()
-    assert app.selectbox(key="subject").value == "Ukraine", "the new relation knows it, too"
-    app.selectbox(key="relation").set_value("P103").run()
-    assert app.selectbox(key="subject").value == app.selectbox(key="subject").options[0]
-    assert "native language" in said(app)
-
-
-def test_an_unknown_subject_is_asked_as_it_is_without_a_rank() -> None:
+def test_subjects_and_objects_are_asked_as_they_are_typed() -> None:
     typed = opened(relation="P103 native language", subject="<b>Ada*")
     assert f"**{plain('<b>Ada*')}, native language**: starter has no such fact" in said(typed)
     assert "rank" not in "".join(typed.dataframe[0].value.columns)
     assert typed.dataframe[0].value["sentence"][0] == "The native language of <b>Ada* is ___."
-
-
-def test_a_subject_that_holds_a_blank_is_refused_in_a_sentence() -> None:
-    app = opened(subject="the ___ of")
-    assert [one.value for one in app.error] == [
-        plain("The subject contains a blank (___), which the template already has: remove it.")
-    ]
-    assert not app.dataframe
-
-
-def test_all_valid_objects_are_said_and_a_typed_gold_is_the_one_that_is_ranked() -> None:
-    app = opened(relation="P37 official language", subject="Switzerland", object="German")
-    assert "Italian, French. Right answer: German." in said(app)
+    wrong = opened(relation="P36 capital", subject="Atlantis", object="Xyz")
+    assert "right: 0 of 4" in html(wrong) and " ✗</" in html(wrong) and " ✓</" not in html(wrong)
+    known = opened(relation="P37 official language", subject="Switzerland", object="German")
+    assert "Italian, French. Right answer: German." in said(known)
+    blank = opened(subject="the ___ of")
+    (fault,) = (one.value for one in blank.error)
+    assert fault.startswith(plain("The subject contains a blank")) and not blank.dataframe
 
 
 def test_an_encoder_decoder_model_is_asked_blank_by_blank_and_sees_both_sides(
@@ -159,32 +124,18 @@ def test_an_example_of_the_paper_has_its_published_answers_below() -> None:
     assert "published" not in captions(open_page("cloze", text="Rome is ___.", models=MODEL))
 
 
-def test_all_examples_of_the_paper_are_opened_as_a_list(gone: list[dict[str, Any]]) -> None:
-    app = open_page("cloze", models=MODEL, text="Rome is ___.")
-    next(one for one in app.button if one.key == "all examples").click().run()
-    (params,) = gone
-    assert params["tab"] == "Several" and "text" not in params
-    lines = str(params["sentences_many"]).splitlines()
-    assert len(lines) == 33 and "Ravens can ___.\tfly" in lines
-
-
-@pytest.mark.parametrize(
-    ("typed", "text", "gold"),
-    [
+def test_a_missing_blank_is_added_with_one_click_and_a_question_is_asked_on_its_tab(
+    gone: list[dict[str, Any]],
+) -> None:
+    for typed, text, gold in (
         ("The capital of France is", "The capital of France is ___.", ""),
         ("Paris is  the capital of France.", "Paris is the capital of ___.", "France"),
-        ("Rome!", "Rome! ___.", ""),
-    ],
-)
-def test_a_missing_blank_is_added_with_one_click(typed: str, text: str, gold: str) -> None:
-    app = open_page("cloze", models=MODEL, text=typed)
-    assert app.error
-    app.button(key="blank").click().run()
-    assert [app.text_input(key=key).value for key in ("text", "gold")] == [text, gold]
-    assert not app.error and not [one for one in app.button if one.key == "blank"]
-
-
-def test_a_question_without_a_blank_is_asked_on_its_tab(gone: list[dict[str, Any]]) -> None:
+    ):
+        app = open_page("cloze", models=MODEL, text=typed)
+        assert app.error
+        app.button(key="blank").click().run()
+        assert [app.text_input(key=key).value for key in ("text", "gold")] == [text, gold]
+        assert not app.error and not [one for one in app.button if one.key == "blank"]
     app = open_page("cloze", models=MODEL, text="Who wrote Don Quixote?")
     app.button(key="blank").click().run()
     assert (gone[0]["tab"], gone[0]["question"]) == ("Question", "Who wrote Don Quixote?")
@@ -244,40 +195,11 @@ def test_the_sentence_stays_when_only_some_answers_are_ranked() -> None:
     assert app.query_params["answers"] == "pancreas\nliver\nadrenal glands\nthyroid gland"
 
 
-def test_the_models_first_answers_and_the_right_one_are_proposed() -> None:
-    app = open_page("cloze", models=MODEL, text="The river Po is in ___.", gold="Italy")
-    first = html(app).split('<td class="word">')[1].split("<")[0]
-    app.query_params["score"] = app.session_state["score"] = "Only these answers"
-    app.run()
-    proposed = app.text_area(key="answers").value.splitlines()
-    assert proposed == (["Italy"] if first == "italy" else [first, "Italy"]) and not app.error
-
-
-def test_typed_answers_are_there_again_after_another_view() -> None:
-    app = ranked(statement="It is in ___.", answers="Oslo\nRome")
-    for view in ("Whole sentences", "Only these answers"):
-        app.query_params["score"] = app.session_state["score"] = view
-        app.run()
-    assert app.text_area(key="answers").value == "Oslo\nRome" and not app.error
-
-
 def test_what_is_ranked_is_shown_as_text_and_mistakes_are_a_sentence() -> None:
     assert "<b>Ada*" not in html(ranked(answers="<b>Ada*\nOslo"))
     assert "&lt;b&gt;Ada*" in html(ranked(answers="<b>Ada*\nOslo"))
-    for params, fault in (
-        ({"answers": ""}, "Answers are missing"),
-        ({"answers": "Oslo\nOslo"}, "occurs twice"),
-        ({"statement": "No blank."}, "has no blank"),
-        ({"statement": "___ in ___."}, "has 2 blanks"),
-    ):
-        app = ranked(**params)
-        assert len(app.error) == 1 and plain(fault) in app.error[0].value
-
-
-def test_no_line_waits_for_answers_that_failed() -> None:
-    app = ranked(statement=f"{'word ' * 3000}___.")
-    assert "tokens" in app.error[0].value
-    assert "Waiting for the answers" not in html(app)
+    (fault,) = (one.value for one in ranked(answers="Oslo\nOslo").error)
+    assert plain("occurs twice") in fault
 
 
 def test_sentences_are_compared_token_by_token() -> None:
@@ -295,19 +217,6 @@ def test_sentences_are_compared_token_by_token() -> None:
     assert less == pytest.approx(second - first, abs=0.011)
     app.text_area(key="sentences").set_value("Only one.").run()
     assert plain("number of sentences is 1") in app.error[0].value
-
-
-def test_the_example_is_there_also_when_another_tab_was_open_first() -> None:
-    text, gold = examples()[0]
-    app = open_page("cloze", tab="Several", what="Wordings", models=MODEL)
-    del app.query_params["tab"]  # as a click on the tab Sentence
-    app.session_state["tab"] = "Sentence"
-    app.run()
-    assert [app.text_input(key=key).value for key in ("text", "gold")] == [text, gold]
-    assert not app.error and f"<b>{gold}</b>" in html(app)
-    app.text_input(key="text").set_value("").run()
-    assert app.text_input(key="text").value == "", "what was emptied stays so"
-    assert len(app.error) == 1
 
 
 def test_a_sentence_with_alternatives_opens_the_grid(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -345,20 +254,6 @@ def test_a_grid_has_the_best_ranked_words_until_all_words_are_wanted() -> None:
     assert [len(one["data"]["values"]) for one in bold] == [40], "four sentences' first ten words"
 
 
-def test_an_examples_gold_goes_when_another_sentence_is_typed_and_comes_back_with_it() -> None:
-    text, gold = examples()[0]
-    app = open_page("cloze", models=MODEL)
-    assert (app.text_input(key="text").value, app.text_input(key="gold").value) == (text, gold)
-    app.text_input(key="text").set_value("Dogs eat ___.").run()
-    assert not app.text_input(key="gold").value
-    assert "lx-gold" not in html(app)
-    app.text_input(key="text").set_value(text).run()
-    assert app.text_input(key="gold").value == gold
-    app.text_input(key="gold").set_value("Berlin").run()
-    app.text_input(key="text").set_value("The capital of Germany is ___.").run()
-    assert not app.text_input(key="gold").value, "a typed answer belongs to its sentence, too"
-
-
 def test_most_of_the_probability_outside_the_candidates_is_said_and_one_click_takes_it_in() -> None:
     app = open_page("cloze", text="The doctor said that ___ would be late.", models=MODEL)
     assert 'it<div class="lx-muted">not ranked: function word' in html(app)
@@ -390,43 +285,27 @@ def test_models_answer_with_their_own_words_unless_the_url_says_common(tmp_path:
     assert "MiniLM-MLM twin: <b>bergen</b> (wrong)" in html(app)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [("法国的首都是___。", "in Chinese characters"), ("😀 ___ 😀", "has no words")],
-)
-def test_a_text_that_the_models_dont_read_says_which_language_they_read(
-    text: str, said: str
-) -> None:
-    app = open_page("cloze", text=text, models=MODEL)
-    (note,) = (one.value for one in app.info)
-    assert said in note and "English" in note
-    assert not app.error and "lx" in html(app)
+def test_a_text_that_the_models_dont_read_says_which_language_they_read() -> None:
+    for text, script in (
+        ("法国的首都是___。", "in Chinese characters"),
+        ("😀 ___ 😀", "has no words"),
+    ):
+        app = open_page("cloze", text=text, models=MODEL)
+        (note,) = (one.value for one in app.info)
+        assert script in note and "English" in note
+        assert not app.error and "lx" in html(app)
 
 
-def test_an_unknown_relation_of_an_address_is_named_with_the_nearest_one() -> None:
+def test_an_unknown_relation_or_tab_of_an_address_is_named_with_the_nearest_one() -> None:
     app = opened(relation="P137", subject="Rome")
     (note,) = (one.value.replace("\\", "") for one in app.info)
     assert note.startswith("Relation: P137 is unknown (did you mean 'P1376'?); showing P36")
     app = opened(relation="P1376", subject="Rome")
     assert not app.info
     assert app.selectbox(key="relation").value == "P1376", "its name alone is enough"
-    results = open_page("results", relations=["P19", "P9999"])
-    (note,) = (one.value.replace("\\", "") for one in results.info)
-    assert note.startswith("Relations: P9999 is unknown")
-    assert note.endswith("showing the others.")
-
-
-@pytest.mark.parametrize(
-    ("params", "said"),
-    [
-        ({"tab": "Severals"}, "Tab: Severals is unknown (did you mean 'Several'?); showing"),
-        ({"tab": "Analogy", "analogy": "Sing"}, "What to do: Sing is unknown; showing Solve."),
-    ],
-)
-def test_an_unknown_tab_or_choice_of_an_address_is_named(params: dict[str, str], said: str) -> None:
-    app = open_page("cloze", models=MODEL, **params)
-    assert said in next(one.value.replace("\\", "") for one in app.info)
-    assert not app.error
+    app = open_page("cloze", models=MODEL, tab="Severals")
+    note = next(one.value.replace("\\", "") for one in app.info)
+    assert "Tab: Severals is unknown (did you mean 'Several'?); showing" in note and not app.error
 
 
 def test_the_short_name_of_a_model_typed_or_in_an_address_chooses_it() -> None:

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from opening import open_page, said
+from opening import open_page, press, said
 from streamlit.testing.v1 import AppTest
 from written_statements import write_bear
 
@@ -28,8 +27,6 @@ from pages.ui.data.datasets import PATTERN
 from pages.ui.results.new_run import PROBING, WHOLE_ANSWERS
 from pages.ui.shared import cache, jobs, run_time, screens, visitors
 from pages.ui.shared.jobs import IMPORT_ROOT, Job
-from pages.ui.shared.messages import counted
-from tools.bench.made_up import make_runs
 
 pytestmark = pytest.mark.usefixtures("home")
 FACTS = [("Peru", "Lima"), ("USA", "New York")]
@@ -50,10 +47,6 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Request, object]
     )
     monkeypatch.setattr(jobs, "_JOBS", {})
     return asked
-
-
-def button(app: AppTest, label: str) -> object:
-    return next(one for one in app.button if one.label == label)
 
 
 def open_import(path: Path) -> AppTest:
@@ -78,36 +71,20 @@ def test_a_table_is_previewed_mapped_and_given_its_template(
     assert field(app.selectbox, "Subjects").value == "Country"  # guessed
     assert any("guessed" in one.value for one in app.caption)
     assert "Type a template" in app.info[0].value and not app.error
-    button(app, "Import").click().run()
+    press(app, "Import")
     assert "Type a template" in app.error[0].value and not app.info
     assert app.dataframe[1].value["line"].tolist() == [3]
     field(app.text_input, "Template").set_value("The capital of [X]").run()
-    assert button(app, "Import").disabled and "has no" in app.error[0].value
+    assert field(app.button, "Import").disabled and "has no" in app.error[0].value
     assert not started
     field(app.text_input, "Template").set_value(TEMPLATE).run()
-    button(app, "Import").click().run()
+    press(app, "Import")
     request = download.ImportRequest(str(path), subject="Country", template=(TEMPLATE,))
     assert [one for _, one, _ in started] == [request]
 
 
-def test_columns_with_other_names_are_guessed_with_a_template(
-    tmp_path: Path, started: list[tuple[str, Request, object]]
-) -> None:
-    path = tmp_path / "cities.csv"
-    path.write_text("no,country,capital\n1,Peru,Lima\n2,USA,Washington\n")
-    app = open_import(path)
-    assert field(app.text_input, "Template").value == TEMPLATE
-    button(app, "Import").click().run()
-    request = download.ImportRequest(
-        str(path), subject="country", object="capital", template=(TEMPLATE,)
-    )
-    assert [one for _, one, _ in started] == [request]
-
-
 def test_a_table_too_large_to_scan_is_imported_with_one_template(
-    tmp_path: Path,
-    started: list[tuple[str, Request, object]],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, started: list[tuple[str, Request, object]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mapping, "MAX_SCANNED", 10)
     path = tmp_path / "cities.csv"
@@ -115,7 +92,7 @@ def test_a_table_too_large_to_scan_is_imported_with_one_template(
     app = open_import(path)
     assert any("checked only during the import" in one.value for one in app.caption)
     field(app.text_input, "Template for rows without one").set_value(TEMPLATE).run()
-    button(app, "Import").click().run()
+    press(app, "Import")
     request = download.ImportRequest(str(path), template=(TEMPLATE,))
     assert [one for _, one, _ in started] == [request]
 
@@ -128,17 +105,24 @@ def test_the_example_table_is_imported_without_a_choice(tmp_path: Path) -> None:
     assert not dataset.report.dropped
 
 
-def test_each_relation_without_a_template_has_a_field(
+def test_columns_and_templates_are_guessed_and_each_relation_without_one_has_a_field(
     tmp_path: Path, started: list[tuple[str, Request, object]]
 ) -> None:
-    path = tmp_path / "facts.tsv"
-    path.write_text("subject\tobject\tpred\nPeru\tLima\tcapital\nPeru\tSol\tmoney\n")
+    path = tmp_path / "cities.csv"
+    path.write_text("no,country,capital\n1,Peru,Lima\n2,USA,Washington\n")
     app = open_import(path)
+    assert field(app.text_input, "Template").value == TEMPLATE
+    press(app, "Import")
+    guessed = {"subject": "country", "object": "capital"}
+    facts = tmp_path / "facts.tsv"
+    facts.write_text("subject\tobject\tpred\nPeru\tLima\tcapital\nPeru\tSol\tmoney\n")
+    app = open_import(facts)
     assert field(app.text_input, "Template of capital").value == TEMPLATE  # made of its name
     field(app.text_input, "Template of money").set_value("").run()
-    button(app, "Import").click().run()
+    press(app, "Import")
     assert [one for _, one, _ in started] == [
-        download.ImportRequest(str(path), template=(f"capital={TEMPLATE}",))
+        download.ImportRequest(str(path), template=(TEMPLATE,), **guessed),
+        download.ImportRequest(str(facts), template=(f"capital={TEMPLATE}",)),
     ]
 
 
@@ -161,9 +145,9 @@ def test_the_first_sentences_are_shown_and_one_is_tried(
     app = open_import(path)
     assert field(app.text_input, "Template of capital of").value == "[X] is the capital of [Y]."
     assert field(app.text_input, "Template of makes sound").value == "[X] makes the sound [Y]."
-    (shown,) = (one.value for one in app.markdown if "first sentences" in one.value)
+    (shown,) = (one.value for one in app.markdown if "→" in one.value)
     assert "**France**" in shown and "cow makes the sound" in shown and "Rome" not in shown
-    button(app, "Try the first sentence").click().run()
+    press(app, "Try the first sentence")
     ((request, _),) = asked
     assert (request.text, request.gold) == ("Paris is the capital of [MASK].", "France")
     assert any("answers: france" in one.value for one in app.caption)
@@ -186,7 +170,7 @@ def test_an_import_says_what_was_excluded_and_leads_to_whole_answers(
     ]
     (note,) = [one.value for one in app.info]
     assert note.startswith("1 of 2 objects is more than one token in MiniLM") and "New York" in note
-    button(app, "Rank whole answers").click().run()
+    press(app, "Rank whole answers")
     there = {**screens.NEW_RUN, "data": "cities", "run_rank": WHOLE_ANSWERS}
     assert gone[-1] == {"page": screens.DATA, **there}
 
@@ -300,12 +284,6 @@ def test_filled_templates_are_not_shown_as_evidence(tmp_path: Path) -> None:
     assert "1 sentence of its own" in said(app)
 
 
-def test_the_starter_facts_are_not_called_lamas() -> None:
-    assert "compiled by this project in the style of LAMA's sources" in said(
-        open_page("data", source="starter")
-    ).replace("\\", "")
-
-
 def test_an_answer_space_and_domains_are_shown_as_the_data_have_them(tmp_path: Path) -> None:
     folder = write_bear(tmp_path / "cities", FACTS, ["Lima", "New York", "*Oslo*"])
     (folder / "relation_info.json").write_text('{"P1": {"domains": ["Geographic", "*Arts*"]}}')
@@ -319,19 +297,6 @@ def test_an_answer_space_and_domains_are_shown_as_the_data_have_them(tmp_path: P
     (answers,) = [table for table in tables if list(table) == ["answer"]]
     assert answers["answer"].tolist() == ["Lima", "New York", "*Oslo*"]
     assert any(one.value == r"Domains: Geographic, \*Arts\*" for one in app.caption)
-
-
-def test_one_run_and_one_note_are_said_in_the_singular(home: Path, tmp_path: Path) -> None:
-    (run,) = make_runs(tmp_path / "made", n_relations=1, n_facts=20)[:1]
-    shutil.copytree(run.info.folder, home / "data" / "runs" / run.info.id)
-    assert "**1 run** of your own (" in said(open_page("data", tab="Runs"))
-    assert (counted(1, "note"), counted(2000, "note")) == ("1 note", "2,000 notes")
-    assert counted(2, "query") == "2 queries"
-
-
-def test_relations_without_an_answer_space_say_nothing_of_one() -> None:
-    tables = [one.value for one in open_page("data", source="starter").dataframe]
-    assert not any({"answers", "domains", "answer"} & set(table) for table in tables)
 
 
 def test_analogy_questions_are_shown_with_their_right_choice(tmp_path: Path) -> None:
@@ -365,14 +330,6 @@ def test_runs_have_titles_and_ids_in_urls_choose_them() -> None:
     assert len(table) == len(list_kept()) and set(table) == {"run", "data", "scored", "P@1"}
 
 
-def test_a_data_set_and_a_relation_in_the_url_are_shown() -> None:
-    app = open_page("data", source="starter-analogies")
-    assert "Starter analogies" in [one.value for one in app.subheader]
-    app = open_page("data", relation="P36")
-    assert app.selectbox(key="relation").value == "P36"
-    assert "The capital of [X] is [Y]. (manual)" in said(app)
-
-
 @pytest.mark.parametrize("names", ("subject,object,rank", "Entity,Answer,predicted"))
 def test_results_are_recognised_or_asked_for_then_checked_and_saved(
     tmp_path: Path, started: list[tuple[str, Request, object]], names: str
@@ -386,7 +343,7 @@ def test_results_are_recognised_or_asked_for_then_checked_and_saved(
         assert "Choose what the table has" in app.info[0].value
         app.segmented_control[0].set_value("results").run()
     field(app.text_input, "Model").set_value("toy").run()
-    button(app, "Check").click().run()
+    press(app, "Check")
     roles = zip(("subject", "object", role), names.split(","), strict=True)
     columns = [f"{role}={name}" for role, name in roles]
     request = ImportRunRequest(str(path), model="toy", column=columns)
@@ -396,5 +353,5 @@ def test_results_are_recognised_or_asked_for_then_checked_and_saved(
     jobs._JOBS[job.name] = job
     app.run()
     assert "1 row of 1 relation." in said(app)
-    button(app, "Save as a run").click().run()
+    press(app, "Save as a run")
     assert started[-1][1] == request

@@ -35,15 +35,12 @@ ASKED: dict[str, dict[str, Any]] = {
     "sentences": {"texts": ("The keys are here.", "The keys is here.")},
     "ask": {"question": "What is the capital of Norway?", "golds": ("Oslo",)},
     "analogy": {"text": ("Paris", "France", "Rome", "___"), "gold": "Italy", "template": "to-as"},
-    "score_analogies": {
-        "query": "Paris:France",
-        "pairs": ("Rome:Italy", "Italy:Rome"),
-        "gold": "Italy:Rome",
-    },
+    "score_analogies": {"query": "Paris:France", "pairs": ("Rome:Italy", "Italy:Rome"),
+                        "gold": "Italy:Rome"},
     "inspect": {"text": TEXT, "gold": "Oslo"},
     "grid": {"texts": ("{Paris|Rome} is the capital of ___.",), "n_groups": 2},
     "batch": {"file": "sentences.txt"},
-}
+}  # fmt: skip
 GENERATES = ("ask",)  # no model here generates text
 ON_PAGE = [name for name in ASKED if name not in (*GENERATES, "inspect", "batch")]
 
@@ -53,8 +50,9 @@ def request_of(name: str) -> Any:
     return kind.request(**ASKED[name], models=MODELS)
 
 
-def test_every_kind_is_asked_here() -> None:
+def test_every_kind_is_asked_here_and_in_the_test_of_stale_values() -> None:
     assert {one.request.python for one in QUERIES} <= set(ASKED)
+    assert set(ASKED) == {name.partition(" ")[0] for name in CHANGED} | set(WHOLE)
 
 
 @pytest.mark.parametrize("name", [name for name in ASKED if name not in (*GENERATES, "batch")])
@@ -81,61 +79,26 @@ def test_command_function_and_page_give_the_same(
 # fields that belong to the query with their values for the new one.
 CHANGED: dict[str, tuple[dict[str, str], str, str, dict[str, Any]]] = {
     "fill": ({"text": TEXT, "gold": "Oslo"}, "text", "Rome is in ___.", {"gold": ""}),
-    "ask": (
-        {"tab": "Question", "question": "Who is it?", "right_texts": "Ada"},
-        "question",
-        "What is the capital of Norway?",
-        {"right_texts": "Oslo"},
-    ),
-    "analogy": (
-        {"tab": "Analogy", "solve": "Oslo : Norway :: Rome : ?", "solution": "Italy"},
-        "solve",
-        "Tokyo : Japan :: Paris : ?",
-        {"solution": "France"},
-    ),
-    "rank": (
-        ONLY_THESE | {"text": TEXT, "answers": "Oslo\nRome", "right_answer": "Oslo"},
-        "text",
-        "Rome is in ___.",
-        {"right_answer": None},
-    ),
-    "relation": (
-        WORDINGS | {"relation": "P36 capital", "subject": "Norway", "object": "Oslo"},
-        "subject",
-        "France",
-        {"object": ""},
-    ),
-    "inspect layers": (
-        {"text": TEXT, "look": "Which words mattered", "explain": "Oslo"},
-        "text",
-        "Rome is in ___.",
-        {"explain": ""},
-    ),
+    "ask": ({"tab": "Question", "question": "Who is it?", "right_texts": "Ada"},
+            "question", "What is the capital of Norway?", {"right_texts": "Oslo"}),
+    "analogy": ({"tab": "Analogy", "solve": "Oslo : Norway :: Rome : ?", "solution": "Italy"},
+                "solve", "Tokyo : Japan :: Paris : ?", {"solution": "France"}),
+    "rank": (ONLY_THESE | {"text": TEXT, "answers": "Oslo\nRome", "right_answer": "Oslo"},
+             "text", "Rome is in ___.", {"right_answer": None}),
+    "relation": (WORDINGS | {"relation": "P36 capital", "subject": "Norway", "object": "Oslo"},
+                 "subject", "France", {"object": ""}),
+    "inspect layers": ({"text": TEXT, "look": "Which words mattered", "explain": "Oslo"},
+                       "text", "Rome is in ___.", {"explain": ""}),
     "inspect trace": (
         {"text": TEXT, "look": "Causal trace", "subject": "Norway", "explain": "Oslo"},
-        "text",
-        "The capital of Peru is ___.",
-        {"explain": "", "subject": "Peru"},
-    ),
-    "inspect logit": (
-        {"text": TEXT, "look": "Parts of the logit", "against": "Bergen"},
-        "text",
-        "Rome is in ___.",
-        {"against": ""},
-    ),
-    "batch": (
-        LIST | {"sentences_many": TEXT, "many_find": "Norway"},
-        "many sentences",
-        "Rome is in ___.",
-        {"many_find": ""},
-    ),
-}
+        "text", "The capital of Peru is ___.", {"explain": "", "subject": "Peru"}),
+    "inspect logit": ({"text": TEXT, "look": "Parts of the logit", "against": "Bergen"},
+                      "text", "Rome is in ___.", {"against": ""}),
+    "batch": (LIST | {"sentences_many": TEXT, "many_find": "Norway"},
+              "many sentences", "Rome is in ___.", {"many_find": ""}),
+}  # fmt: skip
 # All their fields are the query itself.
 WHOLE = ("sentences", "score_analogies", "grid")
-
-
-def test_every_kind_of_query_is_in_the_test_of_stale_values() -> None:
-    assert set(ASKED) == {name.partition(" ")[0] for name in CHANGED} | set(WHOLE)
 
 
 @pytest.mark.parametrize("name", CHANGED)
@@ -225,18 +188,6 @@ def test_a_stopped_query_is_resumed_by_a_button(monkeypatch: pytest.MonkeyPatch)
     assert [one.value for one in app.error] == [plain("Stopped before the answer.")]
     next(one for one in app.button if one.key == f"resume {MODELS[0]}").click().run()
     assert not app.error and len(charts(app)) == 1
-
-
-def test_a_long_query_shows_its_progress_and_how_to_stop_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    drawn: list[Any] = []
-    monkeypatch.setattr(cache, "SHOW_AFTER", 0.0)
-    monkeypatch.setattr(cache.st, "progress", lambda _: drawn.append("bar") or st.empty())
-    texts = "\n".join(f"The {n}th long text is ___." for n in range(9))
-    app = open_page("", tab="Grid", grid=texts, models=MODELS[0])
-    assert drawn == ["bar"] and not app.error
-    assert not [one for one in app.button if one.label == "Stop"], "it is over"
 
 
 def test_a_bar_says_what_is_computed_and_goes_when_the_query_fails(

@@ -76,14 +76,6 @@ def test_a_word_is_edited_among_the_alternatives(gone: list[dict[str, Any]]) -> 
     assert unknown == ["it is ___."], "no name to change"
 
 
-def test_a_followed_answer_that_is_no_word_is_refused_by_its_name() -> None:
-    app = opened(look="Which words mattered", explain="a" * 1001)
-    (said,) = (one.value for one in app.error)
-    assert said == plain(
-        "The answer to track has 1,001 characters; the maximum is 1,000. Shorten it."
-    )
-
-
 def test_what_is_looked_at_can_be_had_as_a_command_and_in_python() -> None:
     app = opened(look="Which words mattered", explain="Rome")
     code = [one.value for one in app.code]

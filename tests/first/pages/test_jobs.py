@@ -53,19 +53,16 @@ def test_what_a_command_says_is_told_apart() -> None:
     assert job.other_lines[0] == "a warning of some library" and len(job.other_lines) == 4
 
 
-def test_a_command_that_ended_well_before_the_click_on_cancel_is_not_cancelled() -> None:
+def test_a_cancelled_command_has_no_error_and_one_that_ended_is_not_cancelled() -> None:
+    job = Job("x", command("import time; time.sleep(600)"))
+    job.cancel()
+    job.follow()
+    assert job.cancelled and not job.running and not job.error
     job = Job("x", command("pass"))
     job.process.wait()
     job.cancel()
     job.follow()
     assert not job.cancelled and not job.error
-
-
-def test_a_cancelled_command_ends_without_an_error() -> None:
-    job = Job("x", command("import time; time.sleep(600)"))
-    job.cancel()
-    job.follow()
-    assert job.cancelled and not job.running and not job.error
 
 
 @pytest.mark.parametrize("lacking", [(), ("killpg", "setsid", "getpgid")])
@@ -115,38 +112,26 @@ def test_the_time_left_follows_the_last_minute() -> None:
     assert pace.seconds_left(step) == (20_000 - 10_200) / 10
 
 
-def test_when_all_is_asked_no_time_is_promised_for_what_remains() -> None:
-    pace = Pace(iter([0.0, 1.0]).__next__)
-    for done in (0, 100):
-        step = Progress("m", done, 100, "queries")
-        pace.see(step)
-    assert describe(step, pace) == "m: 100 of 100 queries, saving the results"
-
-
 @pytest.mark.parametrize(
-    ("done", "total", "said"),
+    ("seconds", "done", "total", "said"),
     [
-        (10, 50, "Run: 20 % · 40 s left"),
-        (10, 110, "Run: 9 % · 2 min left"),  # 100 s
-        (10, 4510, "Run: 0 % · 1 h 15 min left"),
-        (10, 10, "Run: 100 %"),
-        (10, None, "Run: m"),
+        (10.0, 10, 50, "Run: 20 % · 40 s left"),
+        (10.0, 10, 110, "Run: 9 % · 2 min left"),  # 100 s
+        (10.0, 10, 4510, "Run: 0 % · 1 h 15 min left"),
+        (10.0, 10, 10, "Run: 100 %"),
+        (10.0, 10, None, "Run: m"),
+        (20.0, 10, 100, "m: 10 of 100 queries, 3:00 left"),  # slower than one a second: no rate
+        (1.0, 100, 100, "m: 100 of 100 queries, saving the results"),
     ],
 )
-def test_the_header_says_the_share_and_the_time_left(
-    done: int, total: int | None, said: str
+def test_the_share_and_the_time_left_are_said(
+    seconds: float, done: int, total: int | None, said: str
 ) -> None:
-    pace = Pace(iter([0.0, 10.0]).__next__)
+    pace = Pace(iter([0.0, seconds]).__next__)
     for n in (0, done):
         pace.see(step := Progress("m", n, total, "queries"))
-    assert describe_briefly("Run", step, pace) == said
-
-
-def test_work_slower_than_one_a_second_has_a_time_left_and_no_rate() -> None:
-    pace = Pace(iter([0.0, 20.0]).__next__)
-    for n in (0, 10):
-        pace.see(step := Progress("Expanding", n, 100, "tensors"))
-    assert describe(step, pace) == "Expanding: 10 of 100 tensors, 3:00 left"
+    briefly = said.startswith("Run")
+    assert (describe_briefly("Run", step, pace) if briefly else describe(step, pace)) == said
 
 
 @pytest.mark.parametrize(

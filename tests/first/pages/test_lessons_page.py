@@ -2,26 +2,17 @@
 
 from html import escape
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from opening import html, open_page, said
+from opening import html, open_page, press, said
 from streamlit.testing.v1 import AppTest
 
-from lama_core.lessons import stored_answers as stored
 from lama_core.lessons.handout import sheet
-from lama_core.lessons.lesson import (
-    Predict,
-    bundled_lessons,
-    list_lessons,
-    read_lesson,
-)
+from lama_core.lessons.lesson import Predict, bundled_lessons, list_lessons, read_lesson
 from lama_core.lessons.step_results import StepResult
-from lama_core.scoring.shared_fields import ClozeSettings
 from pages.ui.lessons import progress
-from pages.ui.lessons.step_view import FirstWord, _mark, _sentence
-from pages.ui.shared import cache
+from pages.ui.lessons.step_view import FirstWord, _mark
 
 pytestmark = pytest.mark.usefixtures("home")
 FIRST = "1-cloze-queries"
@@ -75,8 +66,8 @@ def test_the_summary_shows_the_answers_to_questions_without_a_prediction() -> No
     assert "Questions and answers" in {one.value for one in app.subheader}
     assert all(escape(question) in html(app) for question in questions)
     assert html(app).count("not shown") == len(questions)
-    next(one for one in app.button if one.label == "Show the answers").click().run()
-    assert not app.exception and not app.error
+    press(app, "Show the answers")
+    assert not app.error
     assert "canberra" in html(app) and "not shown" not in html(app)
 
 
@@ -92,7 +83,7 @@ def test_what_shows_an_answer_waits_for_the_prediction() -> None:
     lesson = read_lesson(bundled_lessons() / f"{FIRST}.toml")
     step = lesson.steps[1]
     assert isinstance(step, Predict)
-    next(one for one in app.button if one.label == "Predict").click().run()
+    press(app, "Predict")
     assert "Make a prediction first" in app.warning[0].value
     predict(app, step)
     to_step(app, 3)
@@ -111,32 +102,6 @@ def test_the_stored_answers_stand_in_for_a_model_that_is_not_here() -> None:
         assert html(app).count(f"Right answer <b>Canberra</b>: rank <b>{rank}</b>") == 1
     assert html(app).count('<tr class="gold">') == 2, "the stored answer is marked, too"
     assert "Ranked by MiniLM-MLM: 22,426 words that are one token each." in said(app)
-
-
-def test_stored_answers_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked: list[str] = []
-    find, runs = cache.find_stored, stored.list_runs
-
-    def counted(query: str, infos: Any) -> Any:
-        looked.append(query)
-        return find(query, infos)
-
-    monkeypatch.setattr(cache, "find_stored", counted)
-    listed: list[None] = []
-    monkeypatch.setattr(stored, "list_runs", lambda **more: listed.append(None) or runs(**more))
-    queries = ("The capital of Norway is [MASK].", "Nobody asked this of ___.")
-    settings = ClozeSettings(models=("smollm2-135m", "nobody", "minilm-mlm"))
-    for times in (1, 2):
-        found = cache.stored_answers(settings, queries)
-        assert {name: list(known) for name, known in found.items()} == {
-            "smollm2-135m": [queries[0]]
-        }
-        assert found["smollm2-135m"][queries[0]].words[0] == "oslo"
-        assert len(listed) == times
-        assert looked == list(queries), "the second time nothing is looked for"
-    here = ClozeSettings(models=("minilm-mlm",))
-    assert cache.stored_answers(here, queries) == {}
-    assert len(listed) == 2, "and runs are listed where a model isn't here"
 
 
 def test_a_model_without_a_run_is_named_with_the_command_that_makes_it(home: Path) -> None:
@@ -160,42 +125,6 @@ def lesson_at(home: Path, *steps: str) -> AppTest:
     text = HOSTILE.split("[[steps]]")[0] + "".join(f"[[steps]]\n{step}\n" for step in steps)
     (folder / "mine.toml").write_text(text)
     return open_page("lessons", lesson="mine", step="1")
-
-
-RUN = 'kind = "run"\nfigure = "by relation"\nmodels = ["minilm-mlm"]\n'
-
-
-def test_what_a_chart_can_not_show_is_named_with_what_is_nearest(home: Path) -> None:
-    app = lesson_at(
-        home, RUN + 'relations = ["P36", "P1037"]', RUN + 'relations = ["P1037"]',
-        RUN + 'data = "startr"', RUN + 'prompts = "ten"', RUN.replace("mlm", "mml"),
-        'kind = "predict"\nquestion = "q"\nbetween = [20]\nrow = "P36 capitl"',
-        RUN + 'relations = ["P36"]',
-    )  # fmt: skip
-    nearest = "have no relation 'P1037' (did you mean 'P103'?)."
-    assert nearest in said(app)
-    shown = app.session_state[progress.KEY]["mine"][1].shown
-    assert len(shown[1].rows) == 1 and any(nearest in note for note in shown[1].notes)
-    assert shown[1].heads[-1] == "Freq baseline, %"
-    assert [one.value for one in to_step(app, 2).info if "P1037" in one.value]
-    assert "These runs have no facts for this chart" not in said(app)
-    assert "on startr (did you mean 'starter'?)." in said(to_step(app, 3))
-    assert "on starter, prompts ten." in said(to_step(app, 4))
-    assert "no model of that name (did you mean 'minilm-mlm'?)" in said(to_step(app, 5))
-    assert "python" not in said(app)
-    step = Predict(question="q", between=(20,))
-    predict(to_step(app, 6), step)
-    assert "this chart has no row 'P36 capitl' (did you mean" in said(to_step(app, 7))
-
-
-def test_a_prediction_names_the_query_that_is_meant(home: Path) -> None:
-    text = "The capital of Norway is ___."
-    app = lesson_at(
-        home, f'kind = "predict"\nquestion = "q"\nrow = "{text}"',
-        f'kind = "ask"\nquery = "{text}"\nmodels = ["minilm-mlm"]',
-    )  # fmt: skip
-    predict(app, Predict(question="q"))
-    assert "MiniLM-MLM: **oslo**" in said(to_step(app, 2))
 
 
 def test_the_readers_own_query_is_kept_for_the_handout(home: Path) -> None:
@@ -264,7 +193,7 @@ def test_a_users_lesson_is_shown_as_text(home: Path) -> None:
         assert number > 1 or "**bold**" in raw
         if number == 2:
             app.radio[0].set_value("two")
-            next(one for one in app.button if one.label == "Predict").click().run()
+            press(app, "Predict")
             assert "You predicted **two**. Correct!" in said(app)
     to_step(app, 4)
     assert "1 of 1 predictions were right" in said(app)
@@ -296,13 +225,9 @@ def test_teacher_mode_jumps_to_any_step_and_reveals_the_answer_without_a_predict
     assert not next(one for one in app.button if one.label == "Next").disabled
     usual = open_page("lessons", lesson="3-negation", step="6")
     assert any(one.label == "To the question" for one in usual.button)
-
-
-def test_a_link_to_a_step_behind_a_question_can_be_opened_without_a_prediction() -> None:
-    app = open_page("lessons", lesson="3-negation", step="6")
-    next(one for one in app.button if one.label == "Open the step").click().run()
-    assert "same first answer" in app.info[0].value and not app.exception
-    assert not any(one.label == "To the question" for one in app.button)
+    press(usual, "Open the step")
+    assert "same first answer" in usual.info[0].value
+    assert not any(one.label == "To the question" for one in usual.button)
 
 
 def test_a_student_sheet_has_blanks_and_a_teacher_sheet_the_answers() -> None:
@@ -320,13 +245,6 @@ def test_a_student_sheet_has_blanks_and_a_teacher_sheet_the_answers() -> None:
     answered = sheet(lesson, {step + 1: shown})
     assert "Answer: <b>french</b>" in answered and "Answer: <b>not shown</b>" in answered
     assert "class=line" not in answered.partition("</style>")[2]
-
-
-def test_notes_of_charts_have_the_models_titles() -> None:
-    models = ("minilm-mlm", "minilm-mlm-twin")
-    note = "over facts: minilm-mlm minus minilm-mlm-twin +7.8 points."
-    assert _sentence(note, models) == "Over facts: MiniLM-MLM minus MiniLM-MLM twin +7.8 points."
-    assert _sentence("minilm-mlm: mentions.", models) == "MiniLM-MLM: mentions."
 
 
 @pytest.mark.parametrize("outside", ["", "the 0.400 (not ranked: function word)"])

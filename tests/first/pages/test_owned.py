@@ -42,7 +42,7 @@ def labels(app: AppTest) -> set[str]:
     return {button.label for button in app.button}
 
 
-def test_an_import_says_what_it_replaces_and_waits_for_a_yes(
+def test_an_import_that_replaces_waits_for_a_yes_and_a_stranger_imports_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, asked = import_table(tmp_path), []
@@ -55,10 +55,6 @@ def test_an_import_says_what_it_replaces_and_waits_for_a_yes(
     assert "1 relation, 1 fact" in app.warning[0].value.replace("\\", "")
     app.button(key="replace").click().run()
     assert asked == [download.ImportRequest(str(path), None, replace=True)]
-
-
-def test_a_stranger_replaces_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import_table(tmp_path)
     visited(monkeypatch, by_owner=False)
     app = open_page("data", tab="Import")
     assert not {"Import", "Replace it"} & labels(app)
@@ -107,7 +103,7 @@ class Weights:
     n_bytes = 10
 
 
-def test_the_owner_chooses_where_models_compute(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_owner_alone_chooses_where_models_compute(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "cpu")
     monkeypatch.setattr(devices, "available_devices", lambda: ("cuda:0", "cpu", "spread"))
     monkeypatch.setattr(devices, "device_title", lambda name: f"the {name}")
@@ -125,9 +121,6 @@ def test_the_owner_chooses_where_models_compute(monkeypatch: pytest.MonkeyPatch)
     field.select("cuda:0").run()
     assert os.environ[VARIABLE] == "cuda:0" and cache.held() == ()
     assert open_page("models").selectbox(key="device").value == "cuda:0"
-
-
-def test_visitors_see_nothing_of_the_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visitors, "may", lambda what: what != "manage")
     monkeypatch.setattr(devices, "available_devices", lambda: pytest.fail("nobody asked"))
     assert "device" not in {one.key for one in open_page("models").selectbox}

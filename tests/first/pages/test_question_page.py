@@ -13,7 +13,7 @@ from lama_core.models.sources.locations import is_here
 from lama_core.queries.question import AskRequest
 from lama_core.requests import command_line
 from lama_core.runs.find import list_runs, load_run
-from pages.ui.queries import history, pins
+from pages.ui.queries import pins
 from pages.ui.queries.question import EXAMPLES
 from pages.ui.shared import links, screens
 from pages.ui.shared.query_queue import ANSWERS
@@ -86,19 +86,17 @@ def test_an_example_is_answered_and_judged() -> None:
 
 
 @pytest.mark.usefixtures("speaking")
-def test_every_name_of_the_right_answer_counts() -> None:
+def test_every_name_of_the_right_answer_counts_and_without_one_there_is_no_verdict() -> None:
     (answer,) = answers(opened(question=FRANCE, right_texts="Paris | Lutetia"))
     assert "✗ wrong" in answer
     app = opened(question=FRANCE, right_texts="Paris|  oslo |Oslo")
     assert "✓ contains the right answer" in answers(app)[0]
     assert "--gold Paris --gold oslo --gold Oslo" in commands(app)
-
-
-@pytest.mark.usefixtures("speaking")
-def test_without_right_answers_there_is_no_verdict() -> None:
     app = opened(question=FRANCE)
     assert app.text_input(key="right_texts").value in ("", None)
     assert "lx-chip" not in answers(app)[0]
+    app.text_input(key="question").set_value("").run()
+    assert any("The question is empty" in one.value for one in app.error)
 
 
 @pytest.mark.usefixtures("speaking")
@@ -124,50 +122,15 @@ def test_a_stored_answer_has_its_date_and_is_asked_for_again() -> None:
 
 
 @pytest.mark.usefixtures("speaking")
-def test_models_that_fill_blanks_get_one_sentence() -> None:
+def test_models_that_fill_blanks_and_servers_of_an_address_are_not_asked() -> None:
     app = opened(generators=["minilm-mlm", SMOLLM, "smollm2-360m", "minilm-mlm-twin"])
     (note,) = [one.value for one in app.info if "Not asked" in one.value]
     assert "MiniLM" in note and "chat server" in note
     assert len(answers(app)) == 2
     app = opened(generators=["minilm-mlm"])
-    assert any("Not asked" in one.value for one in app.info)
-    assert not answers(app)
-
-
-@pytest.mark.usefixtures("speaking")
-def test_an_address_names_no_chat_server() -> None:
+    assert any("Not asked" in one.value for one in app.info) and not answers(app)
     app = open_page("", tab="Question", generators=["chat:http://127.0.0.1:9#x"])
-    assert any("can't reference" in one.value for one in app.warning)
-    assert not answers(app)
-
-
-@pytest.mark.usefixtures("speaking")
-def test_an_empty_question_gets_a_sentence() -> None:
-    app = opened()
-    app.text_input(key="question").set_value("").run()
-    assert any("The question is empty" in one.value for one in app.error)
-
-
-@pytest.mark.usefixtures("speaking")
-def test_an_example_sets_its_right_answers_and_leaving_it_clears_them() -> None:
-    app = opened()
-    next(one for one in app.button if "Picasso" in one.label).click().run()
-    assert app.text_input(key="right_texts").value == "Málaga | Malaga"
-    app.text_input(key="question").set_value("What is the capital of Italy?").run()
-    assert app.text_input(key="right_texts").value in ("", None)
-
-
-def test_the_history_opens_a_question_with_its_options() -> None:
-    request = AskRequest("Who is it?", ("A", "B"), plain=True, max_tokens=3, models=("m",))
-    assert history.HistoryEntry(request).params() == {
-        "tab": "Question",
-        "question": "Who is it?",
-        "plain": "true",
-        "longest": "3",
-        "precision": "auto",
-        "generators": ["m"],
-        "right_texts": "A|B",
-    }
+    assert any("can't reference" in one.value for one in app.warning) and not answers(app)
 
 
 @pytest.mark.usefixtures("speaking")

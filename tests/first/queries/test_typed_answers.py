@@ -27,7 +27,7 @@ def ranked(model: Any = None, limits: Limits = UNLIMITED, **changes: Any) -> Any
     return ask_loaded(rank, [model or ByWord()], limits=limits, **FIELDS | changes).models[0]
 
 
-def test_answers_are_ranked_by_the_sum_with_probabilities_over_them_alone() -> None:
+def test_answers_are_ranked_by_the_sum_or_mean_with_probabilities_over_them_alone() -> None:
     found = ranked(part="answer")
     assert [(one.rank, one.answer, one.score) for one in found.answers] == [
         (1, "Oslo", -1.0), (2, "Rome", -2.0), (3, "New York", -2.0 - 3.0),
@@ -36,12 +36,13 @@ def test_answers_are_ranked_by_the_sum_with_probabilities_over_them_alone() -> N
     probs = [one.prob for one in found.answers]
     assert probs == pytest.approx([weight / sum(weights) for weight in weights], rel=1e-5)
     assert found.margin == -1.0 - -2.0
-
-
-def test_the_mean_counts_an_answers_tokens() -> None:
-    found = ranked(part="answer", aggregate="mean")
-    assert [one.answer for one in found.answers] == ["Oslo", "Rome", "New York"]
-    assert [one.score for one in found.answers] == [-1.0, -2.0, (-2.0 - 3.0) / 2]
+    mean = ranked(part="answer", aggregate="mean")
+    assert [one.answer for one in mean.answers] == ["Oslo", "Rome", "New York"]
+    assert [one.score for one in mean.answers] == [-1.0, -2.0, (-2.0 - 3.0) / 2]
+    assert ranked(part="answer", gold="Rome").margin == -2.0 - -1.0, "behind the first"
+    assert ranked(part="answer", gold="Oslo").margin == -1.0 - -2.0
+    alone = ranked(answers=("Oslo",))
+    assert alone.margin is None and alone.answers[0].prob == 1.0
 
 
 def test_the_whole_statement_counts_all_tokens_and_conditional_cuts_the_end() -> None:
@@ -51,13 +52,6 @@ def test_the_whole_statement_counts_all_tokens_and_conditional_cuts_the_end() ->
     assert whole.tokens.in_answer.sum() == 1
     cut = ranked(part="conditional").answers[0]
     assert (cut.score, cut.statement) == (-1.0, "The capital of Norway is Oslo")
-
-
-def test_the_margin_is_the_golds_and_negative_behind_the_first() -> None:
-    assert ranked(part="answer", gold="Rome").margin == -2.0 - -1.0
-    assert ranked(part="answer", gold="Oslo").margin == -1.0 - -2.0
-    assert ranked(answers=("Oslo",)).margin is None
-    assert ranked(answers=("Oslo",)).answers[0].prob == 1.0
 
 
 def test_equal_scores_share_a_rank_and_are_named() -> None:
@@ -118,15 +112,9 @@ def test_what_the_time_doesnt_allow_is_left_out_and_said() -> None:
     assert ranked(ByWord(kind="masked"), **asked).n_left_out == 0
 
 
-def test_a_text_of_too_many_tokens_is_refused() -> None:
-    with pytest.raises(UserError, match="has 8 tokens for fake; the maximum here is 7"):
-        ranked(limits=Limits(tokens=7), answers=("Oslo",))
-    assert ranked(limits=Limits(tokens=8), answers=("Oslo",)).answers
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    (
+def test_what_cannot_be_ranked_is_refused_in_a_sentence() -> None:
+    changes: Any
+    for changes, said in (
         ({"text": "The capital."}, "has no blank"),
         ({"text": "___ is in ___."}, "has 2 blanks, but answers are ranked at one"),
         ({"answers": ()}, "Answers are missing"),
@@ -135,13 +123,12 @@ def test_a_text_of_too_many_tokens_is_refused() -> None:
         ({"answers": tuple(map(str, range(201)))}, "There are 201 answers; the maximum is 200"),
         ({"answers": ("x" * 301,)}, "longer than 300 letters"),
         ({"gold": "Paris"}, "'Paris' is not one of the answers"),
-    ),
-)
-def test_what_cannot_be_ranked_is_refused_in_a_sentence(changes: Any, said: str) -> None:
-    with pytest.raises(UserError, match=said):
-        RankRequest(**FIELDS | changes).check()
-    with pytest.raises(UserError, match=said):
-        ranked(**changes)
+    ):
+        with pytest.raises(UserError, match=said):
+            ranked(**changes)
+    with pytest.raises(UserError, match="has 8 tokens for fake; the maximum here is 7"):
+        ranked(limits=Limits(tokens=7), answers=("Oslo",))
+    assert ranked(limits=Limits(tokens=8), answers=("Oslo",)).answers
 
 
 def test_a_first_word_that_nothing_stands_before_is_refused() -> None:

@@ -7,8 +7,6 @@ from drawn import CHART, current_run, wait_until_drawn
 from picking import pick_row
 from playwright.sync_api import Page, expect
 
-MODELS = ("minilm-mlm", "minilm-mlm-twin", "smollm2-135m")
-
 
 def test_a_typed_subject_goes_with_a_new_relation_and_a_row_leads_to_its_sentence(
     page: Page, app_url: str

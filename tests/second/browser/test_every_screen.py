@@ -237,16 +237,3 @@ def test_an_old_address_opens_its_screen(
         expect(page.get_by_role("radio", name=now[one], exact=True)).to_be_checked()
     if "chart" in now:
         expect(page.get_by_text(now["chart"], exact=True).first).to_be_visible()
-
-
-def test_one_step_back_from_an_old_address_is_where_the_reader_was(
-    page: Page, app_url: str
-) -> None:
-    page.goto(f"{app_url}/models")
-    before = read(page)
-    page.goto(f"{app_url}/facts?data=made-up&view=Confusion")
-    page.wait_for_url("**/results?**view=Confusion*")
-    read(page)
-    page.go_back()
-    page.wait_for_url("**/models*")
-    assert read(page) == before

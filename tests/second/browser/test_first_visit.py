@@ -15,11 +15,6 @@ OVERFLOW = """() => [...document.querySelectorAll("table.lx")].map(table =>
     table.getBoundingClientRect().right
     - table.closest("[data-testid=stColumn]").getBoundingClientRect().right)"""
 
-# Pixels of a table that are reached only by scrolling sideways.
-HIDDEN_PART = """(() => {
-    const table = document.querySelector("[data-testid=stDataFrame] .dvn-scroller")
-    return table.scrollWidth - table.clientWidth })()"""
-
 
 def test_a_walk_from_results_back_to_cloze_and_an_own_sentence(
     page: Page, app_url: str, gates: Gates
@@ -78,17 +73,6 @@ def test_a_phone_shows_page_names_a_result_and_cards(page: Page, app_url: str) -
     expect(page).to_have_title("Lessons · LAMA Explorer")
     page.set_viewport_size({"width": 1400, "height": 900})
     expect(page.locator(".st-key-menu")).to_be_hidden()
-
-
-def test_the_tables_of_ask_show_the_models_answers_without_scrolling(
-    page: Page, app_url: str
-) -> None:
-    for view in ("Wordings", "List"):
-        page.goto(f"{app_url}/?tab=Several&what={view}")  # with the default models
-        expect(page.get_by_text("to ask its sentence alone")).to_be_visible()
-        expect(page.get_by_test_id("stDataFrame").locator("canvas").first).to_be_visible()
-        wait_until_drawn(page)
-        assert page.evaluate(HIDDEN_PART) == 0, view
 
 
 def test_a_cold_start_draws_the_menu_and_an_outline_but_no_list_of_files(

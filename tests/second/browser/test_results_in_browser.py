@@ -49,43 +49,6 @@ def test_a_bar_leads_to_its_facts_and_a_fact_to_a_cloze_query(page: Page, app_ur
     expect(page).to_have_url(re.compile("relations=P101"))
 
 
-def test_whiskers_and_baselines_lead_to_facts_lines_nowhere(page: Page, app_url: str) -> None:
-    open_page(page, f"{app_url}/results?data=made-up&models=gpt2")
-    before = page.url
-    curve = page.locator(CHART).nth(1).locator(".mark-line path").first
-    box = curve.bounding_box()
-    assert box is not None
-    # At the curve's left end, its first point; a little above it, only the line.
-    page.mouse.click(box["x"] + 0.08 * box["width"], box["y"] + 0.5 * box["height"])
-    wait_until_drawn(page)
-    assert page.url == before
-    for kind in (".mark-rule.role-mark line", ".mark-symbol.role-mark path"):
-        mark = page.locator(CHART).first.locator(kind).last
-        mark.scroll_into_view_if_needed()
-        box = mark.bounding_box()
-        assert box is not None
-        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        page.wait_for_url(re.compile("relations="))
-        page.go_back()
-        page.wait_for_url(lambda url: "relations=" not in url)
-        wait_until_drawn(page)
-
-
-def test_a_model_under_the_mouse_stands_out_and_the_browser_loads_no_plotly(
-    page: Page, app_url: str
-) -> None:
-    loaded: list[str] = []
-    page.on("request", lambda request: loaded.append(request.url))
-    open_page(page, f"{app_url}/results?data=made-up&models=minilm-mlm&models=smollm2-135m")
-    assert not [url for url in loaded if "plotly" in url.lower()]
-    bars = page.locator(CHART).first.locator(".mark-rect path")
-    expect(bars.first).to_have_attribute("opacity", "1")
-    bars.last.hover(position={"x": 3, "y": 3})
-    expect(bars.first).to_have_attribute("opacity", "0.15")
-    expect(bars.last).to_have_attribute("opacity", "1")
-    expect(page.locator("#vg-tooltip-element")).to_contain_text("relation")
-
-
 def test_the_menu_of_a_chart_gives_its_picture(page: Page, app_url: str) -> None:
     open_page(page, f"{app_url}/results?data=made-up&models=gpt2")
     for ending, start in (("PNG", b"\x89PNG"), ("SVG", b"<svg ")):
@@ -112,26 +75,9 @@ def test_the_keyboard_comes_to_a_number_and_by_a_button_to_its_facts(
     page.wait_for_url(re.compile(r"/results\?(?=.*relations=P10).*tab=Wrong\+answers"))
 
 
-def test_a_cell_of_golds_by_answers_leads_to_its_facts(page: Page, app_url: str) -> None:
-    open_page(
-        page,
-        f"{app_url}/results?tab=Wrong+answers&data=made-up&models=gpt2&view=Confusion&words=10",
-    )
-    cell = page.locator(f"{CHART} .mark-rect path").first
-    cell.scroll_into_view_if_needed()
-    cell.click(position={"x": 4, "y": 4})
-    page.wait_for_url(re.compile("gold=.*answer="))
-    wait_until_drawn(page)
-    expect(page.get_by_role("button", name=re.compile(r"^right answer “\w+”$"))).to_be_visible()
-    expect(
-        page.get_by_role("button", name=re.compile(r"^GPT-2 small answers “\w+”$"))
-    ).to_be_visible()
-
-
 def test_a_bin_leads_to_its_facts_and_one_step_back_to_its_chart(page: Page, app_url: str) -> None:
     open_page(
-        page,
-        f"{app_url}/results?data=made-up&models=gpt2&tab=More&chart=Rank+distribution&p_at=7",
+        page, f"{app_url}/results?data=made-up&models=gpt2&tab=More&chart=Rank+distribution&p_at=7"
     )
     page.wait_for_url(re.compile("among="))
     before, entries = page.url, page.evaluate("history.length")

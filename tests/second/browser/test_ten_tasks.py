@@ -1,16 +1,16 @@
 """Tasks of new users in a real browser, by the shortest path that the pages show.
 
 Task 4 is in test_data_in_browser.py, to cancel and resume a run (5 clicks: the page, Ask models
-these facts, Start, Cancel, Resume), and task 11 in test_poll_in_browser.py. Each test's docstring
-counts its clicks: typing counts 1, a choice from a list 2, a file 2. The first ten together: 48;
-tasks 11 and 12: 8; 13 to 15: 9.
+these facts, Start, Cancel, Resume), task 9 in test_results_in_browser.py, and task 11 in
+test_poll_in_browser.py; 6 and 8 are tested without a browser. Each test's docstring counts its
+clicks: typing counts 1, a choice from a list 2, a file 2.
 """
 
 import csv
 import re
 from pathlib import Path
 
-from drawn import CHART, click_mark, wait_until_drawn
+from drawn import wait_until_drawn
 from picking import pick_row
 from playwright.sync_api import FilePayload, Locator, Page, expect
 
@@ -20,19 +20,6 @@ CAPITALS = dict(
     Poland="Warsaw", Portugal="Lisbon", Hungary="Budapest", Russia="Moscow", China="Beijing",
     Cuba="Havana", Peru="Lima", Iran="Tehran", Iraq="Baghdad", Atlantis="Atlantis",
 )  # fmt: skip
-LESSON = """title = "Capitals of the north"
-minutes = 5
-question = "Does a model know them?"
-sources = ["Own question"]
-
-[[steps]]
-kind = "ask"
-title = "Norway"
-text = "One query."
-query = "The capital of Norway is ___."
-gold = "Oslo"
-models = ["minilm-mlm"]
-"""
 
 
 def open_page(page: Page, app_url: str, name: str, tab: str = "") -> None:
@@ -122,17 +109,6 @@ def test_5_own_facts_without_a_template_are_imported_and_probed(page: Page, app_
     expect(page.get_by_text(re.compile(r"\d+ of 10 first answers are right"))).to_be_visible()
 
 
-def test_6_phrase_answers_are_ranked(page: Page, app_url: str) -> None:
-    """4: Only these answers, the sentence, the answers, and their end."""
-    page.goto(app_url)
-    page.get_by_role("radio", name="Only these answers").click()
-    page.get_by_role("textbox", name="Sentence with one blank").fill("The largest planet is ___.")
-    answers = page.get_by_role("textbox", name="Answers, one per line")
-    answers.fill("the planet Jupiter\nold Saturn")
-    answers.press("Control+Enter")
-    expect(page.get_by_text("MiniLM-MLM: the planet Jupiter")).to_be_visible()
-
-
 def test_7_a_lesson_in_large_type_with_a_blank_handout(page: Page, app_url: str) -> None:
     """4: Lessons, For teachers, the sheet, Start in teacher mode."""
     open_page(page, app_url, "Lessons")
@@ -146,30 +122,6 @@ def test_7_a_lesson_in_large_type_with_a_blank_handout(page: Page, app_url: str)
     expect(page).to_have_url(re.compile("large=true"))
     page.reload()
     page.wait_for_function(large)
-
-
-def test_8_an_own_lesson_file(page: Page, app_url: str, app_home: Path) -> None:
-    """4: the file (2), Lessons, Start the lesson."""
-    folder = app_home / "data" / "lessons"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "north.toml").write_text(LESSON, encoding="utf-8")
-    open_page(page, app_url, "Lessons")
-    expect(page.get_by_text("Capitals of the north")).to_be_visible()
-    page.get_by_role("button", name="Start the lesson").last.click()
-    expect(page.get_by_text("MiniLM-MLM: oslo (correct)")).to_be_visible()
-
-
-def test_9_a_low_p_at_1_leads_to_its_wrong_answers(page: Page, app_url: str) -> None:
-    """3: Results, the bar, Wrong answers."""
-    open_page(page, app_url, "Results")
-    bars = page.locator(CHART).first.locator(".mark-rect path")
-    expect(bars.first).to_be_visible()
-    wait_until_drawn(page)
-    click_mark(page, re.compile("^TREx.*SmolLM2", re.DOTALL))
-    shown_button(page, re.compile("Wrong answers$")).click()
-    expect(
-        page.get_by_text(re.compile("^[0-9,]+ of [0-9,]+ (scored )?facts.* · wrong in"))
-    ).to_be_visible()
 
 
 def test_10_twenty_sentences_are_filtered_and_exported(page: Page, app_url: str) -> None:
@@ -197,54 +149,3 @@ def test_12_a_figure_for_a_paper_as_pdf(page: Page, app_url: str) -> None:
         inside.get_by_role("button", name="Figure, PDF").click()
     made = Path(taken.value.path()).read_bytes()
     assert made.startswith(b"%PDF") and b"/FontFile2" in made
-
-
-def test_13_an_own_sentence_becomes_a_link(page: Page, app_url: str) -> None:
-    """2: the sentence, Share."""
-    page.goto(app_url)
-    sentence = page.get_by_role("textbox", name="Sentence with a blank")
-    sentence.fill("The capital of Norway is ___.")
-    sentence.press("Enter")
-    shown_button(page, "Share").click()
-    code = page.get_by_test_id("stPopoverBody").get_by_test_id("stCode").first
-    expect(code).to_contain_text("capital+of+Norway")
-    link = code.inner_text().strip()
-    assert len(link) <= 200
-    page.goto(link)
-    expect(sentence).to_have_value("The capital of Norway is ___.")
-
-
-def test_14_a_lesson_is_copied_and_a_step_changed(page: Page, app_url: str, app_home: Path) -> None:
-    """4: Lessons, For teachers, Copy and edit, the text."""
-    open_page(page, app_url, "Lessons")
-    shown_button(page, re.compile("For teachers")).click()
-    page.get_by_role("button", name="Copy and edit").filter(visible=True).click()
-    text = page.get_by_role("textbox", name="Text", exact=True)
-    text.fill("A text of *my own*.")
-    text.press("Control+Enter")
-    expect(page.get_by_test_id("stMarkdown").get_by_text("A text of my own.")).to_be_visible()
-    expect(page.get_by_text("Every change is saved in")).to_be_visible()
-    (made,) = (app_home / "data" / "lessons").glob("1-cloze-queries-copy*.toml")
-    assert 'text = "A text of *my own*."' in made.read_text(encoding="utf-8")
-
-
-def test_15_wrong_answers_selected_as_a_slice(page: Page, app_url: str) -> None:
-    """3: Results, Wrong answers, Only these facts; then all tabs and a link show only these."""
-    open_page(page, app_url, "Results", "Wrong answers")
-    button = shown_button(page, re.compile("^Only these [0-9,]+ facts$"))
-    n = re.findall("[0-9,]+", button.inner_text())[-1]
-    button.click()
-    chip = page.get_by_role("button", name=f"Only {n} chosen facts")
-    counted = page.get_by_text(re.compile(rf"over chosen facts: .* of {n}\)")).filter(visible=True)
-    expect(chip).to_be_visible()
-    page.wait_for_url(re.compile("only="))
-    colleague = page.context.browser.new_context() if page.context.browser else page.context
-    other = colleague.new_page()
-    other.goto(page.url)
-    expect(other.get_by_role("button", name=f"Only {n} chosen facts")).to_be_visible()
-    other.close()
-    page.get_by_role("tab", name="Overview", exact=True).click()
-    expect(counted.first).to_be_visible()
-    chip.click()
-    expect(chip).to_have_count(0)
-    assert "only=" not in page.url

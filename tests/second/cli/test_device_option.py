@@ -8,7 +8,6 @@ from calling import invoke, options
 from probe_fakes import CITIES, HashFiller
 
 from lama_core.cli import make_app
-from lama_core.errors import UserError
 from lama_core.models.devices import VARIABLE
 from lama_core.scoring import shared_fields
 from tools.documentation.site import commands_of
@@ -58,10 +57,3 @@ def test_where_it_was_computed_is_said_beside_the_answers(asked: None) -> None:
     said = invoke([*WORDS, "cpu", "--json"])
     (model,) = json.loads(said.output)["models"]
     assert (model["precision"], model["device"]) == ("bf16", "cuda:1")
-
-
-@pytest.mark.parametrize("name", ["gpu", "cuda:99", ""])
-def test_a_device_that_is_none_or_not_here_is_refused(asked: None, name: str) -> None:
-    said = invoke([*WORDS, name])
-    assert isinstance(said.exception, UserError)
-    assert "device" in str(said.exception).lower() and os.environ[VARIABLE] == "auto"

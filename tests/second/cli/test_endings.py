@@ -71,7 +71,6 @@ def test_the_logs_of_the_last_faults_are_kept(home: Path) -> None:
         (MemoryError(), "Not enough memory"),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "Not enough memory"),
         (OSError(errno.ENOSPC, "No space", "/d/facts.parquet"), "/d/facts.parquet can't be"),
-        (OSError(errno.ENOSPC, "No space"), "the disk is full"),
         (OSError(errno.EROFS, "Read-only", "/d/x"), "set LAMA_HOME to a folder on another disk"),
         (OSError(errno.ENAMETOOLONG, "Too long", "n" * 300), "255 bytes at most"),
         (OSError(errno.EMFILE, "Too many", "/d/x"), "raise `ulimit -n`"),
@@ -93,30 +92,11 @@ def test_a_stopped_command_says_one_line(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "Stopped" in said and "the same command resumes" in said
 
 
-def test_a_home_that_is_not_there_yet_is_none_to_complain_of(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(home / "deep" / "down"))
-    assert call("runs", "list")[0] == 0
-    assert not home.exists()
-
-
 def test_a_home_that_cant_be_made_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAMA_HOME", "/proc/none")
     words = ("data", "import", str(ROOT / "assets/datasets/starter"), "--name", "own")
     status, _, said = call(*words)
     assert status == 2 and "/proc/none" in said
-
-
-def test_a_word_of_a_table_is_broken_only_where_it_does_not_fit(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    long = "a-name-without-a-space-" + "x" * 90
-    output.print_table(("name", "about"), [(long, "some words " * 9)])
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[1].startswith(long) and len(lines) == 4
-    output.print_table(("name", "about"), [(long, "y" * 90)])
-    assert all(len(line) <= 160 for line in capsys.readouterr().out.splitlines())
 
 
 def test_json_is_strict_whatever_is_in_it(capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,3 +116,13 @@ def test_signs_that_the_output_lacks_are_written_by_their_numbers(
     done = forked(cli.main, encoding="ascii")
     assert done.status == 0, done.said
     assert "\\xe7" in done.out or "\\xc9" in done.out
+
+
+def test_a_deleted_current_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    words = ("--dataset", "starter", "--relation", "P36", "--model", "minilm-mlm", "--out", "runs")
+    status, _, errors = call("probe", *words)
+    assert status == 2 and "The current folder was deleted" in errors

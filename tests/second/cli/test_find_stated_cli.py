@@ -79,5 +79,3 @@ def test_only_the_chosen_wordings_and_sources_are_searched(data: Path) -> None:
     assert [source["source"] for source in found["sources"]] == ["wordnet"]
     assert (found["stated"], found["sentences"], found["verbatim"]) == (2, 3, 0)
     assert not any(one["form_in"] for one in found["wordings"])
-    text = printed("data", "find-cooccurring", *chosen)
-    assert "any source" in text and "almost verbatim" in text

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from project_files import SHARED
 
-from lama_core.datasets import bats, formats, lpaqa, pararel, user_table
+from lama_core.datasets import bats, formats, lpaqa, user_table
 from lama_core.datasets.column_guess import guess_columns
 from lama_core.errors import UserError
 
@@ -35,14 +35,6 @@ def test_the_reference_prompts_and_pairs_are_read_whole() -> None:
     prompts = dataset.relation("P19").prompts
     manual = [prompt for prompt in prompts if prompt.origin == "manual paraphrase"]
     assert manual and all(prompt.weight is None for prompt in manual)
-
-
-@needs_shared
-def test_the_reference_patterns_are_read_without_facts() -> None:
-    dataset = pararel.load(SHARED / "pararel")
-    assert [relation.name for relation in dataset.relations] == ["P36", "P37"]
-    assert dataset.relations[0].prompts[0].template == "The capital of [X] is [Y] ."
-    assert dataset.report.notes == ("no trex_lms_vocab: patterns without facts",)
 
 
 def test_bats_reads_kinds_tails_and_marks(tmp_path: Path) -> None:
@@ -96,17 +88,9 @@ def test_a_table_gives_facts_prompts_and_sentences(tmp_path: Path) -> None:
     assert dataset.name == "mine"
 
 
-def test_a_row_that_asks_nothing_is_left_out(tmp_path: Path) -> None:
-    text = "subject,object,relation,template\nPeru,Lima,a,\nChile,Santiago,b,[X] is [Y]\n"
-    dataset = user_table.load(write(tmp_path / "mine.csv", text))
-    assert [fact.subject for fact in dataset.facts] == ["Chile"]
-    assert "nothing to query" in dataset.report.dropped[0].reason
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "is empty"),
         ("a,b\n1,2\n", r"its columns are: a, b. Name the columns .*\(--subject, --object\)"),
         ("subject,object\n", "has no usable row: it has no rows"),
     ],
@@ -307,9 +291,3 @@ def test_columns_are_guessed_from_names_and_first_rows(
     header, *cells = rows
     table = [dict(zip(header, row, strict=True)) for row in cells]
     assert guess_columns(header, table, UNKNOWN) == guessed
-
-
-def test_recognised_columns_are_not_guessed() -> None:
-    known = UNKNOWN | {"object": "object"}
-    table = [{"object": "Lima", "x": "Peru"}]
-    assert guess_columns(["object", "x"], table, known) == {"subject": "x"}

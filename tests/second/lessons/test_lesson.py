@@ -42,33 +42,29 @@ def lesson_of(folder: Path, text: str, name: str = "mine") -> Lesson:
     return read_lesson(path)
 
 
-@pytest.mark.parametrize("path", sorted(bundled_lessons().iterdir()), ids=lambda path: path.stem)
-def test_every_lesson_of_the_project_is_whole(path: Path) -> None:
-    lesson = read_lesson(path, own=False)
-    assert 5 <= lesson.minutes <= 10 and lesson.sources
-    kinds = [step.kind for step in lesson.steps]
-    assert {"predict", "explain", "run", "try"} <= set(kinds)
-    assert set(kinds) & {"ask", "compare", "analogy"}
-
-
-@pytest.mark.parametrize("path", sorted(bundled_lessons().iterdir()), ids=lambda path: path.stem)
-def test_a_lesson_that_is_written_is_read_as_it_was(path: Path) -> None:
-    lesson = read_lesson(path)
-    assert parse_lesson(lesson_text(lesson).encode(), lesson.id) == lesson
-    assert parse_lesson(lesson_fields(lesson), lesson.id) == lesson
+def test_every_lesson_of_the_project_is_whole_and_written_as_it_is_read() -> None:
+    listing = list_lessons()
+    bundled = [one for one in listing.lessons if not one.own]
+    assert len(bundled) == 11 and not listing.problems  # one is a plug-in's
+    for path in sorted(bundled_lessons().iterdir()):
+        lesson = read_lesson(path, own=False)
+        assert 5 <= lesson.minutes <= 10 and lesson.sources
+        kinds = [step.kind for step in lesson.steps]
+        assert {"predict", "explain", "run", "try"} <= set(kinds)
+        assert set(kinds) & {"ask", "compare", "analogy"}
+        lesson = read_lesson(path)
+        assert parse_lesson(lesson_text(lesson).encode(), lesson.id) == lesson
+        assert parse_lesson(lesson_fields(lesson), lesson.id) == lesson
 
 
 @pytest.mark.parametrize(
     "value",
     [
         "",
-        "\nbegins with a line break",
         "x\r\ny",
-        "ends in a backslash \\\nnext",
         'a "quoted" \\n text',
         'three """ quotes\nin \\ two lines\n',
         "\r\t\x00\x7f\u2028é",
-        ["one", "two\nlines"],
         [["Paris", "France"], ["Rome", "Italy"]],
         [10.0, 1e-7, 1e22],
         {"tab": "Compare", "a b": True, 'c"': 1.5, "é": 3},
@@ -102,12 +98,6 @@ def test_the_folder_of_lessons_has_bounds(home: Path, monkeypatch: pytest.Monkey
         save_lesson(lesson)
 
 
-def test_eleven_lessons_come_with_the_project() -> None:
-    listing = list_lessons()
-    assert len([one for one in listing.lessons if not one.own]) == 11  # one is a plug-in's
-    assert not listing.problems
-
-
 def test_the_documentations_example_is_a_lesson_and_every_kind_and_figure_is_in_it(
     tmp_path: Path,
 ) -> None:
@@ -129,56 +119,33 @@ def test_the_documentations_example_is_a_lesson_and_every_kind_and_figure_is_in_
     [
         ("title = ", "invalid TOML"),
         ("x = " + "[" * 5000, "invalid TOML"),
-        ("x = " + "9" * 5000, "invalid TOML"),
         (HEAD, "steps is missing: start each with [[steps]]"),
         (HEAD + "steps = [1]", "step 1: it must be a table"),
-        (HEAD + "[[steps]]\ntext = 't'", "step 1: kind is missing: choose text, predict"),
         (HEAD + "[[steps]]\nkind = 'predikt'", "(did you mean 'predict'?)"),
         (HEAD.replace("minutes", "minuts") + TEXT, "unknown field 'minuts' (did you mean"),
-        ("minutes = 5\n" + TEXT, "title is missing"),
         (HEAD.replace("5", "'5'") + TEXT, "minutes must be a whole number"),
-        (HEAD.replace("5", "true") + TEXT, "minutes must be a whole number"),
         (HEAD.replace("5", "500") + TEXT, "minutes must be at most 120"),
-        (HEAD.replace("[]", "'x'") + TEXT, "sources must be a list, as"),
         (HEAD + TEXT + "[[steps]]\nkind = 'text'", "step 2 (text): text is empty"),
         (HEAD + TEXT * 61, "the number of steps must be at most 60"),
         (HEAD + ASK.replace("___", "so"), "step 1 (ask): 'The capital of France is so.': The text"),
         (HEAD + ASK.replace("___", "___ and ___"), "has 2 blanks: write one"),
-        (HEAD + ASK + "modles = ['a']", "unknown field 'modles' (did you mean 'models'?)"),
         (HEAD + ASK + "models = ['/etc']", "'/etc' is not a model name"),
-        (HEAD + ASK + "models = ['~']", "is not a model name"),
-        (HEAD + ASK + "models = ['..']", "is not a model name"),
         (HEAD + ASK + "models = ['a/b/c']", "is not a model name"),
         (HEAD + ASK + "models = ['server:http://x#y']", "is not a model name"),
-        (HEAD + ASK + "models = []", "the number of models must be at least 1"),
         (HEAD + ASK + "context = 'right'", "unknown context 'right': choose auto, left, both"),
-        (HEAD + RUN.replace("curve", "curvs"), "unknown figure 'curvs' (did you mean 'curves'?)"),
-        (HEAD + RUN + "k = 0", "step 1 (run): k must be at least 1"),
-        (HEAD + RUN + "by = 'origins'", "unknown by 'origins' (did you mean 'origin'?)"),
         (HEAD + PREDICT + TEXT, "the answer is missing: add answer, or a next step"),
-        (HEAD + PREDICT, "the answer is missing: add answer, or a next step"),
         (HEAD + PREDICT + "choices = ['a']\n" + ASK, "choices needs at least two"),
         (HEAD + PREDICT + "choices = ['a', 'b']\nanswer = 'c'", "'c' is not one of the choices"),
         (HEAD + PREDICT + "between = [40, 20]\n" + RUN, "the numbers of between must increase"),
         (HEAD + PREDICT + "between = [0, 20]\n" + RUN, "between needs numbers between 0 and 100"),
-        (HEAD + PREDICT + "between = [nan]\n" + RUN, "between needs numbers between 0 and 100"),
         (HEAD + PREDICT + "between = [20]\n" + ASK, "between needs a run"),
         (HEAD + PREDICT + RUN, "the next step is a run: add between, or choices"),
         (
             HEAD + PREDICT + "row = 'The capital of Franc is ___.'\n" + ASK,
             "is not one of the next step",
         ),
-        (
-            HEAD + PREDICT + "row = 'a : b :: c : d'\n[[steps]]\nkind = 'analogy'\n"
-            "analogies = [['a', 'b', 'c', 'd']]",
-            "(did you mean 'a : b :: c : ?'?)",
-        ),
         (HEAD + PREDICT + "model = 'x'\n" + ASK, "doesn't show the model 'x'"),
         (HEAD + "[[steps]]\nkind = 'analogy'\nanalogies = [['a', 'b', 'c']]", "four words"),
-        (
-            HEAD + "[[steps]]\nkind = 'compare'\nqueries = []",
-            "number of queries must be at least 1",
-        ),
         (
             HEAD + "[[steps]]\nkind = 'compare'\nqueries = ['a ___', 'a ___']",
             "contains a duplicate",
@@ -187,7 +154,6 @@ def test_the_documentations_example_is_a_lesson_and_every_kind_and_figure_is_in_
             HEAD + "[[steps]]\nkind = 'compare'\nqueries = ['a ___']\ngolds = ['a', 'b']",
             "golds has 2 answers",
         ),
-        (HEAD + "[[steps]]\nkind = 'try'\npage = 'models'", "unknown page 'models'"),
         (HEAD + "[[steps]]\nkind = 'try'\nparams = {k = 5}", "each of params must be a text"),
     ],
 )
@@ -230,14 +196,11 @@ def test_a_users_lessons_stand_behind_the_projects_and_a_bad_one_stops_none(
     assert "bad.toml: invalid TOML" in bad
 
 
-def test_ranges_are_named_by_their_bounds() -> None:
+def test_ranges_are_named_by_their_bounds_and_one_gold_is_that_of_all_queries() -> None:
     step = Predict(question="?", between=(5, 12.5))
     assert step.options == ("less than 5\u00a0%", "5 to 12.5\u00a0%", "12.5\u00a0% or more")
-
-
-def test_one_gold_is_that_of_all_queries() -> None:
-    step = Compare(queries=("a ___", "b ___"), golds=("x",))
-    assert step.gold_of == {"a ___": "x", "b ___": "x"}
+    compare = Compare(queries=("a ___", "b ___"), golds=("x",))
+    assert compare.gold_of == {"a ___": "x", "b ___": "x"}
 
 
 def test_texts_have_paragraphs_lists_and_three_marks_and_nothing_else() -> None:

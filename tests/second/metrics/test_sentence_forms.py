@@ -90,7 +90,7 @@ def test_forms_that_are_written_are_read_again(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("text", ("cities\t* is *\n", "cities\t* is *\tyes\n", "\xff"))
+@pytest.mark.parametrize("text", ("cities\t* is *\n", "\xff"))
 def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / FORMS_FILE
     path.write_bytes(gzip.compress(text.encode("latin-1")))

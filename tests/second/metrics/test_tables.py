@@ -7,7 +7,6 @@ from lama_core import metrics
 from lama_core.metrics import BYS, relation_figures, relation_precision, summarise
 from lama_core.runs.info import Run
 from tools.bench.made_up import make_runs
-from tools.bench.pages import run as run_benchmark
 
 
 @pytest.fixture(scope="module")
@@ -43,19 +42,3 @@ def test_chosen_relations_give_the_figures_of_these_alone(
         members = [share for share, name in zip(shares, groups, strict=True) if name == group]
         assert value == pytest.approx(sum(members) / len(members))
     assert (ours["low"] <= ours["p_at_k"]).all() and (ours["p_at_k"] <= ours["high"]).all()
-
-
-def test_made_up_runs_are_read_like_any_other(runs: tuple[Run, ...]) -> None:
-    run = runs[0]
-    assert run.info.n + run.info.n_excluded == len(run.facts) == 400
-    assert run.top.words.shape == (400, 10)
-
-
-def test_the_benchmark_measures_every_click_beside_its_bound() -> None:
-    rows = list(run_benchmark(n_facts=300, repetitions=1, n_runs=2))
-    command, view = rows[:2]
-    assert view.what == "first view of Results, 2 runs" and command.limit == view.limit == 0.9
-    assert view.peer is not None and view.peer > 0
-    clicks = [row for row in rows if row.what.startswith(("Results: tables", "Facts: text"))]
-    assert len(clicks) == 3
-    assert all(row.ours > 0 and row.limit == 0.3 for row in clicks)

@@ -1,6 +1,5 @@
 """A broken or hostile chat template is one sentence; questions without it are answered."""
 
-import json
 import string
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from calling import call
+from data_files import change_json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from systems import ON_WINDOWS
@@ -28,35 +28,26 @@ LOOP = "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% e
 BROKEN = {
     # syntax
     "{{": "TemplateSyntaxError",
-    "{{ messages | unknown }}": "TemplateAssertionError",
     "{{ " + "(" * 5000 + ")" * 5000 + " }}": "RecursionError",
-    "{% if 1 %}" * 300 + "x" + "{% endif %}" * 300: "Error",
     # undefined names and wrong types
     "{{ missing.name }}": "UndefinedError",
-    "{{ 1 + 'a' }}": "TypeError",
-    "{{ messages | tojson(indent='x', sort_keys=messages.x.y) }}": "UndefinedError",
     # its own refusals
     "{{ raise_exception('only system messages') }}": "only system messages",
     # other templates
     "{% include 'other' %}": "no loader",
     # the sandbox
     "{{ ''.__class__.__mro__ }}": "SecurityError",
-    "{{ messages.append(1) }}": "SecurityError",
-    "{% set n = namespace() %}{% set n.__class__ = 7 %}": "SecurityError",
     "{{ '{0.__class__.__mro__}'.format(7) }}": "SecurityError",
     "{{ range(10000000000) | list }}": "Range too big",
     # recursion
     "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}": "RecursionError",
-    "{% for m in messages recursive %}{{ loop(messages) }}{% endfor %}": "RecursionError",
     # nothing
-    "": "empty",
     " \n\t ": "empty",
     # no text
     "{{ '\\ud800' }}": "half of a character",
     # too much; LOOP is tried below, when its model is added
     "{% for a in range(100000) %}{% set b = (a ~ 'x') * 10000000 %}{% endfor %}": "takes more than",
     "{{ 'a' * 10 ** 10 }}": "GB of memory",
-    "{{ 'a'.center(10 ** 12) }}": "GB of memory",
     "{{ 'a' * 2000000 }}": "2,000,000 characters",
     "{% for a in range(100000) %}{{ 'a' * 100 }}{% endfor %}": "10,000,000 characters",
 }
@@ -102,7 +93,7 @@ PIECES = st.sampled_from([
 ])  # fmt: skip
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(pieces=st.lists(PIECES, max_size=12), text=st.text(string.printable, max_size=20))
 def test_any_template_renders_a_text_or_has_a_reason(pieces: list[str], text: str) -> None:
     for template in (" ".join(pieces), f"{{{{ {' '.join(pieces)} }}}}", text):
@@ -126,15 +117,10 @@ def test_a_chat_is_rendered_as_in_transformers(tmp_path: Path) -> None:
 # Folders
 
 
-def change(path: Path, **values: object) -> None:
-    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    path.write_text(json.dumps(stored | values), encoding="utf-8")
-
-
 def with_template(tmp_path: Path, template: object) -> Path:
     """A tiny SmolLM2's folder with a template in its tokenizer's configuration."""
     folder = save_model_folder("smollm2", tmp_path / "tiny")
-    change(folder / "tokenizer_config.json", chat_template=template)
+    change_json(folder / "tokenizer_config.json", chat_template=template)
     return folder
 
 
@@ -146,15 +132,10 @@ def home(home: Path) -> Iterator[Path]:
         CACHE.drop(model.name, model.precision, model.device)
 
 
-@pytest.mark.parametrize(
-    ("template", "why"),
-    (("{{ raise_exception('no user messages') }}", "no user messages"), (7, "not a text")),
-    ids=str,
-)
 def test_commands_say_in_a_sentence_that_a_template_cant_be_used(
-    template: object, why: str, home: Path, tmp_path: Path
+    home: Path, tmp_path: Path
 ) -> None:
-    folder = str(with_template(tmp_path, template))
+    folder, why = str(with_template(tmp_path, 7)), "not a text"
     added, out, errors = call("models", "add", folder)
     assert added in (0, 2) and why in out + errors
     for words in (
@@ -193,5 +174,5 @@ def test_a_template_is_tried_when_its_model_is_added(home: Path, tmp_path: Path)
     folder = with_template(tmp_path, LOOP)
     added = check_and_add_model(str(folder))
     assert "it takes more than" in added.note and "Ask with --plain" in added.note
-    change(folder / "tokenizer_config.json", chat_template=GOOD)
+    change_json(folder / "tokenizer_config.json", chat_template=GOOD)
     assert not check_and_add_model(str(folder)).note

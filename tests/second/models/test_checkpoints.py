@@ -1,17 +1,14 @@
-"""Series of checkpoints, in a folder and on a hub: each checkpoint is one run."""
+"""Series of checkpoints: each checkpoint is one run."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from calling import invoke, printed, told
 from data_files import write_lama
-from hub_server import Hub, Repository, fresh_cache, point_to, serve
 from tiny_models import save_model_folder
 
 from lama_core.errors import UserError
-from lama_core.models.cache import CACHE, load_model
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.checkpoints import Checkpoint, checkpoint_of, name_models, step_of
 from lama_core.runs.find import list_runs
@@ -22,12 +19,10 @@ STEPS = (0, 1, 2, 4, 8)
 @pytest.mark.parametrize(
     ("name", "step"),
     (
-        ("step1000", 1000),
         ("checkpoint-500", 500),
         ("global_step77", 77),
         ("stage1-step300k-tokens4B", 300_000),
         ("step_2M", 2_000_000),
-        ("main", None),
         ("footstep5", None),
         ("0123456789abcdef0123456789abcdef01234567", None),
     ),
@@ -37,6 +32,9 @@ def test_the_step_is_read_from_the_name(name: str, step: int | None) -> None:
 
 
 def test_a_checkpoint_is_a_revision_or_a_folder() -> None:
+    named = name_models(["lab/tiny"], ["step1,step2", "step8"])
+    assert [one.reference for one in named] == [f"lab/tiny@step{step}" for step in (1, 2, 8)]
+    assert {one.series for one in named} == {"lab/tiny"}
     assert checkpoint_of("lab/tiny@step8") == Checkpoint("lab/tiny", 8)
     assert checkpoint_of("/models/tiny/step8") == Checkpoint("/models/tiny", 8)
     assert checkpoint_of("minilm-mlm") is None
@@ -127,45 +125,3 @@ def test_a_series_without_a_usable_checkpoint_is_an_error(series: Path, data: Pa
     )
     assert isinstance(result.exception, UserError)
     assert "No checkpoint of" in str(result.exception)
-
-
-def test_a_query_names_one_of_the_checkpoints(series: Path) -> None:
-    result = invoke(["cloze", "Paris is in [MASK].", "--model", str(series)])
-    assert "is a folder of 5 checkpoints: name one of them" in str(result.exception)
-
-
-@pytest.fixture
-def hub(
-    folders: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Hub]:
-    fresh_cache(tmp_path / "hub", monkeypatch)
-    revisions = {
-        f"step{step}": Repository(
-            {one.name: one.read_bytes() for one in (folders / f"step{step}").iterdir()},
-            commit=f"{step:040x}",
-        )
-        for step in STEPS
-    }
-    main = Repository(revisions["step8"].files, revisions=revisions)
-    with serve({"lab/tiny": main}) as server:
-        point_to(server.address, monkeypatch)
-        yield server
-    for step in STEPS:
-        CACHE.drop(f"lab/tiny@step{step}", "fp32")
-
-
-def test_revisions_of_a_hub_model_are_one_run_each(hub: Hub, data: Path) -> None:
-    repository = hub.repositories["lab/tiny"].revisions["step2"]
-    repository.files = {**repository.files, "model.safetensors": b"damaged"}
-    words = ("probe", "--dataset", str(data), "--model", "lab/tiny")
-    result = invoke([*words, "--revisions", "step0,step1,step2,step3", "--revisions", "step8"])
-    assert result.exit_code == 0, result.exception
-    said = [line for line in result.stderr.splitlines() if " is excluded: " in line]
-    assert len(said) == 2 and any("has no revision 'step3'" in line for line in said)
-    assert steps_here() == [0, 1, 8]
-    model = load_model("lab/tiny@step1")
-    assert model.identity.startswith(f"lab/tiny@{1:040x}")
-    (found,) = [one for one in told("results", "training") if one["series"] == "lab/tiny"]
-    assert [line["model"] for line in found["steps"]] == [
-        f"lab/tiny@step{step}" for step in (0, 1, 8)
-    ]

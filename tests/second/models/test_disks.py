@@ -18,7 +18,6 @@ from lama_core.models.sources.catalog import (
 from lama_core.models.sources.locations import fetch, locate
 
 pytestmark = pytest.mark.usefixtures("home")
-EMBEDDED = ["minilm-mlm", "minilm-mlm-twin"]
 
 
 def write_list(home: Path, content: str) -> Path:
@@ -43,7 +42,7 @@ def test_a_folder_that_is_gone_stays_on_the_list_and_can_be_taken_off(tmp_path: 
     assert added_models() == ()
 
 
-@pytest.mark.parametrize("content", ("{", "{}", "[1]", "null", "[" * 100_000))
+@pytest.mark.parametrize("content", ("{", "[1]", "[" * 100_000))
 def test_a_damaged_list_is_an_entry_that_says_so(content: str, home: Path) -> None:
     path = write_list(home, content)
     (entry,) = added_models()
@@ -59,19 +58,12 @@ def test_a_damaged_list_is_an_entry_that_says_so(content: str, home: Path) -> No
     assert path.with_suffix(".damaged.json").read_text(encoding="utf-8") == content
 
 
-def test_a_name_that_is_not_on_the_list_cannot_be_taken_off() -> None:
-    with pytest.raises(UserError, match="'lab/none' is not in your list"):
-        forget_model("lab/none")
-
-
-@pytest.mark.parametrize("what", ("file", "folder", "damaged"))
+@pytest.mark.parametrize("what", ("folder", "damaged"))
 def test_digests_without_their_notes_are_taken_anew(what: str, home: Path, tmp_path: Path) -> None:
     file = tmp_path / "weights"
     file.write_bytes(what.encode())
     (home / "cache" / "models").mkdir(parents=True)
     notes = home / "cache" / "models" / "digests"
-    if what == "file":
-        notes.touch()
     digest = file_digest(file)
     for note in notes.glob("*"):
         note.unlink()
@@ -83,16 +75,3 @@ def test_digests_without_their_notes_are_taken_anew(what: str, home: Path, tmp_p
 
     model_folder._digest.cache_clear()
     assert file_digest(file) == digest
-
-
-def test_a_home_that_is_no_folder_stops_only_what_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LAMA_HOME", "/dev/null")
-    assert [entry.name for entry in all_models() if locate(entry)] == EMBEDDED
-    with pytest.raises(UserError, match="Not a directory"):
-        add_model("lab/tiny")
-    gguf = tmp_path / "x.gguf"
-    gguf.write_bytes(b"GGUF")
-    with pytest.raises(UserError, match=r"Can't store x\.gguf in /dev/null"):
-        fetch(find_model(str(gguf)))

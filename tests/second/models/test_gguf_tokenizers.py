@@ -63,7 +63,6 @@ def without(fields: dict[str, Any], *names: str) -> dict[str, Any]:
     ("fields", "said"),
     (
         (bpe("new-pre"), "the splitting 'new-pre' in tokenizer.ggml.pre is unknown"),
-        (bpe("jina-v2-de"), "the splitting 'jina-v2-de' in tokenizer.ggml.pre is unknown"),
         (without(bpe("gpt-2"), "pre"), "doesn't say how a text is split"),
         (bpe("gpt-2", model="bert"), "unsupported kind 'bert'"),
         (bpe("gpt-2", merges=["Q Z"]), "merge of 'Q' and 'Z' isn't in its vocabulary"),

@@ -203,12 +203,9 @@ def test_a_model_with_the_weights_of_an_adapter_is_not_guessed_to_be_merged(
         fetch(find_model("lab/tiny"))
 
 
-@pytest.mark.parametrize("name", ("model.safetensors", "tokenizer.json", "config.json"))
-def test_a_git_lfs_pointer_is_named(
-    name: str, home: Path, files_of: Callable[[str], Files]
-) -> None:
-    save_cache(home, files_of("bert-cased") | {name: POINTER})
-    with pytest.raises(UserError, match=rf"{name} is a Git LFS pointer.*git lfs pull"):
+def test_a_git_lfs_pointer_is_named(home: Path, files_of: Callable[[str], Files]) -> None:
+    save_cache(home, files_of("bert-cased") | {"tokenizer.json": POINTER})
+    with pytest.raises(UserError, match=r"tokenizer.json is a Git LFS pointer.*git lfs pull"):
         fetch(find_model("lab/tiny"))
 
 

@@ -63,15 +63,6 @@ def test_two_threads_that_ask_for_one_model_get_the_same_object_loaded_once() ->
     assert all(one.result() is asked[0].result() for one in asked)
 
 
-def test_dropping_a_model_in_one_precision_keeps_the_other() -> None:
-    cache = ModelCache(max_bytes=30)
-    for precision in ("fp32", "bf16"):
-        cache.get("a", precision, lambda: Weights(10))
-    cache.drop("a", "bf16")
-    cache.drop("never loaded", "fp32")
-    assert [(held.name, held.precision) for held in cache.held()] == [("a", "fp32")]
-
-
 def test_what_a_load_will_take_is_made_free_before_it() -> None:
     cache = ModelCache(max_bytes=30)
     for name in ("a", "b", "c"):

@@ -11,7 +11,9 @@ import psutil
 import pytest
 import torch
 import transformers
+from data_files import change_json
 from safetensors.torch import load_file, save_file
+from test_hub import sharded
 from tiny_models import FAMILIES, make_model, save_model_folder, tiny_tokenizer
 
 from lama_core.errors import UserError
@@ -34,23 +36,12 @@ def refused(folder: Path) -> str:
     return str(caught.value)
 
 
-def change(file: Path, **values: Any) -> None:
-    content = json.loads(file.read_text(encoding="utf-8"))
-    file.write_text(json.dumps(content | values), encoding="utf-8")
-
-
 def in_parts(folder: Path) -> Path:
     """The folder with its weights in two files, and an index."""
-    tensors = load_file(folder / WEIGHTS)
+    parts = sharded({file.name: file.read_bytes() for file in folder.iterdir()})
     (folder / WEIGHTS).unlink()
-    places = {}
-    for number, names in enumerate((sorted(tensors)[:3], sorted(tensors)[3:]), start=1):
-        part = f"model-0000{number}-of-00002.safetensors"
-        save_file({name: tensors[name] for name in names}, folder / part, {"format": "pt"})
-        places |= dict.fromkeys(names, part)
-    (folder / INDEX).write_text(
-        json.dumps({"metadata": {}, "weight_map": places}), encoding="utf-8"
-    )
+    for name, data in parts.items():
+        (folder / name).write_bytes(data)
     return folder
 
 
@@ -73,7 +64,7 @@ def gone(file: str) -> Spoil:
 
 def values(file: str, **changed: Any) -> Spoil:
     """Values of a JSON file are others."""
-    return lambda folder: change(folder / file, **changed)
+    return lambda folder: change_json(folder / file, **changed)
 
 
 def config(**changed: Any) -> Spoil:
@@ -113,7 +104,7 @@ def place_of_a_tensor(place: object) -> Spoil:
     def spoil(folder: Path) -> None:
         places = json.loads((in_parts(folder) / INDEX).read_text(encoding="utf-8"))["weight_map"]
         text("pytorch_model.bin", b"cos\nabort\n(tR.")(folder)
-        change(folder / INDEX, weight_map={**places, sorted(places)[-1]: place})
+        change_json(folder / INDEX, weight_map={**places, sorted(places)[-1]: place})
 
     return spoil
 
@@ -141,14 +132,11 @@ def empty(folder: Path) -> None:
 
 
 SIZES: tuple[tuple[str, object], ...] = (
-    ("vocab_size", 10**9), ("vocab_size", -1), ("hidden_size", 2**40), ("hidden_size", 64),
-    ("num_hidden_layers", 10**9), ("num_hidden_layers", 0), ("num_attention_heads", -4),
-    ("num_attention_heads", "12"), ("intermediate_size", 10**12),
-    ("max_position_embeddings", 10**12),
+    ("vocab_size", 10**9), ("vocab_size", -1), ("hidden_size", 64), ("num_hidden_layers", 10**9),
+    ("num_hidden_layers", 0), ("num_attention_heads", "12"), ("max_position_embeddings", 10**12),
 )  # fmt: skip
 # What is seen at first sight, and what shows once the model is loaded.
 AT_SIGHT: tuple[tuple[str, Spoil, str], ...] = (
-    ("gpt2", text("config.json", "{"), "config.json: Expecting"),
     ("gpt2", text("config.json", "{}"), "has no model_type"),
     ("gpt2", text("config.json", '{"model_type": "vit"}'), "is neither"),
     ("gpt2", text("config.json", '{"model_type": "led"}'), "are not supported"),
@@ -157,41 +145,35 @@ AT_SIGHT: tuple[tuple[str, Spoil, str], ...] = (
     ("gpt2", shutil.rmtree, "Neither a model folder"),
     ("gpt2", empty, r"config.json and \*.safetensors, or a GGUF file"),
     ("gpt2", cut, "Damaged safetensors file"),
-    ("gpt2", text(WEIGHTS, b"x" * 99), "Damaged safetensors"),
     ("gpt2", moved(WEIGHTS, "model.bin"), "only pickled weights"),
     ("gpt2", moved(WEIGHTS, "model-00001-of-00002.safetensors"), "is incomplete"),
 )
 SPOILT = (
     *AT_SIGHT,
     ("gpt2", lambda folder: with_tensor(folder, "transformer.secret.weight"), "r.secret.weight"),
+    ("gpt2", lambda folder: with_tensor(folder, "transformer.ln_f.weight"), r"ln_f.weight.*\(3,\)"),
     ("gpt2", renamed("_orig_mod.{}"), "_orig_mod.* because torch.compile wrapped the model"),
-    ("llama", renamed("module.{}"), "module.* because DataParallel or DeepSpeed wrapped"),
-    ("llama", renamed("model._fsdp_wrapped_module.{}"), "because FSDP wrapped the model"),
     ("llama", renamed("base_model.model.{}"), r"parts of a LoRA adapter: save .model.merge_and"),
     ("llama", lambda folder: with_tensor(folder, "model.layers.0.mlp.up_proj.lora_A.weight"),
      "has 1 weights with names such as model.layers.0.mlp.up_proj.lora_A.weight, because it has"),
     ("gpt2", place_of_a_tensor("pytorch_model.bin"), "only safetensors weights are supported"),
     ("gpt2", place_of_a_tensor("../other/model.safetensors"), "not a file name"),
-    ("gpt2", place_of_a_tensor("/etc/passwd"), "not a file name"),
     ("gpt2", place_of_a_tensor("model-00003-of-00002.safetensors"), "references missing file"),
     ("gpt2", place_of_a_tensor(7), "not a file name"),
     ("gpt2", place_of_a_tensor("model-00001-of-00002.safetensors"), "doesn't contain"),
     *(("bert-cased", config(**{name: size}), f"config.json: {name} is {size}")
       for name, size in SIZES),
-    ("bert-cased", config(hidden_size=64), "is 64, but no weight has that dimension.$"),
     ("bert-cased", config(num_attention_heads=5), r"multiple of the number of attention heads .5."),
     ("bert-cased", config(transformers_weights={"quant_method": "x"}), "transformers_weights"),
     ("bert-cased", config(quantization_config={"quant_method": "x"}), "quantization_config"),
     ("bert-cased", without_head, "not a complete masked language model.*cls.predictions"),
     ("bert-cased", of_pictures, "neither a masked nor a causal nor a seq2seq model"),
     ("bert-cased", without_mask, "no mask token"),
-    *((family, with_word, "'quokka'") for family in ("bert-cased", "roberta", "gpt2")),
-    *((family, *row) for family in ("bert-cased", "gpt2") for row in (
-        (config(use_cache=7), "Validation error for field 'use_cache': TypeError"),
-        (values("tokenizer_config.json", unk_token=""), "token '' is not in its vocabulary"),
-        (values("tokenizer.json", model={"type": "WordPiece", "vocab": {"a": -1}}),
-         "Can't load a model"),
-    )),
+    *((family, with_word, "'quokka'") for family in ("bert-cased", "gpt2")),
+    ("gpt2", config(use_cache=7), "Validation error for field 'use_cache': TypeError"),
+    ("gpt2", values("tokenizer_config.json", unk_token=""), "token '' is not in its vocabulary"),
+    ("bert-cased", values("tokenizer.json", model={"type": "WordPiece", "vocab": {"a": -1}}),
+     "Can't load a model"),
 )  # fmt: skip
 
 
@@ -210,7 +192,7 @@ def test_a_configuration_of_a_larger_model_than_the_weights_reads_none(
 ) -> None:
     folder = save_model_folder(family, tmp_path / family)
     name = {"roberta": "max_position_embeddings", "gpt2": "n_inner", "llama": "head_dim"}[family]
-    change(folder / "config.json", **{name: 1 << 24})
+    change_json(folder / "config.json", **{name: 1 << 24})
     monkeypatch.setattr(
         getattr(__import__("transformers"), FAMILIES[family].model),
         "from_pretrained",
@@ -219,25 +201,11 @@ def test_a_configuration_of_a_larger_model_than_the_weights_reads_none(
     assert "weights, but the files hold" in refused(folder)
 
 
-@pytest.mark.parametrize("family", ("bert-cased", "gpt2"))
-def test_a_weight_of_another_shape_is_named_with_both(family: str, tmp_path: Path) -> None:
-    folder = save_model_folder(family, tmp_path / family)
-    tensors = load_file(folder / WEIGHTS)
-    name = sorted(name for name, value in tensors.items() if value.ndim == 1)[0]
-    (width,) = tensors[name].shape
-    save_file(tensors | {name: torch.zeros(width + 1)}, folder / WEIGHTS, {"format": "pt"})
-    said = refused(folder)
-    assert f"({width + 1},)" in said and f"({width},)" in said
-    assert name in said
-
-
 @pytest.mark.parametrize(
     ("family", "name"),
     (
         ("bert-cased", "bert.pooler.dense.weight"),
-        ("bert-cased", "bert.embeddings.position_ids"),
         ("distilbert", "classifier.weight"),
-        ("gpt2", "transformer.h.0.attn.masked_bias"),
         ("llama", "model.layers.0.self_attn.rotary_emb.inv_freq"),
     ),
 )
@@ -265,10 +233,8 @@ def write_header(file: Path, header: dict[str, Any], *, padding: int = 0) -> Non
 
 LIES: tuple[Callable[[dict[str, Any]], object], ...] = (
     lambda header: header["b"].update(data_offsets=[0, 24]),  # over another
-    lambda header: header["b"].update(data_offsets=[0, 2**60]),
     lambda header: header["b"].update(shape=[2**40]),
     lambda header: header["b"].update(shape=[-2, -3]),
-    lambda header: header["b"].update(dtype="F64"),
     lambda header: header["b"].update(dtype="pickle"),
     lambda header: header.update(b=None),
     lambda header: header.pop("b"),  # bytes that belong to nothing
@@ -292,7 +258,7 @@ def test_a_header_that_lies_is_no_header(
         read_header(file)
 
 
-@pytest.mark.parametrize("target", ("/etc/passwd", "/dev/zero", "../secret.json"))
+@pytest.mark.parametrize("target", ("/dev/zero", "../secret.json"))
 def test_a_link_out_of_the_folder_is_not_followed(target: str, tmp_path: Path) -> None:
     (tmp_path / "secret.json").write_text("{}", encoding="utf-8")
     folder = save_model_folder("bert-cased", tmp_path / "bert")
@@ -324,14 +290,6 @@ def test_texts_weights_and_folders_are_bounded(
     assert "of memory. Choose a smaller model" in refused(folder)
 
 
-@pytest.mark.parametrize("name", ("spiece.model", "merges.txt", "added_tokens.json", "spm.spm"))
-def test_the_digest_covers_what_can_change_a_number(name: str, tmp_path: Path) -> None:
-    folder = save_model_folder("bert-cased", tmp_path / "bert")
-    before = folder_digest(folder)
-    (folder / name).write_bytes(b"{}")
-    assert folder_digest(folder) != before
-
-
 def test_a_gguf_file_is_expanded_alone_and_within_bounds(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "tokenizer.json").write_text("not even JSON", encoding="utf-8")
@@ -353,6 +311,10 @@ def test_the_identity_of_a_folder_changes_with_its_weights(tmp_path: Path) -> No
     (one / "model.safetensors").write_bytes((two / "model.safetensors").read_bytes())
     (one / "README.md").write_text("says nothing of the weights", encoding="utf-8")
     assert folder_digest(one) == folder_digest(two)
+    for name in ("spiece.model", "merges.txt", "added_tokens.json", "spm.spm"):
+        before = folder_digest(two)
+        (two / name).write_bytes(b"{}")
+        assert folder_digest(two) != before, name
 
 
 def test_a_folder_is_added_once_and_forgotten(
@@ -370,22 +332,9 @@ def test_a_folder_is_added_once_and_forgotten(
     assert folder.exists()
 
 
-def test_a_name_that_nearly_fits_is_suggested() -> None:
-    with pytest.raises(UserError, match="did you mean 'bert-base-cased'"):
-        find_model("bert-base-case")
-
-
 @pytest.mark.parametrize(
     "name",
-    (
-        "../etc/passwd",
-        "a/../b",
-        "https://x/y",
-        "a b/c",
-        "owner/",
-        "",
-        *(f"lab/tiny@{one}" for one in ("/x", "../x", "a//b", ".", "a/../b")),
-    ),
+    ("a/../b", "https://x/y", "a b/c", "", *(f"lab/tiny@{one}" for one in ("/x", "../x", "a//b"))),
 )
 def test_what_is_no_name_at_all_is_refused(name: str) -> None:
     with pytest.raises(UserError):
@@ -404,21 +353,20 @@ def test_bf16_weights_take_half_the_memory(tmp_path: Path, monkeypatch: pytest.M
     assert wide.name not in {held.name for held in CACHE.held()}
 
 
-def test_a_tokenizer_with_millions_of_added_words_is_refused_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"added_tokens": [{"id": 1}] * (MAX_ADDED + 1)}, "adds 100,001 words; the limit is"),
+        ({"model": {"vocab": {"a": 0, "b": 2**31}}}, "numbers a token 2,147,483,648; the limit"),
+    ],
+)
+def test_a_tokenizer_that_would_take_much_memory_is_refused(
+    content: Any, said: str, tmp_path: Path
+) -> None:
     tokenizer = tmp_path / "tokenizer.json"
-    tokenizer.write_text(json.dumps({"added_tokens": [{"id": 1}] * (MAX_ADDED + 1)}))
-    with pytest.raises(UserError, match="adds 100,001 words; the limit is 100,000"):
+    tokenizer.write_text(json.dumps(content))
+    with pytest.raises(UserError, match=said):
         check_files(tmp_path)
-    for text in ('{"added_tokens": []}', "{", "[1]", '{"added_tokens": 5}'):
+    for text in ("{", "[1]", '{"added_tokens": 5}', '{"model": {"vocab": [["a", -1.5]]}}'):
         tokenizer.write_text(text)
-        check_files(tmp_path)
-
-
-def test_a_token_with_an_absurd_number_is_refused_before_it_takes_memory(tmp_path: Path) -> None:
-    tokenizer = tmp_path / "tokenizer.json"
-    tokenizer.write_text(json.dumps({"model": {"vocab": {"a": 0, "b": 2**31}}}))
-    with pytest.raises(UserError, match="numbers a token 2,147,483,648; the limit is 10,000,000"):
-        check_files(tmp_path)
-    for model in ({"vocab": {"a": 0}}, {"vocab": [["a", -1.5]]}, {"vocab": {"a": 1.5}}, 7):
-        tokenizer.write_text(json.dumps({"model": model}))
         check_files(tmp_path)

@@ -51,7 +51,7 @@ def test_a_model_that_passed_is_not_checked_again(
     assert checked == ["tiny", "tiny"]
 
 
-@pytest.mark.parametrize("text", ("", "{", "[]", '{"rows": true}', '{"rows": -1}', "[" * 4000))
+@pytest.mark.parametrize("text", ("{", '{"rows": true}', "[" * 4000))
 def test_a_damaged_memory_is_not_used(
     text: str, checked: list[str], home: Path, tmp_path: Path
 ) -> None:

@@ -8,7 +8,6 @@ import pytest
 import torch
 from tiny_models import open_family
 
-from lama_core.models.cpu import mkl_lacks_avx512, read_cpuinfo
 from lama_core.models.hf import products
 from lama_core.models.registry import round_weights
 
@@ -43,14 +42,6 @@ def test_logits_are_those_of_a_plain_pass(
     assert model.n_bytes - n_weights == sum(module.weight.nbytes for module in packed)
 
 
-def test_small_products_and_gradients_need_no_copies(library: str, tmp_path: Path) -> None:
-    body = open_family("bert-uncased", tmp_path).model
-    with torch.inference_mode():
-        body(input_ids=torch.tensor(MANY[:1]))
-    body(input_ids=torch.tensor(MANY))
-    assert not products.packed_bytes(body)
-
-
 def test_new_weights_are_copied_again(library: str, tmp_path: Path) -> None:
     model = open_family("bert-uncased", tmp_path)
 
@@ -63,20 +54,3 @@ def test_new_weights_are_copied_again(library: str, tmp_path: Path) -> None:
     after = ask(8)
     assert not torch.allclose(before, after, atol=1e-5)
     torch.testing.assert_close(after, ask(1), atol=1e-4, rtol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("vendor", "flags", "expected"),
-    [
-        ("AuthenticAMD", "avx2 avx512f", True),
-        ("AuthenticAMD", "avx2", False),
-        ("GenuineIntel", "avx2 avx512f", False),
-        ("", "", False),
-    ],
-)
-def test_only_amd_with_avx512_is_slow_in_mkl(
-    vendor: str, flags: str, expected: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = f"vendor_id\t: {vendor}\nmodel name\t: One\nflags\t\t: {flags}\n"
-    monkeypatch.setattr("lama_core.models.cpu.find_cpu", lambda: read_cpuinfo(text))
-    assert mkl_lacks_avx512() is expected

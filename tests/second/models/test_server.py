@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from completions_server import NAME, Server, serve
-from first.models.test_server_numbers import QUICK, Models, single
+from completions_server import NAME, QUICK, Server, serve
+from first.models.test_server_numbers import Models, single
 from probe_fakes import write_dataset
 
 from lama_core.candidates.columns import Candidates
@@ -107,20 +107,10 @@ def test_an_open_vocabulary_is_what_the_server_lists(served: Serve, tiny_model: 
     assert found.gold.log_prob == pytest.approx(expected.gold.log_prob, abs=1e-4)
 
 
-def test_a_server_beside_another_model_ranks_the_other_ones_words(
-    served: Serve, tiny_model: Models
-) -> None:
-    there, here = served(Server()), tiny_model("smollm2")
-    both = named_candidates("common", [here.vocabulary, there.vocabulary])
-    assert both.words == named_candidates("common", [here.vocabulary]).words
-
-
 FAULTS = {
     "of another model": (Server(models=("other",)), "It has: other"),
     "a web page": (Server(page=True), "it returns a web page"),
-    "no JSON": (Server(body=b"hello"), "its response is not JSON"),
     "another form": (Server(body=b"[1]"), "its response has an unexpected format"),
-    "no list of models": (Server(body=b"{}"), "it returns no list of models"),
     "deep": (Server(body=b"[" * 100_000), "its response is not JSON"),
     "a key is wanted": (Server(key="s3cret"), "needs a key: set LAMA_SERVER_KEY"),
     "no log-probabilities": (
@@ -150,9 +140,8 @@ def test_a_server_that_cant_be_scored_with_is_refused_in_one_sentence(
 
 @pytest.mark.parametrize(
     "reference",
-    ["server:", "server:nowhere", "server:ftp://a#b", "server:http://a", "server:http://#m",
-     "server:http://u:p@a#m", "server:http://a:99999#m", "server:http://a?x=1#m",
-     "server:file:///etc/passwd#m", "server:http://[::1#m", "server:http://a#m\n"],
+    ["server:ftp://a#b", "server:http://a", "server:http://u:p@a#m", "server:http://a:99999#m",
+     "server:http://a?x=1#m", "server:http://[::1#m", "server:http://a#m\n"],
 )  # fmt: skip
 def test_what_is_no_address_is_refused_before_anything_is_called(reference: str) -> None:
     with pytest.raises(UserError):
@@ -224,9 +213,8 @@ def test_an_answer_without_end_is_given_up(served: Serve, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize(
     "part",
-    [{"tokens": ["Anna"], "token_logprobs": []}, {"tokens": [1], "token_logprobs": [None]},
-     {"tokens": ["Anna"], "token_logprobs": [3.0]}, {"tokens": ["Anna"], "token_logprobs": ["x"]},
-     {"tokens": ["Anna"], "token_logprobs": [-1.0], "top_logprobs": [5]}, {"tokens": 7}, 7,
+    [{"tokens": ["Anna"], "token_logprobs": []}, {"tokens": ["Anna"], "token_logprobs": [3.0]},
+     {"tokens": ["Anna"], "token_logprobs": [-1.0], "top_logprobs": [5]}, 7,
      {"tokens": ["Otto", " is"], "token_logprobs": [None, -1.0]}],
 )  # fmt: skip
 def test_an_answer_of_another_form_is_one_sentence(part: Any, served: Serve) -> None:

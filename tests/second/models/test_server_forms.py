@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from analogy_fakes import Work, embed, run_probes
 from analogy_fakes import dataset as analogies
-from completions_server import NAME, Server, serve
+from completions_server import NAME, QUICK, Server, serve
+from every_kind import plan_runs
 from probe_fakes import write_dataset
 
 from lama_core.candidates.columns import Candidates
-from lama_core.downloads.retry import Patience
 from lama_core.errors import TextRefusedError, UserError
 from lama_core.models.protocols import Chat, Message
 from lama_core.models.server.backend import ServerModel, open_server
@@ -25,13 +25,11 @@ from lama_core.models.server.chat import open_chat
 from lama_core.probes.analogy.scorers import ModelPairScorer
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.generation import plan as generation
-from lama_core.probes.plan import plan
-from lama_core.probes.statements import plan as statements
+from lama_core.probes.statements.request import StatementsRequest
 from lama_core.queries.analogy_templates import TEMPLATES
 from lama_core.queries.batch_lines import fill_lines, read_lines
 from lama_core.runs.execute import execute
 
-QUICK = Patience(connect=5, read=20, whole=60, attempts=2, pause=0.01)
 pytestmark = pytest.mark.usefixtures("home")
 Error = tuple[int, Any]
 
@@ -44,10 +42,7 @@ def said(text: str, **fields: Any) -> dict[str, Any]:
 WINDOW = "maximum context length is 64 tokens. However, you requested 75 tokens"
 REFUSALS: dict[str, Error] = {
     "vLLM": (400, {"object": "error", "message": f"This model's {WINDOW}", "code": 400}),
-    "vLLM, newer": (
-        400,
-        said("The decoder prompt (length 75) is longer than the maximum model length of 64."),
-    ),
+    "vLLM, newer": (400, said("The decoder prompt is longer than the maximum model length of 64.")),
     "SGLang": (
         400,
         {"message": "The input (75 tokens) is longer than the model's context length (64 tokens)."},
@@ -56,8 +51,6 @@ REFUSALS: dict[str, Error] = {
         400,
         said("the request exceeds the available size", type="exceed_context_size_error", code=400),
     ),
-    "llama-server, older": (500, said("the request exceeds the available context size", code=500)),
-    "llama-cpp-python": (400, said(f"This model's {WINDOW}", code="context_length_exceeded")),
     "llama-cpp-python 0.3.36": (
         500,
         {
@@ -67,7 +60,6 @@ REFUSALS: dict[str, Error] = {
             }
         },
     ),
-    "Ollama": (400, said("the input length exceeds the context length")),
     "LM Studio": (
         400,
         {"error": "the model is loaded with context length of only 64 tokens, which is too small"},
@@ -80,13 +72,11 @@ REFUSALS: dict[str, Error] = {
     "a limit per minute": (429, said("Request too large for m on tokens per min: Limit 64")),
 }
 OTHER_ERRORS: dict[str, Error] = {
-    "a key": (401, said("invalid key")),
     "no right": (403, said("your plan lacks this model")),
     "a parameter": (400, said("logprobs must be at most 20", param="logprobs")),
     "a field": (422, {"detail": [{"msg": "Input should be at most 5", "input": "too long"}]}),
     "a rate": (429, said("Rate limit reached: too many tokens per minute", code="rate_limit")),
     "a fault": (500, said("out of memory")),
-    "a stop": (503, said("loading the model")),
 }
 
 
@@ -117,15 +107,26 @@ def test_another_error_is_not_about_the_text(stack: ExitStack, name: str) -> Non
     assert not isinstance(error.value, TextRefusedError)
 
 
-@pytest.mark.parametrize("context", ["left", "both"])
-def test_a_probe_excludes_refused_facts_and_scores_the_others(
-    stack: ExitStack, tmp_path: Path, context: Any
+RANKS = ("rank_raw", "rank_filtered", "first")
+RUNS: dict[str, tuple[Callable[[str, str], Any], tuple[str, ...]]] = {
+    "left": (lambda data, name: ProbeRequest(data, (name,), candidates="relation"), RANKS),
+    "both": (
+        lambda data, name: ProbeRequest(data, (name,), candidates="relation", context="both"),
+        RANKS,
+    ),
+    "statements": (lambda data, name: StatementsRequest(data, (name,)), ("margin",)),
+}
+
+
+@pytest.mark.parametrize("kind", RUNS)
+def test_a_run_excludes_refused_facts_and_scores_the_others(
+    stack: ExitStack, tmp_path: Path, kind: str
 ) -> None:
-    data = write_dataset(tmp_path / "toy", n_facts=4)
-    server = Server()
+    server = Server(family="llama")
     model = opened(stack, server)
-    request = ProbeRequest(str(data), (server.reference,), candidates="relation", context=context)
-    spec = replace(plan(request, load=loading(model))[0], batch_rows=2)
+    request, columns = RUNS[kind]
+    data = str(write_dataset(tmp_path / "toy", n_facts=4))
+    (spec,) = plan_runs(request(data, server.reference), loading(model))
     whole = execute(spec, folder=tmp_path / "whole", load=loading(model)).facts
     subject = whole["subject"][3]
     server.refused, server.refusal = f"{subject} ", REFUSALS["vLLM"]
@@ -134,7 +135,7 @@ def test_a_probe_excludes_refused_facts_and_scores_the_others(
     assert 0 < is_refused.sum() == run.info.n_excluded < len(run.facts)
     assert is_refused.tolist() == [f"{subject} " in text for text in whole["query"]]
     assert "refused by the server (HTTP 400: This model's maximum" in run.facts["excluded"][3]
-    for name in ("rank_raw", "rank_filtered", "first"):
+    for name in columns:
         assert run.facts[name][~is_refused].tolist() == whole[name][~is_refused].tolist(), name
         assert run.facts[name][is_refused].isna().all()
 
@@ -146,7 +147,7 @@ def test_a_run_says_that_all_texts_are_refused_and_asks_again(
     server = Server()
     model = opened(stack, server)
     request = ProbeRequest(str(data), (server.reference,), candidates="relation")
-    (spec,) = plan(request, load=loading(model))
+    (spec,) = plan_runs(request, loading(model))
     server.refused, server.refusal = " ", REFUSALS["vLLM"]
     with pytest.raises(
         UserError, match=r"None of the .* facts can be scored .*refused by the server"
@@ -154,21 +155,6 @@ def test_a_run_says_that_all_texts_are_refused_and_asks_again(
         execute(spec, folder=tmp_path / "runs", load=loading(model))
     server.refused = ""  # it was started again, with a larger window
     assert execute(spec, folder=tmp_path / "runs", load=loading(model)).info.n_excluded == 0
-
-
-def test_statements_exclude_facts_with_a_refused_answer(stack: ExitStack, tmp_path: Path) -> None:
-    data = write_dataset(tmp_path / "toy", n_facts=4)
-    server = Server(family="llama")
-    model = opened(stack, server)
-    request = statements.StatementsRequest(str(data), (server.reference,))
-    (spec,) = statements.plan(request, load=loading(model))
-    whole = execute(spec, folder=tmp_path / "whole", load=loading(model)).facts
-    server.refused, server.refusal = whole["subject"][1], REFUSALS["SGLang"]
-    found = execute(spec, folder=tmp_path / "cut", load=loading(model)).facts
-    is_refused = found["excluded"].notna()
-    assert is_refused[1] and not is_refused.all()
-    assert found["margin"][~is_refused].tolist() == whole["margin"][~is_refused].tolist()
-    assert found["margin"][is_refused].isna().all()
 
 
 def test_analogies_exclude_decisions_with_a_refused_sentence(
@@ -225,25 +211,17 @@ def test_generated_answers_exclude_refused_questions(stack: ExitStack, tmp_path:
         execute(another, folder=tmp_path / "none", load=loading(model))
 
 
-@pytest.mark.parametrize("form", ["llama-server", "ollama", "lm studio"])
+@pytest.mark.parametrize("form", ["llama-server", "ollama"])
 def test_a_server_without_log_probabilities_of_prompts_is_named_as_such(
     stack: ExitStack, form: str
 ) -> None:
-    server = stack.enter_context(serve(Server(form=form, no_logprobs=form == "lm studio")))
+    server = stack.enter_context(serve(Server(form=form)))
     with pytest.raises(UserError, match="can't score texts: it doesn't return") as error:
         open_server(server.reference, QUICK)
     assert f"write chat:{server.address}#{NAME}." in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("prefix", "end"),
-    [
-        ("/v1", ""),
-        ("", "/chat/completions"),
-        ("/api/paas/v4", "/completions"),
-        ("/v1beta/openai", ""),
-    ],
-)
+@pytest.mark.parametrize(("prefix", "end"), [("", "/chat/completions"), ("/v1beta/openai", "")])
 def test_an_address_is_taken_with_its_endpoint_and_without_v1(
     stack: ExitStack, prefix: str, end: str
 ) -> None:

@@ -129,17 +129,6 @@ def test_every_candidate_of_a_list_has_the_tokens_of_its_place(
         assert [tuple(row[row >= 0]) for row in table.ids] == one_by_one
 
 
-@each_family
-def test_a_list_of_words_has_the_tokens_of_each_word(family: str, tiny_model: Models) -> None:
-    vocabulary = tiny_model(family).vocabulary
-    words = [*vocabulary.tokens().values(), *WORDS, "a" * 101]
-    words = [word for word in words if word.strip() == word]
-    together = vocabulary.own_tokens(words, AFTER_SPACE)
-    for word, ids in zip(words, together, strict=True):
-        if ids:
-            assert vocabulary.encode(f"a {word}") == [*vocabulary.encode("a"), *ids], word
-
-
 def byte_level(texts: Sequence[str], **options: Any) -> TokenVocabulary:
     """A byte-level tokenizer trained on texts, with added tokens."""
     tokenizer = Tokenizer(token_models.BPE())

@@ -1,15 +1,13 @@
 """Charts of pages: what is clicked says what it stands for, and texts of data are texts."""
 
 import json
-import sys
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from chart_marks import DARK, LIGHT, Drawn, charts, drawn
-from opening import open_page
+from chart_marks import DARK, LIGHT, Drawn, drawn
 
 from lama_core.metrics.confusion import Confusion
 from lama_core.queries.grid import GridCell
@@ -19,18 +17,9 @@ from lama_core.runs.info import RunInfo
 from lama_core.views import vega
 from lama_core.views.colours import PALETTE
 from lama_core.views.correlations import triangle
-from lama_core.views.figure import (
-    CHANCE,
-    Axis,
-    Baseline,
-    Figure,
-    relation_label,
-    said,
-    said_interval,
-)
+from lama_core.views.figure import CHANCE, Axis, Baseline, Figure, said, said_interval
 from lama_core.views.margins import margins
-from lama_core.views.ranks import ranks
-from lama_core.views.view import Shown, show_runs
+from lama_core.views.view import Shown
 from pages.ui.prompts.ensembles import method_columns
 from pages.ui.queries.grid_chart import HeatMapLook, grid_figure
 from pages.ui.shared import figures
@@ -96,15 +85,6 @@ def test_every_bar_says_its_run_and_relation() -> None:
     assert chart.axis_title("x") == "P@1, % of facts"
 
 
-def test_a_source_stands_in_bold_above_its_relations() -> None:
-    table = by_relation(("a", "b"))
-    whole = table[table["relation"] == "P19"].assign(label="<i>x</i>, 2 relations")
-    chart = bars(pd.concat([whole, table]), COLOURS, bold=frozenset({"<i>x</i>, 2 relations"}))
-    assert chart.parameter("names") == ["<i>x</i>, 2 relations", "P19 label", "P36 label"]
-    bold = chart.axis("y")["labelFontWeight"]["condition"]
-    assert bold == {"test": "indexof([0], datum.value) >= 0", "value": "bold"}
-
-
 def test_long_names_take_three_lines_and_longer_ones_are_cut_but_stay_apart() -> None:
     long = "a name of more than eighty letters, which take the three lines of thirty letters, "
     long += "and some more, "
@@ -164,12 +144,6 @@ def test_cells_have_colours_by_facts_others_by_what_they_are() -> None:
     assert all(contrast("#ffffff", ink) >= 3 for ink in (*COUNTED, *RIGHT, TOTAL))
 
 
-def test_a_narrow_confusion_matrix_has_short_names() -> None:
-    chart = drawn(cells_of(WORDS, "", "", narrow=True), {})
-    assert chart.parameter("words") == ["x", "others"]
-    assert chart.parameter("names") == ["<b>", "others"]
-
-
 def test_words_of_a_grid_whose_rank_is_unknown_have_no_colour_but_can_be_clicked() -> None:
     def cell(sentence: int, rank: int | None, prob: float | None) -> GridCell:
         return GridCell(sentence, "t", "<w>", rank, prob, None, 1, None)
@@ -190,93 +164,19 @@ def test_words_of_a_grid_whose_rank_is_unknown_have_no_colour_but_can_be_clicked
         assert chart.parameter("words") == ["same", "same"], "one column each"
 
 
-def test_names_above_columns_end_at_the_cells_and_are_cut_without_room() -> None:
-    def words(names: list[str]) -> tuple[list[Any], Any, Any]:
-        rows = [tuple(GridCell(at, "t", "w", 1, 1.0, None, 1, None) for at in range(len(names)))]
-        look = HeatMapLook(("#eaf3fb", "#5ba4e3"), 1e-4, 10, False, None)
-        spec = drawn(grid_figure(rows, names, look, "m"), {}, replace(LIGHT, width=500)).spec
-        (shown,) = (one["value"] for one in spec["params"] if one["name"] == "words")
-        axis = next(iter(Drawn(spec).layers()))["encoding"]["x"]["axis"]
-        return shown, axis["labelAngle"], axis["labelPadding"]
-
-    shown, angle, padding = words(["one", "a name of several lines, " * 4])
-    n = len(shown[1])
-    assert angle == 0 and n > 1 and shown[0] == ["\N{NO-BREAK SPACE}"] * (n - 1) + ["one"]
-    assert padding == pytest.approx(0.7 * 12 + (n - 1) * 14)
-    long = "Donaudampfschifffahrtsgesellschaftskapitän"
-    shown, angle, _ = words([long] * 40)
-    assert angle == vega.TILTED and {*map(tuple, shown)} == {(long,), ("",)}, "a file has all of it"
-    page = drawn(
-        grid_figure(
-            [tuple(GridCell(at, "t", long, 1, 1.0, None, 1, None) for at in range(40))],
-            [long] * 40, HeatMapLook(("#eaf3fb", "#5ba4e3"), 1e-4, 10, False, None), "m",
-        ), {}, replace(LIGHT, most=26),
-    )  # fmt: skip
-    (tilted, *_), (name,) = page.parameter("words"), page.parameter("names")
-    for shown_name in (tilted, name):
-        assert shown_name.endswith("…") and long.startswith(shown_name.rstrip(" …"))
-
-
-def test_rows_whose_first_name_is_a_number_are_all_drawn() -> None:
-    table = pd.DataFrame(
-        {
-            "row": ["1", "2 to 5"], "ahead": ["b", "a"], "said": ["1", "2 to 5"],
-            "difference": [0.1, -0.1], "low": [0.0, -0.2], "high": [0.2, 0.0], "unsure": True,
-        }
-    )  # fmt: skip
-    chart = drawn(
-        Figure(
-            shape="points", frame=table, by=Axis(column="row", title="slice"),
-            value=Axis(column="difference", title="B minus A", share=True), series="ahead",
-            names={"b": "b ahead", "a": "a ahead"}, low="low", high="high", zero=0.0,
-            hollow="unsure", hollow_name="open", title="differences",
-        ),
-        {"a": "#2c86c7", "b": "#1aa179"},
-    )  # fmt: skip
-    assert [(one["at"], one["face"]) for one in chart.marks("point")] == [
-        (0, "#ffffff"), (1, "#ffffff")
-    ]  # fmt: skip
-    assert list(chart.keys) == ["b ahead", "a ahead", "open"]
-    assert chart.keys["open"]["fill"] == "transparent"
-    assert chart.parameter("names") == ["1", "2 to 5"]
-
-
-def test_many_runs_are_points_on_one_line_a_relation() -> None:
-    names = tuple("abcd")
-    colours = dict.fromkeys(names, "#2c86c7")
-    chart = bars(by_relation(names), colours)
-    assert not chart.marks("rect")
-    values = [one for one in chart.marks("point") if "value" in one]
-    assert [one["at"] for one in values] == [0] * 4 + [1] * 4
-
-
 @pytest.mark.parametrize("look", [LIGHT, DARK])
-@pytest.mark.parametrize("under", [*PALETTE, "page"])
-def test_whiskers_are_seen_on_every_bar_and_page(under: str, look: vega.Look) -> None:
+def test_texts_can_be_read_and_whiskers_are_seen_on_every_bar_and_page(look: vega.Look) -> None:
     chart = bars(by_relation(("a",)), {"a": PALETTE[0]}, look)
     edge, core = (layer["mark"] for layer in chart.layers("rule"))
     assert core["strokeWidth"] < edge["strokeWidth"]
-    ground = look.page if under == "page" else under
-    assert max(contrast(one["color"], ground) for one in (core, edge)) >= 3
-    if under in PALETTE and look == LIGHT:
-        assert contrast(core["color"], under) >= 3, "the edge has gone, the line is still there"
-
-
-def test_a_chart_of_one_model_has_its_title_once() -> None:
-    table = by_relation(("a",)).assign(freq=np.nan, chance=np.nan)
-    chart = bars(table, {"a": "#2c86c7"}, title="P@1 of a")
-    assert chart.title == "P@1 of a"
-    assert not [one for one in chart.spec["layer"] if one["mark"] == "point"], "no legend"
-
-
-def test_large_letters_are_large_in_a_chart_too() -> None:
-    look = replace(LIGHT, size=18.0)
-    one, two = (bars(by_relation(names), COLOURS, look) for names in (("a",), ("a", "b")))
-    for chart in (one, two):
-        config = chart.spec["config"]
-        sizes = {config[part]["labelFontSize"] for part in ("axis", "legend")}
-        assert sizes == {18.0} and config["title"]["fontSize"] == 1.15 * 18
-    assert one.spec["height"] > bars(by_relation(("a",)), COLOURS).spec["height"]
+    for under in (*PALETTE, look.page):
+        assert max(contrast(one["color"], under) for one in (core, edge)) >= 3
+        if look == LIGHT and under != look.page:
+            assert contrast(core["color"], under) >= 3, "the edge has gone, the line is still there"
+    config = chart.spec["config"]
+    inks = [config["axis"]["labelColor"], config["axis"]["titleColor"], config["title"]["color"]]
+    for ink in (*inks, config["legend"]["labelColor"], config["title"]["subtitleColor"]):
+        assert contrast(ink, look.page) >= 4.5
 
 
 def test_a_clicked_mark_is_a_row_of_plain_numbers() -> None:
@@ -342,18 +242,6 @@ def test_the_sizes_of_a_reliability_diagram_stand_in_its_legend() -> None:
     assert max(one["area"] for one in chart.marks("point")) == 16**2
 
 
-def test_histogram_bins_say_their_ranks(tmp_path_factory: pytest.TempPathFactory) -> None:
-    run = make_runs(tmp_path_factory.mktemp("runs"), n_relations=2, n_facts=50)[0]
-    shown = show_runs(ranks.view, [run], ranks.request())
-    chart = drawn(shown.figure, {})
-    assert [one["mark"] for one in chart.marks("rect")[:3]] == [0, 1, 2]
-    assert chart.parameter("words")[:2] == ["1", "2–10"]
-    mark = figures.mark_of(shown.figure, [{"mark": 1}])
-    assert mark is not None
-    found = shown.facts(mark)
-    assert found is not None and (found.filter["rank_min"], found.filter["rank_max"]) == (2, 10)
-
-
 def test_a_box_has_its_quartiles_whiskers_and_mean() -> None:
     box = {"n": 9, "low": 1, "q1": 2, "median": 3, "q3": 4, "high": 9, "mean": 4, "who": "a"}
     chart = drawn_with(
@@ -366,14 +254,6 @@ def test_a_box_has_its_quartiles_whiskers_and_mean() -> None:
     whiskers = [layer["data"]["values"][0] for layer in chart.layers("rule")]
     assert {(one.get("low"), one.get("q1")) for one in whiskers} >= {(1, 2)}
     assert {(one.get("q3"), one.get("high")) for one in whiskers} >= {(4, 9)}
-
-
-@pytest.mark.parametrize("look", [LIGHT, DARK])
-def test_the_texts_of_charts_can_be_read(look: vega.Look) -> None:
-    config = bars(by_relation(("a", "b")), COLOURS, look).spec["config"]
-    inks = [config["axis"]["labelColor"], config["axis"]["titleColor"], config["title"]["color"]]
-    for ink in (*inks, config["legend"]["labelColor"], config["title"]["subtitleColor"]):
-        assert contrast(ink, look.page) >= 4.5
 
 
 def test_a_model_is_shown_by_its_run_on_most_facts(
@@ -407,11 +287,6 @@ def test_runs_of_one_model_are_told_apart(tmp_path_factory: pytest.TempPathFacto
     )
 
 
-def test_a_label_that_repeats_the_name_is_left_out() -> None:
-    assert relation_label("place_of_birth", "place of birth") == "place of birth"
-    assert relation_label("P19", "place of birth") == "P19 place of birth"
-
-
 def test_a_chance_level_that_can_be_told_from_0_is_marked_once_a_relation() -> None:
     table = by_relation(("a", "b")).assign(freq=np.nan)
     chart = bars(table, COLOURS)
@@ -424,9 +299,7 @@ def test_a_chance_level_that_can_be_told_from_0_is_marked_once_a_relation() -> N
         assert CHANCE.name not in bars(table.assign(chance=unseen), COLOURS).parameter("keys")
 
 
-def test_margins_of_wrong_answers_are_hollow(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
+def test_margins_of_wrong_answers_are_hollow(tmp_path_factory: pytest.TempPathFactory) -> None:
     bins = [(-np.inf, 0.0), (0.0, 2.0), (2.0, np.inf)]
     table = pd.DataFrame(
         [
@@ -489,22 +362,3 @@ def test_columns_of_methods_have_numbers_above_their_whiskers_and_published_ones
         ["Top1, published: 31.5 %"],
     ]
     assert {one["name"] for one in chart.marks("rule")} == {"m"}
-
-
-PAGES = (
-    ("results", {}),
-    ("results", {"tab": "Wrong answers", "view": "Confusion"}),
-    ("", {"tab": "Grid", "models": "minilm-mlm"}),
-)
-
-
-@pytest.mark.usefixtures("home")
-@pytest.mark.parametrize(("page", "params"), PAGES)
-def test_pages_draw_without_libraries_that_make_charts_of_objects(
-    page: str, params: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in [*sys.modules, "plotly", "altair"]:
-        if name.split(".")[0] in ("plotly", "altair"):
-            monkeypatch.setitem(sys.modules, name, None)
-    app = open_page(page, **params)
-    assert not app.exception and not app.error and charts(app)

@@ -7,13 +7,7 @@ from first.pages.test_lessons_page import predict, to_step
 from opening import open_page
 from streamlit.testing.v1 import AppTest
 
-from lama_core.lessons.lesson import (
-    Lesson,
-    Predict,
-    ShowRun,
-    bundled_lessons,
-    read_lesson,
-)
+from lama_core.lessons.lesson import Lesson, Predict, ShowRun, bundled_lessons, read_lesson
 from lama_core.lessons.step_results import judged_predictions
 from pages.ui.lessons import progress
 

@@ -3,7 +3,6 @@
 import shutil
 from dataclasses import replace
 from pathlib import PurePosixPath
-from urllib.parse import parse_qs
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,7 +15,7 @@ from lama_core.glossary import glossary_text, read_terms
 from lama_core.metrics import METRICS
 from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.origins import FactGroup, sentence, trained_on
-from lama_core.metrics.slices import ORIGIN, WORDING_SEEN
+from lama_core.metrics.slices import WORDING_SEEN
 from lama_core.paths import DOCS, plugin_pages
 from lama_core.runs.facts_table import SCHEMA
 from lama_core.runs.find import load_run, runs_dir
@@ -54,6 +53,9 @@ def test_the_page_shows_every_departure_and_an_address_opens_those_of_one_paper(
     heads = [one.value for one in open_page("help", paper="LPAQA").subheader]
     assert heads[:3] == ["From a sentence to P@1", "Departures from the papers", "Glossary"]
     assert opened(open_page("help", doc="hosting")) == ["Hosting"]
+    links = [one.proto for one in open_page("prompts").get("page_link")]
+    papers = [one.query_string for one in links if "measured" in one.label]
+    assert papers == ["paper=LPAQA"], "a screen with numbers links to its paper's"
     assert opened(open_page("method")) == ["All departures in a table"]
 
 
@@ -68,28 +70,9 @@ def test_the_glossary_is_shown_whole_with_the_figures() -> None:
     for metric in METRICS.values():
         text = terms[plain(metric.label[0].upper() + metric.label[1:])]
         assert metric.meaning in text and metric.formula in text
-
-
-def test_a_search_shows_the_terms_that_it_finds_the_named_one_first() -> None:
-    app = open_page("help", term="mean rank")
-    first = app.expander[0]
+    first = open_page("help", term="mean rank").expander[0]
     assert first.label == "Mean rank" and first.proto.expanded
     assert any("None of the" in one.value for one in open_page("help", term="zzz").caption)
-
-
-def test_the_pictures_show_a_finished_run() -> None:
-    html = " ".join(one.proto.body for one in open_page("help").get("html"))
-    assert html.count('class="lx-fact"') == 10 and "rank" in html
-
-
-def test_a_screen_with_numbers_links_to_the_departures_from_its_paper() -> None:
-    """Which paper is each screen's: tests/second/pages/test_screens.py."""
-    for name, paper in (("prompts", "LPAQA"), ("data", None)):
-        links = [one.proto for one in open_page(name).get("page_link")]
-        found = [(one.page, parse_qs(one.query_string)) for one in links if "measured" in one.label]
-        assert found == [("help", {"paper": [paper]})] * (paper is not None)
-    (label,) = opened(open_page("help", paper="LPAQA"))
-    assert label.startswith(plain("LPAQA:"))
 
 
 @pytest.fixture
@@ -123,21 +106,7 @@ def test_the_page_and_the_command_say_the_same_of_the_training_sources(run: Run)
     assert said in " ".join(printed.split())
 
 
-def test_a_slice_by_origin_leads_to_its_facts(run: Run) -> None:
-    table = (
-        open_page("results", data="made-up", tab="More", chart="Slices", slice_by="origin")
-        .dataframe[0]
-        .value
-    )
-    line = table[table["slice"] == slice_label(ORIGIN, ORIGINS[2])].iloc[0]
-    facts = open_page("facts", data="made-up", origins=ORIGINS[2])
-    n = line["facts"]
-    n_scored = int(run.facts["excluded"].isna().sum())
-    assert f"**{n:,}** of {n_scored} scored facts" in facts.markdown[0].value
-    assert n == int((run.facts["excluded"].isna() & (run.facts["origin"] == ORIGINS[2])).sum())
-
-
-def test_a_slice_by_wording_leads_to_its_facts(run: Run) -> None:
+def test_a_slice_by_wording_or_origin_leads_to_its_facts(run: Run) -> None:
     app = open_page("results", data="made-up", tab="More", chart="Slices", slice_by=WORDING_SEEN)
     by_label = app.dataframe[0].value.set_index("slice")["facts"].dropna().drop("all facts")
     n_scored = int(run.facts["excluded"].isna().sum())
@@ -150,6 +119,9 @@ def test_a_slice_by_wording_leads_to_its_facts(run: Run) -> None:
         facts = open_page("facts", data="made-up", wording=name)
         assert f"**{n:,}** of {n_scored} scored facts" in facts.markdown[0].value
         assert plain(f"wording {name}") in [button.label for button in facts.button]
+    n = int((run.facts["excluded"].isna() & (run.facts["origin"] == ORIGINS[2])).sum())
+    facts = open_page("facts", data="made-up", origins=ORIGINS[2])
+    assert f"**{n:,}** of {n_scored} scored facts" in facts.markdown[0].value
 
 
 def test_each_role_has_ways_to_real_screens() -> None:

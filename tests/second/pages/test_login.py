@@ -7,8 +7,6 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui.shared import login, visitors
 
-PROVIDER = {"client_id": "lama"}
-
 
 def draw() -> AppTest:
     def page() -> None:
@@ -24,23 +22,17 @@ def set_up(monkeypatch: pytest.MonkeyPatch, section: object) -> None:
     monkeypatch.setattr(login, "secrets_singleton", secrets)
 
 
-def test_without_a_provider_there_is_no_button() -> None:
+def test_with_a_provider_visitors_log_in_and_out_and_in_public_there_is_no_login(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert not login.is_offered() and not draw().button
-
-
-def test_with_a_provider_a_visitor_can_log_in_and_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    set_up(monkeypatch, PROVIDER)
+    set_up(monkeypatch, None)
+    assert not login.is_offered()
+    set_up(monkeypatch, {"client_id": "lama"})
     (button,) = draw().button
     assert button.label == "Log in"
     monkeypatch.setattr(visitors, "is_logged_in", lambda: True)
     (button,) = draw().button
     assert button.label == "Log out"
-
-
-def test_a_public_app_has_no_login(monkeypatch: pytest.MonkeyPatch) -> None:
-    set_up(monkeypatch, PROVIDER)
     monkeypatch.setenv("LAMA_PUBLIC", "1")
-    assert not login.is_offered()
-    set_up(monkeypatch, None)
-    monkeypatch.setenv("LAMA_PUBLIC", "")
     assert not login.is_offered()

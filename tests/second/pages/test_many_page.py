@@ -12,7 +12,7 @@ import pytest
 import streamlit as st
 from calling import invoke
 from opening import html as html_of
-from opening import open_page
+from opening import open_page, press
 from streamlit.testing.v1 import AppTest
 
 from lama_core.errors import UserError
@@ -20,10 +20,9 @@ from lama_core.queries.batch import ManyKind
 from lama_core.reports.table_files import csv_of
 from lama_core.requests import command_line
 from lama_core.scoring.limits import UNLIMITED, load_page_limits
-from pages.ui.queries import answer_table, batch, draw_batch
-from pages.ui.shared import cache, export, screens, visitors
+from pages.ui.queries import batch, draw_batch
+from pages.ui.shared import cache, export, visitors
 from pages.ui.shared.messages import plain
-from pages.ui.shared.tables import Picked
 
 pytestmark = pytest.mark.usefixtures("home")
 MODEL = "minilm-mlm"
@@ -66,26 +65,13 @@ def test_the_address_brings_its_sentences_and_their_answers_are_those_of_each_al
     )
 
 
-def test_ranks_and_log_probabilities_are_shown_on_demand() -> None:
-    answers = ["line", "sentence", "gold", f"{MODEL} answer"]
-    assert list(opened().dataframe[0].proto.column_order) == answers
-    shown = opened(details="true").dataframe[0].proto.column_order
-    assert list(shown) == [*answers, f"{MODEL} log-prob.", f"{MODEL} rank"]
-
-
-def test_a_sentence_over_a_visitors_limit_has_the_reason_and_the_others_are_answered(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("LAMA_QUERY_TOKENS", "12")
-    found = table(opened(f"Rome is in ___.\n{'Rome ' * 20}is in ___."))
-    short, long = found[f"{MODEL} answer"]
-    assert "the maximum here is 12. Shorten it" in long
-    assert short and "maximum here" not in short
-
-
 def test_a_visitor_asks_so_many_sentences_at_once_and_the_owner_any(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    load_page_limits().check_sentences(500, 2)
+    with pytest.raises(UserError, match=r"500 sentences for 3 models are 1,500 queries; the max"):
+        load_page_limits().check_sentences(500, 3)
+    UNLIMITED.check_sentences(500, 8)
     monkeypatch.setenv("LAMA_QUERY_SENTENCES", "2")
     typed = "A ___.\nB ___.\nno blank"
     assert not opened(f"{typed}\nC ___.").error, "the owner"
@@ -97,15 +83,6 @@ def test_a_visitor_asks_so_many_sentences_at_once_and_the_owner_any(
         "3 sentences for 1 model are 3 queries; the maximum of a batch here is 2. Remove "
         "sentences or models."
     )
-
-
-def test_each_model_counts() -> None:
-    load_page_limits().check_sentences(500, 2)
-    with pytest.raises(
-        UserError, match=r"500 sentences for 3 models are 1,500 queries; the maximum "
-    ):
-        load_page_limits().check_sentences(500, 3)
-    UNLIMITED.check_sentences(500, 8)
 
 
 def test_what_the_time_of_a_question_leaves_is_asked_behind_those_who_wait(
@@ -135,28 +112,6 @@ def test_filters_leave_what_is_sought_and_right_and_what_models_differ_on() -> N
     assert list(table(opened(lines, many_show="right"))["line"]) == [1]
     assert list(table(opened(lines, many_show="wrong"))["line"]) == [2]
     assert list(table(opened(lines, many_show="models differ"))["line"]) == []
-
-
-def test_csv_and_json_have_the_sentences_that_the_filters_leave(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    taken: dict[str, Any] = {}
-
-    def take(name: str, make_table: Any, *_: object, record: Any, **more: object) -> None:
-        taken.update(rows=make_table(), record=record())
-
-    monkeypatch.setattr(export, "draw_export", take)
-    opened("The capital of France is ___. | Paris\nHe is in ___ | Rome", many_find="rome")
-    (model,) = taken["record"]["models"]
-    for rows in (taken["rows"], model["answers"]):
-        assert [row["line"] for row in rows] == [2]
-
-
-def test_too_many_and_nothing_are_said_in_a_sentence() -> None:
-    assert [one.value for one in opened("A ___.\n" * 501).error] == [
-        plain("There are 501 sentences; the maximum is 500. Remove some.")
-    ]
-    assert "No sentence is valid. Line 1" in opened("nothing").error[0].value.replace("\\", "")
 
 
 def test_an_address_holds_what_fits_into_it() -> None:
@@ -191,7 +146,7 @@ def test_what_was_stopped_asks_nothing_more_until_it_goes_on(
     assert asked == [32, 8], "nothing is asked"
     answers = list(table(app)[f"{MODEL} answer"])
     assert [answer == f"({draw_batch.UNASKED})" for answer in answers] == [False] * 32 + [True] * 8
-    next(one for one in app.button if one.label == "Resume").click().run()
+    press(app, "Resume")
     assert asked == [32, 8, 8], "what was answered is not asked again"
     assert draw_batch.UNASKED not in "".join(table(app)[f"{MODEL} answer"])
 
@@ -214,6 +169,10 @@ def test_the_table_that_is_taken_away_is_answered_alike_by_the_command(
     said = invoke(shlex.split(command_line(taken["how"], "--json"))[1:])
     assert said.exit_code == 0, said.output
     told, shown = json.loads(said.stdout), taken["record"]
+    opened("The capital of France is ___. | Paris\nHe is in ___ | Rome", many_find="rome")
+    (model,) = taken["record"]["models"]
+    for rows in (taken["rows"], model["answers"]):
+        assert [row["line"] for row in rows] == [2], "what the filter leaves"
     for ours, theirs in zip(told["models"], shown["models"], strict=True):
         assert (ours["n"], ours["p_at_1"]) == (theirs["n"], theirs["p_at_1"])
         for one, other in list(zip(ours["answers"], theirs["answers"], strict=True))[::2]:
@@ -227,7 +186,7 @@ def test_a_file_takes_the_place_of_what_was_typed_if_the_visitor_may_bring_one(
     app = opened("A ___.")
     table_ = b'id,text,gold\n1,"Rome, ""old"", is\nin ___.",Italy\n2,bad,\n'
     app.file_uploader(key="many file 0").upload("my.csv", table_, "text/csv").run()
-    next(one for one in app.button if one.label == "Ask its 2 sentences").click().run()
+    press(app, "Ask its 2 sentences")
     assert app.text_area(key=batch.TEXT).value == 'Rome, "old", is in ___.\tItaly\nbad'
     assert list(table(app)["sentence"]) == ['Rome, "old", is in ___.', "bad"]
     app.file_uploader(key="many file 1").upload("x.csv", b"text\nK\xf6ln\n", "text/csv").run()
@@ -236,14 +195,3 @@ def test_a_file_takes_the_place_of_what_was_typed_if_the_visitor_may_bring_one(
     app = opened("A ___.")
     assert not app.file_uploader
     assert any("Paste the sentences instead" in one.value for one in app.caption)
-
-
-def test_a_row_leads_to_its_sentence(
-    gone: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(answer_table, "draw_table", lambda *_, **__: Picked((1,)))
-    opened("A ___.\nRome is in ___. | Italy", context="left")
-    (params,) = gone
-    assert params["page"] == screens.ASK
-    assert (params["text"], params["gold"]) == ("Rome is in ___.", "Italy")
-    assert params["context"] == ["left"] and batch.PARAM not in params and "tab" not in params

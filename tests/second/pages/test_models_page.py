@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from opening import open_page
+from opening import open_page, press
 from streamlit.testing.v1 import AppTest
 from tiny_models import save_model_folder
 
@@ -23,20 +23,18 @@ def read(text: str) -> str:
 def add(app: AppTest, reference: str) -> None:
     (field,) = (one for one in app.text_input if one.label == "Folder, hub name or server")
     field.set_value(reference)
-    next(one for one in app.button if one.label == "Add").click().run()
-    assert not app.exception
+    press(app, "Add")
 
 
-def test_the_bytes_to_fetch_and_to_hold_and_the_agreement_are_said_beforehand() -> None:
+def test_the_bytes_to_fetch_and_to_hold_the_agreement_and_what_cant_run_are_said_beforehand() -> (
+    None
+):
     app = open_page("models", model="llama-3.2-1b")
     said = " ".join(read(one.value) for one in app.markdown)
     assert "**download**: 2.47 GB" in said
     assert "**in memory**: 4.94 GB in fp32, 2.47 GB in bf16" in said  # 1.236e9 times 4 and 2
     assert any(one.label == "Get it (2.47 GB)" for one in app.button)
     assert "HF_TOKEN" in said
-
-
-def test_a_model_that_nothing_runs_says_why_and_is_not_offered() -> None:
     app = open_page("models", model="deberta-v3-base")
     (said,) = [read(one.value) for one in app.info]
     assert said.startswith("It can't be run here: it was trained to detect replaced tokens")
@@ -56,14 +54,6 @@ def test_a_model_of_an_uninstalled_package_says_how_to_install_it(
     assert not [one for one in app.button if one.label.startswith("Get it")]
 
 
-def test_code_in_what_is_said_of_a_model_is_shown_as_code() -> None:
-    app = open_page("models", model="minilm-mlm")
-    said = next(one.value for one in app.markdown if "**note**" in one.value)
-    assert "`python -m tools.training`" in said
-    assert "\\`" not in said
-    assert "**languages**: English" in said
-
-
 def test_a_hub_name_that_cant_be_checked_is_not_added(monkeypatch: pytest.MonkeyPatch) -> None:
     from huggingface_hub import constants
 
@@ -75,9 +65,7 @@ def test_a_hub_name_that_cant_be_checked_is_not_added(monkeypatch: pytest.Monkey
     assert added_models() == ()
 
 
-def test_a_chat_template_that_cant_be_used_is_named_when_its_model_is_added(
-    tmp_path: Path,
-) -> None:
+def test_a_chat_template_that_cant_be_used_is_named_when_its_model_is_added(tmp_path: Path) -> None:
     folder = save_model_folder("smollm2", tmp_path / "tiny")
     (folder / "chat_template.jinja").write_text("{{", encoding="utf-8")
     app = open_page("models")
@@ -96,7 +84,7 @@ def test_an_added_model_is_loaded_and_its_first_answer_shown(tmp_path: Path) -> 
     assert app.subheader[0].value == "tiny"
     app = open_page("models", model="minilm-mlm")
     assert not app.success
-    next(one for one in app.button if one.label == "Test it").click().run()
+    press(app, "Test it")
     assert "**paris**" in app.success[0].value
 
 

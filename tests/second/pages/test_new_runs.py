@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 import streamlit as st
-from opening import open_page, said
-from streamlit.testing.v1 import AppTest
+from opening import open_page, press, said
 
 from lama_core.datasets import load_dataset
 from lama_core.probes.cloze.request import ProbeRequest
@@ -23,7 +22,6 @@ from lama_core.scoring.shared_fields import RunSettings
 from pages.ui.prompts.new_study import _result
 from pages.ui.results import new_run
 from pages.ui.shared import jobs, links, screens
-from pages.ui.shared.url_state import title_of
 
 pytestmark = pytest.mark.usefixtures("home")
 MODEL = "minilm-mlm"
@@ -33,11 +31,6 @@ RELATION = "P36"
 @pytest.fixture(autouse=True)
 def no_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "_JOBS", {})
-
-
-def press(app: AppTest, label: str) -> None:
-    next(one for one in app.button if one.label == label).click().run()
-    assert not app.exception
 
 
 def test_the_choices_of_a_new_run_are_in_its_url() -> None:
@@ -87,23 +80,14 @@ def test_a_run_opens_as_a_new_run_with_its_settings(
     assert shown == command_line(request_)
 
 
-def test_a_run_of_several_models_opens_with_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept: dict[str, Any] = {}
-    with monkeypatch.context() as patched:
-        patched.setattr(st, "session_state", kept)
-        patched.setattr(links, "go", lambda *_: None)
-        new_run.open_form(ProbeRequest("starter", (MODEL, "bert-base-cased")), "bert-base-cased")
-    app = open_page("data", tab="New run")
-    for key, value in kept.items():
-        app.session_state[key] = value
-    app.run()
-    field = app.multiselect(key="new models")
-    # It isn't installed, and is still shown by its title.
-    assert field.value == ["bert-base-cased"] and title_of("bert-base-cased") in field.options
-
-
-def test_the_time_of_a_run_is_measured_on_a_part_of_it() -> None:
+def test_the_time_of_a_run_is_measured_on_a_part_of_it_or_cancelled() -> None:
     app = open_page("data", tab="New run", run_relations=[RELATION])
+    press(app, "How long will it take?")
+    (job,) = jobs._JOBS.values()
+    press(app, "Cancel")
+    job.over.wait()
+    app.run()
+    assert "Takes about" not in said(app)
     press(app, "How long will it take?")
     (job,) = jobs._JOBS.values()
     job.over.wait()
@@ -113,17 +97,6 @@ def test_the_time_of_a_run_is_measured_on_a_part_of_it() -> None:
     assert job.scratch is not None and not job.scratch.exists()
     app.number_input(key="run_limit").set_value(40).run()
     assert "measured on 17 queries." in said(app)  # also of a run with another limit
-
-
-def test_a_measurement_can_be_cancelled() -> None:
-    app = open_page("data", tab="New run", run_relations=[RELATION])
-    press(app, "How long will it take?")
-    (job,) = jobs._JOBS.values()
-    press(app, "Cancel")
-    job.over.wait()
-    app.run()
-    assert "Takes about" not in said(app)
-    assert any(one.label == "How long will it take?" for one in app.button)
 
 
 def test_a_cancelled_run_is_resumed_by_the_button_of_its_message(

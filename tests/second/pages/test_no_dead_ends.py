@@ -70,16 +70,3 @@ def test_a_mistake_in_an_address_is_one_sentence_and_stays(
     (fault,) = app.error
     assert said in fault.value.replace("\\", "")
     assert {*params.values()} <= {field.value for field in app.text_input}
-
-
-def test_an_import_of_nothing_says_what_is_missing() -> None:
-    app = open_page("data", tab="Import")
-    app.text_input(key="import path 0").set_value("   ")
-    app.run()
-    assert "Choose a file, or type a path: " in app.info[0].value
-
-
-def test_a_search_without_a_fact_says_so() -> None:
-    app = open_page("results", tab="Wrong answers", find="zzzzzz")
-    said = [text.value for text in (*app.markdown, *app.caption, *app.info)]
-    assert "No fact matches these filters. Remove one." in said

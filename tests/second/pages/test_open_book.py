@@ -68,37 +68,20 @@ def test_the_passage_is_shown_as_text_and_the_model_is_asked_behind_it(corpus: N
     here, there = behind.blanks[0].gold, alone.blanks[0].gold
     assert here and there and here.rank < there.rank, "it can read"
     assert here.shown_log_prob() in boxes and there.shown_log_prob() not in boxes
-    commands = [one.value for one in app.code]
-    assert any("--open-book starter" in one for one in commands)
+    assert any("--open-book starter" in one.value for one in app.code)
+    without = opened(book="starter", text="Paris is ___.")  # shares no word
+    assert any("asked without context" in one.value for one in without.caption)
 
 
-def test_closed_is_the_default_and_asks_as_ever(corpus: None) -> None:
-    app = opened()
-    assert app.selectbox(key="book").value == "closed"
-    assert app.selectbox(key="book").options == ["closed", "starter"]
-    assert "Open-book context" not in shown(app)
-    assert not any("--open-book" in one.value for one in app.code)
-
-
-def test_a_sentence_that_shares_no_word_is_asked_alone(corpus: None) -> None:
-    app = opened(book="starter", text="Paris is ___.")
-    assert any("asked without context" in one.value for one in app.caption)
-
-
-def test_what_is_not_ready_is_not_offered_and_says_how_it_is_made(tmp_path: Path) -> None:
-    app = opened()
-    assert app.selectbox(key="book").options == ["closed"]
-    (tmp_path / "a.txt").write_text("Wakanda.", encoding="utf-8")
-    app = typed(tmp_path / "a.txt")
-    assert any("has no search index" in one.value for one in app.error)
-
-
-def test_what_the_owner_types_is_read(tmp_path: Path) -> None:
+def test_what_is_not_ready_says_how_it_is_made_and_what_the_owner_types_is_read(
+    tmp_path: Path,
+) -> None:
+    assert opened().selectbox(key="book").options == ["closed"]
     path = tmp_path / "a.txt"
     path.write_text("Wakanda has a king.", encoding="utf-8")
+    assert any("has no search index" in one.value for one in typed(path).error)
     open_index(load_corpus(str(path)))
-    app = typed(path)
-    assert "Wakanda has a king" in shown(app)
+    assert "Wakanda has a king" in shown(typed(path))
 
 
 @pytest.mark.parametrize("mode", ["public", "at the machine", "from elsewhere"])

@@ -1,7 +1,7 @@
 """Lessons of one's own: copied, edited, imported; files at the machine, else in the session."""
 
 import pytest
-from opening import html, open_page, said
+from opening import html, open_page, press, said
 from streamlit import config
 from streamlit.testing.v1 import AppTest
 
@@ -76,7 +76,9 @@ def test_a_lesson_that_is_only_opened_in_the_editor_is_not_written() -> None:
 
 
 @pytest.mark.usefixtures("home", "public")
-def test_in_public_a_copy_is_in_the_session_and_nothing_is_written() -> None:
+def test_in_public_a_limited_number_of_copies_is_in_the_session_and_nothing_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     app = copied()
     assert "in this browser session only" in said(app)
     field(app, "Text").set_value("mine").run()
@@ -84,6 +86,10 @@ def test_in_public_a_copy_is_in_the_session_and_nothing_is_written() -> None:
     assert not lesson_file(COPY).parent.exists()
     other = open_page("lessons", lesson=COPY, step="1", edit="true")
     assert "There is no lesson" in said(other)
+    monkeypatch.setattr(own, "MAX_KEPT", 1)
+    follow(app)
+    app.button(key=f"copy {FIRST}").click().run()
+    assert "delete one of yours first" in app.error[0].value
 
 
 @pytest.mark.usefixtures("home", "public")
@@ -106,15 +112,6 @@ def test_a_pasted_lesson_is_imported_and_a_broken_one_is_explained() -> None:
     assert app.session_state[own.KEPT]["lesson"].steps == first.steps
 
 
-@pytest.mark.usefixtures("home", "public")
-def test_a_session_keeps_a_limited_number_of_lessons(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own, "MAX_KEPT", 1)
-    app = copied()
-    follow(app)
-    app.button(key=f"copy {FIRST}").click().run()
-    assert "delete one of yours first" in app.error[0].value
-
-
 @pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("kind", STEPS)
 def test_a_step_of_each_kind_is_made_by_its_form(kind: str) -> None:
@@ -133,7 +130,7 @@ def test_steps_are_added_moved_and_removed() -> None:
     app = copied()
 
     def kinds(label: str) -> list[str]:
-        next(one for one in app.button if one.label == label).click().run()
+        press(app, label)
         follow(app, lesson=COPY, step=app.query_params["step"][0], edit="true")
         found = list_lessons().find(COPY)
         assert found is not None

@@ -1,6 +1,7 @@
 """The Prompts page without a browser: every tab draws, and the first paint needs no torch."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -8,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
-from opening import open_page
+from opening import open_page, press
 from probe_fakes import CITIES, hash_model, write_dataset
 from project_files import ROOT
 from streamlit.testing.v1 import AppTest
@@ -25,65 +26,32 @@ from lama_core.runs.info import RunInfo
 from pages.ui.prompts import study_choice
 from pages.ui.prompts.published import TABLES, PaperTable, python_of, relations_of
 from pages.ui.prompts.study_choice import PromptsChoice, default_study
-from pages.ui.prompts.view import PARTS, VIEWS
+from pages.ui.prompts.view import VIEWS
 from pages.ui.shared import cache, screens
 
-# The views of the tab Prompts as URL parameters.
-PROMPTS = {"page": "results", "tab": "Prompts"}
-SCREENS = [
-    *({**PROMPTS, "prompts_view": view} for view in VIEWS),
-    *(
-        {**PROMPTS, "prompts_view": view, key: part}
-        for view, (key, parts) in PARTS.items()
-        for part in parts[1:]
-    ),
-    {"page": "data", "tab": "New study"},
-    {"page": "results"},
-    {"page": "data"},
-]
-
 SCRIPT = """
-import json
 import sys
 from streamlit.components.v2 import manifest_scanner
-from streamlit.testing.v1 import AppTest
-from pages.ui.shared import screens
+from opening import open_page
+from pages.ui.prompts.view import PARTS, VIEWS
 
 manifest_scanner.scan_component_manifests = lambda: []
-for params in json.loads(sys.argv[1]):
-    page, params = screens.resolve(params.pop("page"), params)
-    app = AppTest.from_file("app.py", default_timeout=120)
-    app.switch_page(page)
-    for name, value in params.items():
-        app.query_params[name] = value
-    app.run()
-    assert not app.exception, (params, app.exception)
-    assert not app.error, (params, app.error)
-    assert app.header[0].value == ("Results" if page == screens.RESULTS else "Data and runs")
+parts = [(view, {key: part}) for view, (key, parts) in PARTS.items() for part in parts[1:]]
+views = [{"prompts_view": view, **more} for view, more in [*((v, {}) for v in VIEWS), *parts]]
+prompts = [("results", {"tab": "Prompts", **view}) for view in views]
+for page, params in (*prompts, ("data", {"tab": "New study"}), ("results", {}), ("data", {})):
+    app = open_page(page, **params)
+    assert app.header and not app.error, (params, app.error)
     assert "torch" not in sys.modules, params
-print("drawn")
 """
 
 
-def _draw(home: Path) -> str:
-    """What is printed when these screens are opened, in a process of its own."""
-    import os
-
-    result = subprocess.run(
-        [sys.executable, "-c", SCRIPT, json.dumps(SCREENS)],
-        cwd=ROOT,
-        env={**os.environ, "LAMA_HOME": str(home), "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr[-2000:]
-    return result.stdout
-
-
-def test_results_data_and_every_tab_of_prompts_draw_without_torch(tmp_path: Path) -> None:
-    assert list_studies([bundled_dir()])
-    assert "drawn" in _draw(tmp_path)
+def test_results_data_and_every_tab_of_prompts_draw_without_torch(home: Path) -> None:
+    path = os.pathsep.join(map(str, (ROOT, ROOT / "tests")))
+    subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, check=True,
+    )  # fmt: skip
 
 
 @pytest.fixture
@@ -102,16 +70,13 @@ def open_on(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTes
     return opened
 
 
-def test_the_page_opens_on_the_study_of_most_facts() -> None:
+def test_the_page_opens_on_the_study_of_most_facts_whose_gain_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     studies = list_studies([bundled_dir()])
     assert default_study(studies) is default_study(studies[::-1])
     assert default_study(studies).info.n == max(study.info.n for study in studies)
-
-
-def test_a_study_whose_gain_is_not_known_is_no_reason_to_open_on_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    one, known = list_studies([bundled_dir()])
+    one, known = studies
 
     def gain_of(info: RunInfo) -> Gain:
         if info.id == one.info.id:
@@ -179,24 +144,6 @@ def test_a_prompt_of_the_study_is_compared_with_the_manual_one_at_once(
     assert flips["manual prompt"].str.endswith(" ✓").sum() == lost
 
 
-def test_the_example_follows_the_relation_and_a_typed_prompt_stays(
-    open_on: Callable[..., AppTest],
-) -> None:
-    app = open_on(
-        lambda study: study.info.model == "minilm-mlm", screens.ONE_RELATION, relation="P17 country"
-    )
-    first = app.text_input(key="try").value
-    app.selectbox(key="relation").set_value("P36").run()
-    second = app.text_input(key="try").value
-    assert second not in ("", first)
-    own = "The chief city of [X] is big [Y]."
-    app.text_input(key="try").set_value(own).run()
-    assert len(app.metric) == 2  # a typed prompt is tried
-    app.selectbox(key="relation").set_value("P17").run()
-    assert app.text_input(key="try").value == own and not app.exception
-    assert any("**Try it**" in caption.value for caption in app.caption)
-
-
 def test_a_new_prompt_is_compared_on_the_facts_that_were_queried(
     open_on: Callable[..., AppTest],
 ) -> None:
@@ -204,29 +151,12 @@ def test_a_new_prompt_is_compared_on_the_facts_that_were_queried(
         lambda study: study.info.model == "minilm-mlm", screens.ONE_RELATION, relation="P36 capital"
     )
     app.text_input(key="try").set_value("The chief city of [X] is [Y] .").run()
-    next(button for button in app.button if button.label == "Try it").click().run()
-    assert not app.exception and not app.error
+    press(app, "Try it")
+    assert not app.error
     assert any("on the same 88 facts" in one.value for one in app.markdown)
     assert any(one.value.endswith("; 88 of 88 test facts") for one in app.caption)
     board = next(one.value for one in app.dataframe if "from" in one.value)
     assert board.set_index("from").loc["yours", "prompt"] == "The chief city of [X] is [Y] ."
-
-
-def test_a_set_of_prompts_is_explained_next_to_its_name(open_on: Callable[..., AppTest]) -> None:
-    app = open_on(lambda _: True, screens.ONE_RELATION, set="mine+man")
-    said = "**Mined + manual**: the mined prompts and the manual one"
-    assert said in [caption.value for caption in app.caption]
-
-
-def test_the_papers_tables_are_of_all_relations_and_sets() -> None:
-    for view, part in ((screens.ONE_RELATION, ""), (screens.ALL_RELATIONS, screens.IN_PAPER)):
-        app = open_page("results", tab="Prompts", prompts_view=view, prompts_part=part)
-        for shown in (
-            [one.label for one in app.selectbox],
-            [one.label for one in app.button_group],
-        ):
-            assert ({"Relation", "Prompts"} & {*shown} != set()) is not bool(part)
-        assert any("candidates (" in one.value for one in app.caption) is not bool(part)
 
 
 def test_every_tab_of_a_filtered_study_is_filtered(
@@ -276,20 +206,6 @@ def _write_mined(folder: Path, relation: str = "P47") -> None:
     (folder / "mine" / f"{relation}.jsonl").write_text("\n".join(rows), encoding="utf-8")
 
 
-def test_a_study_that_its_user_made_is_the_one_that_is_shown(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cache, "gain_of", lambda _: None)
-    for study in list_studies([bundled_dir()]):
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-        app.switch_page(screens.RESULTS)
-        app.query_params.update(screens.PROMPTS)
-        app.session_state[study_choice.MADE_STUDY_KEY] = (study.info.id,)
-        app.run()
-        assert not app.exception and not app.error
-        assert app.selectbox(key="study").value == study.info.id
-
-
 def _in_the_paper(open_on: Callable[..., AppTest], table: str) -> tuple[AppTest, str]:
     """The paper's table on the first study, and all that is written around it."""
     app = open_on(
@@ -298,7 +214,7 @@ def _in_the_paper(open_on: Callable[..., AppTest], table: str) -> tuple[AppTest,
     return app, " ".join(one.value for one in (*app.markdown, *app.caption))
 
 
-def test_gains_stand_above_the_papers_and_it_is_said_what_differs(
+def test_the_papers_tables_have_the_studys_lines_and_it_is_said_what_differs(
     open_on: Callable[..., AppTest],
 ) -> None:
     app, said = _in_the_paper(open_on, "table4")
@@ -307,9 +223,13 @@ def test_gains_stand_above_the_papers_and_it_is_said_what_differs(
     assert dict(zip(theirs["id"], theirs["gain"], strict=True))["P140"] == 60.0
     assert (ours["test facts"] > 0).all() and ours["gain"].is_monotonic_decreasing
     assert "starter facts" in said and "not BERT" in said and "Not comparable" in said
-
-
-def test_what_a_study_does_not_hold_is_the_papers_alone(open_on: Callable[..., AppTest]) -> None:
+    for table, line in (
+        ("table8", "MiniLM-MLM"),
+        ("table12", "Mine+Man"),
+        ("majority", "Majority"),
+    ):
+        ours = _in_the_paper(open_on, table)[0].dataframe[0].value
+        assert line in set(ours.iloc[:, 0]) and (ours["test facts"] > 0).all()
     app, said = _in_the_paper(open_on, "table9")
     (theirs,) = (one.value for one in app.dataframe)
     assert list(theirs.columns) == ["model", "Man+Para"]  # the others can't be read
@@ -317,21 +237,7 @@ def test_what_a_study_does_not_hold_is_the_papers_alone(open_on: Callable[..., A
 
 
 @pytest.mark.parametrize(
-    ("table", "line"),
-    [("table8", "MiniLM-MLM"), ("table12", "Mine+Man"), ("majority", "Majority")],
-)
-def test_a_table_over_relations_has_the_studys_line(
-    open_on: Callable[..., AppTest], table: str, line: str
-) -> None:
-    app, _ = _in_the_paper(open_on, table)
-    ours = app.dataframe[0].value
-    assert line in set(ours.iloc[:, 0]) and (ours["test facts"] > 0).all()
-
-
-@pytest.mark.parametrize(
-    "table",
-    [one for one in TABLES.values() if one.python],
-    ids=lambda one: one.id,
+    "table", [one for one in TABLES.values() if one.python], ids=lambda one: one.id
 )
 def test_the_lines_of_python_give_the_table(home: Path, table: PaperTable) -> None:
     study = bundled_study()

@@ -39,27 +39,21 @@ def test_no_address_makes_the_app_call_a_server(who: str, monkeypatch: pytest.Mo
     assert server.keys == []
 
 
-def test_a_server_of_the_list_is_asked_and_its_cut_list_is_said() -> None:
+def test_a_server_of_the_list_is_asked_its_cut_list_is_said_and_that_it_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with serve(Server(max_list=20)) as server:
         add_model(server.reference)
         app = open_page("cloze", text=TEXT, models=[server.reference], gold="Zanzibar")
-    drawn = "".join(one.proto.body for one in app.get("html"))
-    assert "tiny (server)" in drawn and "Shortened list: the server returns only its" in drawn
-    assert "the right answer isn't among them" in html.unescape(drawn)
-    assert not app.error
-
-
-def test_a_servers_model_ranks_answers_and_compares_sentences() -> None:
+        drawn = "".join(one.proto.body for one in app.get("html"))
+        assert "tiny (server)" in drawn and "Shortened list: the server returns only its" in drawn
+        assert "the right answer isn't among them" in html.unescape(drawn) and not app.error
     with serve(Server()) as server:
         add_model(server.reference)
         for score, part in (("Only these answers", "Marseille"), ("Whole sentences", "lx-pair")):
             app = open_page("", score=score, models=[server.reference])
-            assert not app.error and not app.exception
-            shown = "".join(one.proto.body for one in app.get("html"))
-            assert part in shown
-
-
-def test_a_server_that_stopped_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+            assert not app.error
+            assert part in "".join(one.proto.body for one in app.get("html"))
     monkeypatch.setattr("lama_core.models.server.completions.time.sleep", lambda _: None)
     add_model("server:http://127.0.0.1:9#m")
     app = open_page("cloze", text=TEXT, models=["minilm-mlm", "server:http://127.0.0.1:9#m"])

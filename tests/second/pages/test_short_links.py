@@ -32,17 +32,14 @@ def test_a_link_of_an_earlier_version_leads_to_the_new_place() -> None:
     assert short_links.read(name) != (screens.ASK, {"tab": ["Batch"]})
 
 
-@pytest.mark.parametrize("name", ["", "../../etc/passwd", "a" * 16, "a" * 17, "A" * 16, "a\n"])
-def test_an_unknown_name_opens_nothing(name: str) -> None:
-    assert short_links.read(name) is None
-
-
-def test_a_damaged_link_opens_nothing(home: Path) -> None:
-    name = short_links.store("results", QUERY, "a")
-    file = home / "data" / "links" / name
-    for content in (b"results\ntab=Prompts", b"\xff", b""):
-        file.write_bytes(content)
+def test_an_unknown_name_and_a_damaged_link_open_nothing(home: Path) -> None:
+    for name in ("", "../../etc/passwd", "a" * 16, "a" * 17, "A" * 16, "a\n"):
         assert short_links.read(name) is None
+    name = short_links.store("results", QUERY, "a")
+    for content in (b"results\ntab=Prompts", b"\xff", b""):
+        (home / "data" / "links" / name).write_bytes(content)
+        assert short_links.read(name) is None
+    assert "This short link is unknown here" in said(open_page("cloze", link="a" * 16))
 
 
 @pytest.mark.parametrize("bound", ["MAX_LINKS", "MAX_OF_ADDRESS"])
@@ -52,12 +49,4 @@ def test_links_are_bounded_in_number(bound: str, monkeypatch: pytest.MonkeyPatch
     assert [bool(name) for name in stored] == [True, True, False, False]
     assert short_links.store("results", "k=0", "a") == stored[0], "a stored link stays"
     assert bool(short_links.store("results", "k=9", "b")) == (bound == "MAX_OF_ADDRESS")
-
-
-def test_links_are_bounded_in_size() -> None:
-    assert short_links.store("results", "x" * short_links.MAX_BYTES, "a") == ""
-
-
-def test_a_short_link_opens_its_screen_and_an_unknown_one_says_so() -> None:
-    app = open_page("cloze", link="a" * 16)
-    assert "This short link is unknown here" in said(app)
+    assert short_links.store("results", "x" * short_links.MAX_BYTES, "b") == ""

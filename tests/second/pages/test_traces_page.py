@@ -43,6 +43,11 @@ def test_the_chart_names_the_largest_effect_and_its_facts(home: Path) -> None:
     facts = app.dataframe[0].value
     assert len(facts) == best.n
     assert facts["effect"].mean() == pytest.approx(best.effect, abs=1e-4)
+    assert f"means over {RUN.info.n} facts" in said(open_traces(trace_relation=ALL_FACTS))
+    assert read_traces(RUN).effects["n"].max() == RUN.info.n
+    make_ways(home, home / "data" / "runs")
+    without = open_page("results", data="stated", tab="More", chart=screens.TRACES)
+    assert "Needs: a run of causal traces on this data" in said(without)
 
 
 def test_layers_with_the_same_effect_are_named_together() -> None:
@@ -54,12 +59,6 @@ def test_layers_with_the_same_effect_are_named_together() -> None:
         effect=[0.1, 0.395, 0.4, 0.392, 0.2, 0.399],
     )  # fmt: skip
     assert replace(found, effects=effects).best_layers == (2, 4)
-
-
-def test_all_relations_are_averaged_together(home: Path) -> None:
-    app = open_traces(trace_relation=ALL_FACTS)
-    assert f"means over {RUN.info.n} facts" in said(app)
-    assert read_traces(RUN).effects["n"].max() == RUN.info.n
 
 
 def test_every_role_has_a_line_and_a_band() -> None:
@@ -98,12 +97,6 @@ def test_a_point_shows_its_facts_and_a_fact_is_traced_on_ask(
     assert asked["subject"] in asked["text"] and "[MASK]" in asked["text"]
 
 
-def test_without_a_trace_the_chart_says_what_is_needed(home: Path) -> None:
-    make_ways(home, home / "data" / "runs")
-    app = open_page("results", data="stated", tab="More", chart=screens.TRACES)
-    assert "Needs: a run of causal traces on this data" in said(app)
-
-
 def test_a_run_on_data_and_runs_opens_its_chart(monkeypatch: pytest.MonkeyPatch) -> None:
     gone: list[dict[str, Any]] = []
     monkeypatch.setattr(links, "go", lambda _, params: gone.append(dict(params)))
@@ -114,12 +107,6 @@ def test_a_run_on_data_and_runs_opens_its_chart(monkeypatch: pytest.MonkeyPatch)
         "data": "starter",
         "trace_run": RUN.info.id,
     }
-
-
-def test_the_chosen_run_is_in_the_address(home: Path) -> None:
-    app = open_traces(trace_run=RUN.info.id)
-    (box,) = [one for one in app.selectbox if one.label == "Run"]
-    assert box.value == RUN.info.id
 
 
 def test_a_run_without_options_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,6 +36,8 @@ def test_the_chart_says_what_is_learned_and_forgotten(runs: tuple[Run, ...]) -> 
     order, facts = (one.value for one in app.dataframe[:2])
     assert order["forgotten"].tolist() == found.relations()["n_forgotten"].tolist()
     assert len(facts) == found.n_forgotten and "last right at" in facts
+    boxes = open_page("results", data="toy").multiselect
+    assert [one.placeholder for one in boxes if one.label == "Models"] == ["All 1 with a run"]
 
 
 def test_every_measure_and_line_can_be_drawn(runs: tuple[Run, ...]) -> None:
@@ -55,12 +57,6 @@ def test_a_point_leads_to_the_facts_at_its_step(
     assert gone[-1]["runs"] == [runs[STEPS.index(4)].info.id]
     assert gone[-1]["relations"] == ["P19 place of birth"]
     assert gone[-1]["tab"] == "Wrong answers"
-
-
-def test_overview_shows_the_last_checkpoint_of_a_series(runs: tuple[Run, ...]) -> None:
-    app = open_page("results", data="toy")
-    (box,) = [one for one in app.multiselect if one.label == "Models"]
-    assert box.placeholder == "All 1 with a run"
 
 
 def test_the_chart_needs_two_checkpoints(home: Path) -> None:

@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chart_marks import charts
-from opening import html, open_page, said
+from opening import html, open_page, press, said
 from statement_fakes import make_ways
 from streamlit.testing.v1 import AppTest
 
@@ -49,37 +48,9 @@ def test_the_chart_says_which_facts_it_compares(runs: tuple[Run, Run, Run]) -> N
     assert by_relation["facts"].tolist() == [4] * 3 + [3] * 3
     assert facts["subject"].tolist() == ["Cleo", "Isle"]
     assert facts[f"{TEXT} "].tolist() == ["✓ In Rome.", "✓ Berlin or Paris"]
-
-
-def test_the_facts_of_one_way_are_chosen_and_a_relation_restricts_all(
-    runs: tuple[Run, Run, Run],
-) -> None:
     app = open_ways(relations="P19", known_as=TEXT)
     assert "the same 4 facts of 1 relation" in said(app)
     assert app.dataframe[3].value["subject"].tolist() == ["Cleo"]
-
-
-def test_the_relations_that_differ_most_are_drawn_until_all_are_wanted(
-    runs: tuple[Run, Run, Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pages.ui.results.ways_of_asking.MOST_RELATIONS", 1)
-
-    def drawn(app: AppTest) -> int:
-        (chart,) = charts(app)
-        return len(chart.parameter("names"))
-
-    app = open_ways()
-    assert app.toggle(key="all_relations").label == "All 2 relations" and drawn(app) == 1
-    assert drawn(open_ways(all_relations="true")) == 2
-
-
-def test_a_model_with_two_kinds_of_runs_is_compared(runs: tuple[Run, Run, Run]) -> None:
-    for file in runs[0].info.folder.iterdir():
-        file.unlink()
-    runs[0].info.folder.rmdir()
-    app = open_ways(prompts=runs[1].info.prompts)
-    assert "the same 8 facts of 2 relations, which all 2 runs score" in said(app)
-    assert "in both ways" in said(app)
 
 
 def test_verdicts_are_counted_on_request(runs: tuple[Run, Run, Run]) -> None:
@@ -149,5 +120,5 @@ def test_runs_of_all_kinds_open_together(
 ) -> None:
     app = open_fact(runs[2], 2, *runs[:2])
     assert "In Rome." in html(app)
-    next(one for one in app.button if one.label == "Ask it").click().run()
+    press(app, "Ask it")
     assert gone[0]["tab"] == "Question" and gone[0]["right_texts"] == "Rome"

@@ -1,6 +1,5 @@
 """Wrong answers: a row for each query, marked filters, and chosen facts on all tabs of Results."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,11 +26,6 @@ pytestmark = pytest.mark.usefixtures("runs")
 
 def wrong_answers(**params: str | list[str]) -> AppTest:
     return open_page("results", tab="Wrong answers", data="made-up", models=TWO, **params)
-
-
-def marked(app: AppTest) -> list[str]:
-    (pills,) = [one for one in app.button_group if "Confident and wrong" in one.options]
-    return [str(one) for one in [pills.value] if one] if isinstance(pills.value, str) else []
 
 
 def test_a_query_with_several_right_answers_is_one_row() -> None:
@@ -69,28 +63,6 @@ def test_rows_of_queries_have_the_best_numbers_and_different_texts() -> None:
     many = pd.DataFrame({"gold": list("abcdef"), "m rank": range(6)})
     assert one_per_query(many, np.zeros(6, int))["gold"].tolist() == ["a, b, c, d and 2 more"]
     assert one_per_query(table, np.arange(4)) is table
-
-
-@pytest.mark.parametrize(
-    ("asked", "shown"),
-    [
-        ({}, ["Wrong"]),
-        ({"facts": "all"}, ["All facts"]),
-        ({"wrong": ["gpt2"], "conf": ["0.5", "1.0"], "of": "gpt2"}, ["Confident and wrong"]),
-        ({"wrong": ["gpt2"], "right": ["minilm-mlm"], "of": "minilm-mlm"},
-         ["Only this model is right"]),
-        ({"wrong": TWO}, ["All models are wrong"]),
-        ({"wrong": ["gpt2"], "of": "minilm-mlm"}, []),
-    ],
-)  # fmt: skip
-def test_the_filter_that_is_set_is_marked(asked: dict[str, Any], shown: list[str]) -> None:
-    assert marked(wrong_answers(**asked)) == shown
-
-
-def test_another_model_keeps_the_marked_filter() -> None:
-    app = wrong_answers(wrong=["gpt2"], of="gpt2")
-    app.selectbox(key="of").select("minilm-mlm").run()
-    assert app.multiselect(key="wrong").value == ["minilm-mlm"] and marked(app) == ["Wrong"]
 
 
 def test_each_filter_of_a_link_is_a_chip_that_removes_it(gone: list[dict[str, Any]]) -> None:
@@ -145,19 +117,15 @@ def test_listed_facts_are_chosen_with_one_click_and_hold_on_all_tabs(
         assert gone[-1]["only"] == []
 
 
-@pytest.mark.parametrize("damage", [lambda text: text[:-6], lambda text: "x" * 9, lambda text: ""])
-def test_a_link_with_damaged_facts_says_so_and_shows_all(
-    runs: dict[str, Run], damage: Callable[[str], str]
+def test_a_link_with_damaged_facts_or_those_of_other_data_says_so_and_shows_all(
+    runs: dict[str, Run],
 ) -> None:
-    text = damage(text_of(runs.values(), runs["gpt2"].facts["fact_id"][:9]))
-    app = open_page("results", data="made-up", models=TWO, only=text)
-    assert not any(one.label.startswith("Only ") for one in app.button)
-    assert bool(app.info) == bool(text)
-    if text:
-        assert "All facts are shown." in app.info[0].value
-
-
-def test_facts_of_other_data_are_named_and_all_are_shown(runs: dict[str, Run]) -> None:
-    text = text_of([load_run(FORK)], load_run(FORK).facts["fact_id"][:9])
-    app = open_page("results", data="made-up", models=TWO, only=text)
-    assert "None of the chosen facts is in these data" in app.info[0].value
+    text = text_of(runs.values(), runs["gpt2"].facts["fact_id"][:9])
+    other = text_of([load_run(FORK)], load_run(FORK).facts["fact_id"][:9])
+    for only, said_of in (
+        (text[:-6], "All facts are shown."), ("x" * 9, "All facts are shown."),
+        (other, "None of the chosen facts is in these data"),
+    ):  # fmt: skip
+        app = open_page("results", data="made-up", models=TWO, only=only)
+        assert not any(one.label.startswith("Only ") for one in app.button)
+        assert said_of in app.info[0].value

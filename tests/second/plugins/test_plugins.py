@@ -79,7 +79,6 @@ def test_the_project_knows_no_name_of_a_plugin_before_its_own(place: Path) -> No
         ("raise RuntimeError('no luck')", "RuntimeError: no luck"),
         ("PLUGIN = 1", "TypeError: lama_test_bad:PLUGIN is not a Plugin"),
         (f'{HEAD}PLUGIN = Plugin(name="it", views={{"a": "b"}})', "'b' is not of the form"),
-        (f"{HEAD}PLUGIN = Plugin(name=['it'])", "['it'] can't be a plug-in's name"),
         (f"{HEAD}PLUGIN = Plugin(name='it', needs='other')", "needs is not a tuple"),
         (f"{HEAD}PLUGIN = Plugin(name='it', queries={{'--help': 'a:b'}})", "'--help' can't be"),
         (f"{HEAD}PLUGIN = Plugin(name='it', pages={{'a/b': 'a:b'}})", "'a/b' can't be a name in"),
@@ -95,14 +94,6 @@ def test_a_broken_plugin_is_one_note(place: Path, code: str, reason: str) -> Non
     assert reason in problems[0]
     status, _, errors = call("plugins", "list")
     assert status == 0 and errors.count(reason) == 1
-
-
-def test_a_row_that_cant_be_imported_names_its_plugin(place: Path) -> None:
-    code = f'{HEAD}PLUGIN = Plugin(name="it", formats={{"no": "lama_test_row.nowhere:FORM"}})'
-    install(place, "lama_test_row", code, "lama_test_row:PLUGIN")
-    with pytest.raises(UserError, match="plug-in it of the package lama-test-row"):
-        plugins.find("formats", "no")
-    assert "no" not in plugins.rows("formats")
 
 
 def test_a_package_that_cant_be_read_hides_no_other(place: Path) -> None:
@@ -228,7 +219,6 @@ def test_a_plugin_that_needs_another_isnt_used_without_it(place: Path) -> None:
     [
         ("runs[0].facts['no such column']", "KeyError"),
         ("runs[0].table(['no such column'])", "no run has a column 'no such column'"),
-        ("1 / 0", "ZeroDivisionError"),
     ],
 )
 def test_a_mistake_in_a_plugin_is_its_authors(place: Path, mistake: str, reason: str) -> None:
@@ -277,45 +267,18 @@ def test_the_first_answer_looks_for_no_plugins() -> None:
     assert done.stdout.split()[-1] == "0"
 
 
-@pytest.fixture(scope="module")
-def strangers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment of processes for which pip has installed the example."""
-    folder = tmp_path_factory.mktemp("site")
-    pip_install(EXAMPLE, folder)
-    return {**os.environ, "PYTHONPATH": path_with(folder)}
-
-
-def run(environment: dict[str, str], *words: str) -> str:
-    """What a process prints."""
-    done = subprocess.run(
-        [sys.executable, *words], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def test_strangers_tests_pass(strangers: dict[str, str]) -> None:
-    place = str(EXAMPLE)
-    run(strangers, "-m", "pytest", "-q", "-c", os.devnull, "--rootdir", place, place)
-
-
-def test_a_new_plugins_tests_pass(tmp_path: Path) -> None:
+def test_the_tests_of_a_new_plugin_a_copy_of_the_example_pass(tmp_path: Path) -> None:
     status, out, errors = call("plugins", "new", "mine", "--out", str(tmp_path / "new"))
     assert status == 0 and str(tmp_path / "new") in out, errors
     assert "example" not in (tmp_path / "new" / "lama_mine" / "__init__.py").read_text()
     pip_install(tmp_path / "new", tmp_path / "site")
     place = str(tmp_path / "new")
-    run(
-        {**os.environ, "PYTHONPATH": path_with(tmp_path / "site")},
-        "-m",
-        "pytest",
-        "-q",
-        "-c",
-        os.devnull,
-        "--rootdir",
-        place,
-        place,
+    words = ("-m", "pytest", "-q", "-c", os.devnull, "--rootdir", place, place)
+    environment = {**os.environ, "PYTHONPATH": path_with(tmp_path / "site")}
+    done = subprocess.run(
+        [sys.executable, *words], env=environment, capture_output=True, text=True, check=False
     )
+    assert done.returncode == 0, done.stdout + done.stderr
     for name in ("Mine", "mine-1", "", "../x", "mine\n"):
         assert call("plugins", "new", name, "--out", str(tmp_path / "other"))[0] == 2
     assert call("plugins", "new", "mine", "--out", place)[0] == 2

@@ -16,39 +16,24 @@ from lama_core.queries.analogy_templates import (
 WORDS = ("Paris", "France", "Rome", "Italy")
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("to-what", "Paris is to France what Rome is to Italy"),
-        ("to-as", "Paris is to France as Rome is to Italy"),
-        (
-            "rel-same",
-            "The relation between Paris and France is the same as the relation between Rome and "
-            "Italy",
-        ),
-        ("what-to", "What Paris is to France, Rome is to Italy."),
-        ("she-as", "She explained to him that Paris is to France as Rome is to Italy."),
-        (
-            "as-what",
-            "As I explained earlier, what Paris is to France is essentially the same as what Rome "
-            "is to Italy.",
-        ),
-    ],
-)
-def test_the_six_templates_read_as_published(name: str, text: str) -> None:
-    assert fill_template(TEMPLATES[name], WORDS).text == text
+def test_the_six_templates_read_as_published() -> None:
+    texts = {name: fill_template(TEMPLATES[name], WORDS).text for name in TEMPLATES}
+    assert texts == {
+        "to-what": "Paris is to France what Rome is to Italy",
+        "to-as": "Paris is to France as Rome is to Italy",
+        "rel-same": "The relation between Paris and France is the same as the relation between "
+        "Rome and Italy",
+        "what-to": "What Paris is to France, Rome is to Italy.",
+        "she-as": "She explained to him that Paris is to France as Rome is to Italy.",
+        "as-what": "As I explained earlier, what Paris is to France is essentially the same as "
+        "what Rome is to Italy.",
+    }
 
 
 @given(st.tuples(*[st.text(min_size=1, max_size=8)] * 4), st.sampled_from(sorted(TEMPLATES)))
 def test_spans_hold_the_words_whatever_they_are(words: tuple[str, ...], name: str) -> None:
     sentence = fill_template(TEMPLATES[name], words)
     assert tuple(sentence.text[start:end] for start, end in sentence.spans) == words
-
-
-def test_a_word_that_looks_like_a_slot_is_text() -> None:
-    sentence = fill_template("[D]: [A] [B] [C]", ("[B]", "x", "[D]", "y"))
-    assert sentence.text == "y: [B] x [D]"
-    assert sentence.spans[0] == (3, 6)
 
 
 @pytest.mark.parametrize("blank", range(4))
@@ -63,57 +48,38 @@ def test_a_typed_sentence_gives_back_its_words_wherever_the_blank_is(name: str, 
     assert question == make_analogy_question(words, name)
 
 
-def test_a_sentence_that_follows_no_template_is_taken_as_it_is() -> None:
+def test_words_and_sentences_are_taken_as_they_are() -> None:
     question = parse_analogy("Just as Paris belongs to France, Rome belongs to [MASK], he said.")
-    assert question.words is None
-    assert question.given == ()
+    assert (question.words, question.given) == (None, ()), "it follows no template"
     assert question.query.text("___").endswith("belongs to ___, he said.")
-
-
-def test_a_sentence_without_full_stop_gets_one() -> None:
     assert parse_analogy("Paris is to France as Rome is to ___").query.parts[-1] == "."
     assert make_analogy_question(("Paris", "France", "Rome", None), "to-as").query.parts[-1] == "."
-
-
-def test_a_word_holding_a_blank_sign_is_a_word() -> None:
     question = make_analogy_question(("a[MASK]b", "France", "Rome", "___"))
-    assert question.query.n_blanks == 1
-    assert question.given[0] == "a[MASK]b"
+    assert question.query.n_blanks == 1 and question.given[0] == "a[MASK]b"
+    sentence = fill_template("[D]: [A] [B] [C]", ("[B]", "x", "[D]", "y"))
+    assert sentence.text == "y: [B] x [D]" and sentence.spans[0] == (3, 6)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_bad_words_templates_and_sentences_are_refused() -> None:
+    for words, message in (
         (("Paris", "France", "___"), "three words and a blank, but got 2"),
         (("Paris", "", "Rome", "___"), "A word is empty"),
-        (("Paris", "___", "Rome", "___"), "three words and a blank, but got 2"),
         (("Paris", "France", "Rome", "Italy"), "All four words are given"),
         (("x" * 1000, "France", "Rome", "___"), "has 1,000 characters. Use at most 100"),
-    ],
-)
-def test_bad_words_are_refused_in_one_sentence(words: tuple[str, ...], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        make_analogy_question(words)
-
-
-@pytest.mark.parametrize(
-    ("template", "message"),
-    [
+    ):
+        with pytest.raises(UserError, match=message):
+            make_analogy_question(words)
+    for template, message in (
         ("[A] is to [B]", r"has no \[C\]"),
         ("[A] [A] [B] [C] [D]", r"more than one \[A\]"),
         ("to-whit", "Unknown template 'to-whit' .did you mean 'to-what'"),
         ("[A] [B] [C] [D]" + "x" * 600, "at most 500"),
-    ],
-)
-def test_bad_templates_are_refused_in_one_sentence(template: str, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        resolve_template(template)
-
-
-@pytest.mark.parametrize("text", ["Paris ___", "a b ___ c ___", "", "no blank at all here"])
-def test_bad_sentences_are_refused(text: str) -> None:
-    with pytest.raises(UserError):
-        parse_analogy(text)
+    ):
+        with pytest.raises(UserError, match=message):
+            resolve_template(template)
+    for text in ("a b ___ c ___", "", "no blank at all here"):
+        with pytest.raises(UserError):
+            parse_analogy(text)
 
 
 def test_a_long_repetitive_sentence_is_read_at_once() -> None:

@@ -4,19 +4,18 @@ import json
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pytest
+from data_files import write_lines
+from imported_runs import imported
 
 from lama_core.errors import UserError
 from lama_core.metrics.comparison import pair_rows
 from lama_core.runs import importers
 from lama_core.runs.alignment import align, number_rows
 from lama_core.runs.facts_table import read_columns, write_facts
-from lama_core.runs.find import load_run
-from lama_core.runs.importers.importing import ImportRunRequest, import_run
 from lama_core.runs.importers.matching import match
 from lama_core.runs.importers.results import ImportedResults
 from lama_core.runs.importers.rows import make_rows, without_unusable_rows
@@ -29,13 +28,6 @@ TEMPLATES = (
     "[X], whose capital is [Y]",
     "In [X], they govern from [Y]",
 )
-
-
-def imported(path: Path, **more: Any) -> Run:
-    """Import a file of one model; return the saved run."""
-    done = import_run.answer(ImportRunRequest(str(path), **{"model": path.stem, **more}))
-    (one,) = done
-    return load_run(one["run"])
 
 
 def as_table(path: Path, templates: Sequence[str], shuffle: random.Random | None = None) -> Run:
@@ -53,8 +45,7 @@ def as_table(path: Path, templates: Sequence[str], shuffle: random.Random | None
     ]
     if shuffle:
         shuffle.shuffle(rows)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return imported(path)
+    return imported(write_lines(path, rows), model=path.stem)
 
 
 def as_quiz(folder: Path, used: Sequence[int]) -> Run:
@@ -81,9 +72,8 @@ def as_quiz(folder: Path, used: Sequence[int]) -> Run:
         for number in used
     ]
     (folder / "metadata_results.json").write_text(json.dumps({"seat": about}), encoding="utf-8")
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    (folder / "seat_results.jsonl").write_text(lines, encoding="utf-8")
-    return imported(folder)
+    write_lines(folder / "seat_results.jsonl", rows)
+    return imported(folder, model=folder.stem)
 
 
 def paired(a: Run, b: Run) -> set[tuple[str, str]]:
@@ -107,7 +97,7 @@ def queries(templates: Sequence[str]) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_files_with_other_sets_of_templates_share_the_queries_that_both_have(
     home: Path, tmp_path: Path, seed: int
 ) -> None:

@@ -39,12 +39,9 @@ def test_a_run_is_called_by_its_title_and_stays_the_same_run(run_id: str) -> Non
     assert (before.folder / RUN_FILE).read_bytes() == bytes_before
     assert "title" not in json.loads(bytes_before)
     assert rename_run(run_id, "") == before
-
-
-@pytest.mark.parametrize("title", ("two\nlines", "x" * 81, "\x1b[31m"))
-def test_a_title_is_one_short_line(run_id: str, title: str) -> None:
-    with pytest.raises(UserError, match="one line of at most 80"):
-        rename_run(run_id, title)
+    for title in ("two\nlines", "x" * 81, "\x1b[31m"):
+        with pytest.raises(UserError, match="one line of at most 80"):
+            rename_run(run_id, title)
 
 
 def test_a_removed_run_is_gone_with_its_bytes_and_leaves_nothing(run_id: str) -> None:
@@ -99,10 +96,6 @@ def put_back(path: Path, text: str) -> None:
     "damage",
     [
         lambda run: put_back(run / RUN_FILE, "[" * 200_000),
-        lambda run: put_back(run / RUN_FILE, "null"),
-        lambda run: put_back(
-            run / RUN_FILE, (run / RUN_FILE).read_text().replace('"made": "', '"made": 5, "x": "')
-        ),
         lambda run: put_back(
             run / RUN_FILE, re.sub('"n": [0-9]+', '"n": "many"', (run / RUN_FILE).read_text())
         ),

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from lama_core.errors import UserError
-from lama_core.models.devices import PassSettings, keep_pass_settings, pass_settings
+from lama_core.models.devices import PassSettings
 from lama_core.progress import ignore
 from lama_core.runs.parts import Folder, Parts, place_of
 from lama_core.scoring.top_answers import ROW, from_table, to_table
@@ -63,18 +63,3 @@ def test_a_full_disk_is_said_and_keeps_what_was_written(
     monkeypatch.undo()
     assert parts.load("00000", ignore) is not None and parts.load("00001", ignore) is None
     assert len(os.listdir(tmp_path / "parts")) == 1, "nothing half-written is left"
-
-
-def test_kept_settings_replace_the_machines_until_the_block_ends(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("LAMA_BATCH_TOKENS", "4096")
-    pytest.importorskip("torch")
-    before = pass_settings("cpu")
-    assert before is not None and before.batch_tokens == 4096
-    kept = PassSettings(before.threads + 1, 512)
-    with keep_pass_settings(kept):
-        assert pass_settings("cpu") == kept
-        with keep_pass_settings(None):
-            assert pass_settings("cpu") == kept
-    assert pass_settings("cpu") == before

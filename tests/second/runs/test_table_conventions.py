@@ -52,11 +52,9 @@ def grouped(sign: str, end: str = "") -> Callable[[Rank], object]:
 RANKS: dict[str, tuple[Callable[[Rank], object], dict[str, str]]] = {
     "whole, gap": (lambda rank: rank, {}),
     "-1": (lambda rank: -1 if rank is None else rank, {}),
-    "text -1": (lambda rank: "-1" if rank is None else str(rank), {}),
     "inf": (lambda rank: "inf" if rank is None else str(rank), {}),
     "-1.0": (lambda rank: "-1.0" if rank is None else f"{rank}.0", {}),
     "NaN": (lambda rank: float("nan") if rank is None else float(rank), {}),
-    "text 1.0": (lambda rank: "" if rank is None else f"{rank}.0", {}),
     "text 1,0": (lambda rank: "" if rank is None else f"{rank},0", {}),
     "1.234": (grouped("."), {}),
     "1,234": (grouped(","), {}),
@@ -103,16 +101,14 @@ def test_ranks_are_read_in_each_convention(name: str, tmp_path: Path) -> None:
 VERDICTS: dict[str, tuple[object, object]] = {
     "true, false": ("true", "false"),
     "True, False": (True, False),
-    "TRUE, FALSE": ("TRUE", "FALSE"),
     "yes, no": ("yes", "no"),
     "Y, N": ("Y", "N"),
+    "C, I": ("C", "I"),
+    "right, wrong": ("right", "wrong"),
     "1, 0": (1, 0),
     "1.0, 0.0": (1.0, 0.0),
-    "text 1.0, 0.0": ("1.0", "0.0"),
     "text 1,0, 0,0": ("1,0", "0,0"),
-    "C, I": ("C", "I"),
     "correct, incorrect": ("correct", "incorrect"),
-    "right, wrong": ("right", "wrong"),
 }
 
 
@@ -141,7 +137,6 @@ def numpy_print(words: Sequence[str]) -> str:
 
 LISTS: dict[str, Callable[[Sequence[str]], object]] = {
     "JSON": json.dumps,
-    "JSON with letters": lambda words: json.dumps(words, ensure_ascii=False),
     "Python": lambda words: repr(list(words)),
     "tuple": lambda words: repr(tuple(words)),
     "NumPy": numpy_print,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.mutants import ROOT, Checkout, commands_for, draw_mutants, mutants_of
+from tools.mutants import ROOT, Checkout, draw_mutants, mutants_of
 
 CODE = """def bigger(a: int, b: int = 3) -> bool:
     return a >= b
@@ -22,8 +22,6 @@ def total(numbers: list[int]) -> int:
         ("x = a and b", {"x = (a or b)"}),
         ("x = (a <\n  b)", {"x = ((a < b))".replace("<", "<=")}),
         ("x = é in b", {"x = (é not in b)"}),
-        ("x = a is not b", {"x = (a is b)"}),
-        ("x = True", {"x = (False)"}),
         ("x = y(2)", {"x = y((3))"}),
         ("if a: b()", {"if (not (a)): b()"}),
         ("x = [y for y in z if y]", {"x = [y for y in z if (not (y))]"}),
@@ -32,7 +30,6 @@ def total(numbers: list[int]) -> int:
         ("def f() -> 'a':\n    return None", set()),
         ("x: Literal[1]", set()),
         ("if TYPE_CHECKING: import a", set()),
-        ("x = 'text'", set()),
         ("match a:\n    case 1: pass", set()),
     ],
 )
@@ -85,21 +82,3 @@ def test_a_tested_line_is_caught_and_an_untested_one_survives(checkout: Checkout
         6: "",
     }
     assert (checkout.root / "lama_core/metrics/sums.py").read_text(encoding="utf-8") == CODE
-
-
-def test_tests_that_take_too_long_are_stopped(checkout: Checkout) -> None:
-    (checkout.root / "tests/first/metrics/test_sums.py").write_text(
-        "import time\n\ndef test_long():\n    time.sleep(60)\n", encoding="utf-8"
-    )
-    assert checkout.fails([], 3) == "time"
-
-
-def test_the_tests_of_the_changed_room_run_first() -> None:
-    assert [*commands_for(ROOT, "lama_core/metrics/margins.py", ["first"])] == [
-        ["tests/first/metrics"],
-        [],
-    ]
-    assert [*commands_for(ROOT, "plugins/ray/lama_ray/executor.py", ["second"])] == [
-        ["plugins/ray/tests"],
-        ["tests/second", "plugins"],
-    ]

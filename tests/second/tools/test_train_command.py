@@ -60,7 +60,6 @@ def test_the_result_says_what_was_measured(trained: tuple[Path, str]) -> None:
     assert result["folder"] == str(folder)
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert "30 steps" in card
-    assert "Held-out text" in card
     assert load_corpus_counts(folder).words["paris"] > 0
 
 

@@ -3,34 +3,26 @@
 from dataclasses import replace
 
 import pytest
-from calling import printed
 from test_every_view import STEPS, A, B
 
 from lama_core.cli.output import print_parts
 from lama_core.probes.analogy.accuracy_tables import ProbeAccuracy
 from lama_core.rounding import counted, percent
-from lama_core.views.analogies import AnalogiesRequest, analogies, in_words
+from lama_core.views.analogies import AnalogiesRequest, analogies
 from lama_core.views.calibration import calibration, errors
 from lama_core.views.compare import compare, seen_in_training
 from lama_core.views.conclusions import as_share, listed
 from lama_core.views.correlations import correlations, published_triangle
 from lama_core.views.curves import curves
 from lama_core.views.known_by import known_by
-from lama_core.views.margins import margins
 from lama_core.views.mentions import LEAST_FACTS, mentions, panels
 from lama_core.views.ranks import ranks
 from lama_core.views.relation_types import relation_types
 from lama_core.views.scores import measures, said_of_best, scores
 from lama_core.views.slices import slices
 from lama_core.views.training import training
-from lama_core.views.vega import specification
-from lama_core.views.view import EDITED, Shown, show
+from lama_core.views.view import Shown, show
 from lama_core.views.wording import MEAN, MOST_RELATIONS, wording
-
-STATEMENTS = (
-    "starter-minilm_mlm-statements_template_0",
-    "starter-smollm2_135m-statements_template_0",
-)
 
 
 def test_values_are_listed_in_the_order_of_the_choice_and_of_many_only_the_ends() -> None:
@@ -54,14 +46,6 @@ def test_curves_name_the_run_that_is_most_often_right() -> None:
     assert f"interval overlaps that of {near.names[second['run']]}" in near.conclusion
 
 
-def test_ranks_say_how_often_the_answer_is_late() -> None:
-    shown = show(ranks.view, ranks.request(runs=(A,)))
-    first = shown.frame[shown.frame["high"] == 1]["share"].sum()
-    late = shown.frame[shown.frame["low"] > 100]["share"].sum()
-    assert f"at rank 1: {as_share(first)} (" in shown.conclusion
-    assert f"after rank 100: {as_share(late)} (" in shown.conclusion
-
-
 def test_types_are_named_from_the_best_to_the_worst() -> None:
     shown = show(relation_types.view, relation_types.request(runs=(A, B)))
     means = shown.frame[shown.frame["relation"].isna()]
@@ -77,19 +61,14 @@ def test_types_are_named_from_the_best_to_the_worst() -> None:
     )
 
 
-def test_types_count_the_facts_of_their_source() -> None:
-    shown = show(relation_types.view, relation_types.request(runs=(A,)))
-    rows = shown.frame[shown.frame["relation"].notna()]
-    assert f"{rows['n'].sum():,} facts" in shown.figure.caption
-    assert f"{len(rows)} relations" in shown.figure.caption
-
-
 def test_slices_and_mentions_say_for_which_run() -> None:
     shown: Shown = show(mentions.view, mentions.request(runs=(A, B)))
     assert any(f": for {shown.names[run]} from " in shown.conclusion for run in (A, B))
     for way in (None, "type of relation"):
         found = show(slices.view, slices.request(runs=(A, B), slice_by=way))
         assert all(f" % ({found.names[run]})" in found.conclusion for run in (A, B))
+    alone: Shown = show(slices.view, slices.request(runs=(A,)))
+    assert f"P@1 over facts differs most by {alone.figure.by.title}: " in alone.conclusion
 
 
 def test_calibration_says_whether_sure_answers_are_right_and_who_is_overconfident() -> None:
@@ -125,12 +104,8 @@ def test_mentions_and_frequencies_are_not_on_the_same_axis() -> None:
     assert rates.by.title.endswith("per million words")
     assert not set(counted.places) & set(rates.places)
     assert set(shown.figure.places) == {*counted.places, *rates.places}
-
-
-def test_the_axis_of_ranks_ends_above_every_column() -> None:
-    shown = show(ranks.view, ranks.request(runs=(A, B)))
-    (start, end), most = shown.figure.value.ends or (1, 0), shown.frame["share"].max()
-    assert start == 0 and most <= end <= most + 0.2
+    assert shown.frame["n"].min() < LEAST_FACTS <= shown.figure.frame["n"].min()
+    assert "aren't drawn" in shown.figure.caption
 
 
 def test_the_published_correlations_have_the_row_of_the_headline() -> None:
@@ -146,17 +121,22 @@ def test_the_published_correlations_have_the_row_of_the_headline() -> None:
     assert list(paper["P@1"]) == [-0.05, 0.2, 0.42, 0.31, 0.12, 0.035]
 
 
-def test_known_by_states_shares_of_all_facts() -> None:
+def test_ranks_known_by_types_and_comparisons_state_what_their_tables_count() -> None:
+    shown: Shown = show(ranks.view, ranks.request(runs=(A,)))
+    first = shown.frame[shown.frame["high"] == 1]["share"].sum()
+    late = shown.frame[shown.frame["low"] > 100]["share"].sum()
+    assert f"after rank 100, for {percent(first)} and {as_share(late)}" in shown.conclusion
     shown = show(known_by.view, known_by.request(runs=(A, B)))
     n = shown.frame.set_index("right")["n"]
     assert f"{percent(n[''] / n.sum())} % to none" in shown.conclusion
     assert f"{percent((n[A] + n[B]) / n.sum())} % to only one" in shown.conclusion
-
-
-def test_a_comparison_counts_the_relations_with_a_clear_difference() -> None:
-    shown: Shown = show(compare.view, compare.request(run_a=A, run_b=B))
+    shown = show(compare.view, compare.request(run_a=A, run_b=B))
     clear = (shown.frame["low"] > 0).sum()
     assert f"and {shown.names[shown.infos[1].id]} in {clear:,};" in shown.conclusion
+    shown = show(relation_types.view, relation_types.request(runs=(A,)))
+    rows = shown.frame[shown.frame["relation"].notna()]
+    assert f"{rows['n'].sum():,} facts" in shown.figure.caption
+    assert f"{len(rows)} relations" in shown.figure.caption
 
 
 def test_training_names_the_step_from_which_half_of_the_facts_stay_right() -> None:
@@ -170,11 +150,6 @@ def test_training_names_the_step_from_which_half_of_the_facts_stay_right() -> No
     ends = figure.frame.groupby("line", sort=False)["p_at_k"].last()
     assert list(ends[list(figure.names)]) == sorted(ends, reverse=True)
     assert set(figure.frame.loc[figure.frame["low"].notna(), "step"]) == {found.series.steps[-1]}
-
-
-def test_slices_without_a_way_show_the_way_that_the_conclusion_names() -> None:
-    shown = show(slices.view, slices.request(runs=(A,)))
-    assert f"P@1 over facts differs most by {shown.figure.by.title}: " in shown.conclusion
 
 
 @pytest.mark.parametrize(
@@ -210,17 +185,6 @@ def test_runs_on_wordings_are_compared_on_the_relations_that_all_of_them_have() 
     assert set(marks["relation"]) == {"", *common} and marks["run"].value_counts().nunique() == 1
 
 
-def test_mentions_of_few_facts_are_not_drawn() -> None:
-    shown = show(mentions.view, mentions.request(runs=(A, B)))
-    assert shown.frame["n"].min() < LEAST_FACTS <= shown.figure.frame["n"].min()
-    assert "aren't drawn" in shown.figure.caption
-
-
-def test_the_command_prints_the_conclusion_first() -> None:
-    shown = show(ranks.view, ranks.request(runs=(A,)))
-    assert printed("results", "ranks", A).startswith(f"{shown.conclusion}\n\n")
-
-
 def test_the_frequency_test_is_printed_of_random_and_its_halves(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -241,26 +205,6 @@ def test_the_frequency_test_is_printed_of_random_and_its_halves(
     assert "m, random: p is above 0.05 in 1 of 2 relations" in printed
     assert "m, random-head: p is above 0.05 in 1 of 2 relations" in printed
     assert "m, random-tail: p is above 0.05 in 1 of 1 relations" in printed
-
-
-def test_names_of_prompts_and_of_relations_of_bats_are_in_words() -> None:
-    info = show(margins.view, margins.request(runs=STATEMENTS)).infos[0]
-    for name, words in (
-        ("manual", "manual"),
-        ("statements template 2, mean", "whole answers, third template, mean"),
-        ("questions, 1-shot", "questions, 1 example"),
-        ("trace mlp", "causal traces, mlp"),
-        ("my trace of 2-shot prompts", "my trace of 2-shot prompts"),
-    ):
-        assert replace(info, prompts=name).prompts_said == words
-    for name, words in (
-        ("verb_inf - Ved", "infinitive - past form"),
-        ("verb_Ving - 3pSg", "ing-form - 3rd person"),
-        ("noun - plural_irreg", "noun - plural, irregular"),
-        ("over+adj_reg", "over+adjective"),
-        ("country - capital", "country - capital"),
-    ):
-        assert in_words(name) == words
 
 
 def test_slices_name_the_best_and_the_worst_one_of_the_chosen_way() -> None:
@@ -320,14 +264,6 @@ def test_calibration_compares_sure_answers_only_if_there_are_sure_and_other_ones
     ]
     assert len(rows) == 2
     assert bool(replace(shown, found=rows).conclusion) is conclusion
-
-
-def test_a_legend_explains_open_points_only_if_some_are_open() -> None:
-    figure = show(compare.view, compare.request(run_a=A, run_b=B)).figure
-    rows = figure.frame
-    for drawn, is_open in ((rows[rows["unsure"]], True), (rows[~rows["unsure"]], False)):
-        words = str(specification(replace(figure, frame=drawn), {"a": "#000", "b": "#111"}, EDITED))
-        assert (figure.hollow_name in words) is is_open
 
 
 def test_a_comparison_says_what_it_is_on_pairs_in_the_training_text_and_on_others() -> None:

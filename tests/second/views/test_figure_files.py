@@ -36,10 +36,14 @@ def figure() -> Figure:
     return show_view(ranks, {"runs": (RUN,)}).figure
 
 
-def test_texts_of_data_are_drawn_as_they_are(figure: Figure) -> None:
+def test_texts_of_data_are_drawn_as_they_are_or_left_to_the_paper(figure: Figure) -> None:
     text = r"price $x_1$ & <b> \alpha {datum.said}"
     (made,) = draw(replace(figure, title=text), "svg", {})
     assert text in texts_in_svg(made)
+    (alone,) = draw(figure, "svg", {}, titled=False)
+    assert figure.title not in texts_in_svg(alone) and figure.by.title in texts_in_svg(alone)
+    with pytest.raises(UserError, match="jpg"):
+        draw(figure, "jpg", {})  # type: ignore[arg-type]
 
 
 def test_letters_that_no_font_has_are_named_by_their_script(figure: Figure) -> None:
@@ -74,12 +78,6 @@ def test_the_same_figure_gives_the_same_file(figure: Figure, file_format: Any) -
     assert one == two and len(one[0]) > 5000
 
 
-def test_title_and_caption_can_be_left_to_the_paper(figure: Figure) -> None:
-    (whole,), (alone,) = draw(figure, "svg", {}), draw(figure, "svg", {}, titled=False)
-    assert figure.title in texts_in_svg(whole) and figure.title not in texts_in_svg(alone)
-    assert figure.by.title in texts_in_svg(alone)
-
-
 def test_a_long_figure_is_divided_into_files(tmp_path: Path) -> None:
     figure = show_view(compare, {"run_a": A, "run_b": B}).figure
     made = draw(figure, "svg", {}, width=8.5)
@@ -105,8 +103,3 @@ def test_the_command_writes_the_figure(tmp_path: Path) -> None:
     ):
         told = invoke(("results", "ranks", RUN, *words))
         assert why in str(told.exception) and not told.stdout
-
-
-def test_a_figure_has_a_known_format(figure: Figure) -> None:
-    with pytest.raises(UserError, match="jpg"):
-        draw(figure, "jpg", {})  # type: ignore[arg-type]

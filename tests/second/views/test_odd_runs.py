@@ -40,10 +40,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[Ru
     "name", ("one fact", "two runs of one fact", "every fact excluded", "different data")
 )
 def test_odd_runs_are_shown_or_refused_in_a_sentence(
-    name: str,
-    function: Any,
-    odd: dict[str, tuple[Run, ...]],
-    capsys: pytest.CaptureFixture[str],
+    name: str, function: Any, odd: dict[str, tuple[Run, ...]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     try:
         request = narrowed(function.request, RunsRequest(relations=RELATIONS.get(name, ())))

@@ -89,18 +89,14 @@ class TagParser:
         ("[X] often visit in [Y] .", ["V", "V P", "V W* P"]),
         ("[X] visit often in [Y] .", ["V", "V P", "V W* P"]),
         ("[X] is the born capital of [Y] .", ["V", "V W* P"]),  # a participle among the words
-        ("[X] is 3 capital of [Y] .", ["V", "V W* P"]),  # a number
         ("[X] is Rome 's capital of [Y] .", ["V", "V W* P"]),  # a genitive
+        ("[X] is 3 capital of [Y] .", ["V", "V W* P"]),  # a number
         ("[X] is Rome's capital of [Y] .", ["V", "V W* P"]),
         ("[X] wants to [Y] .", ["V", "V P", "V W* P"]),  # the infinitive's marker
         ("[X] gave up [Y] .", ["V", "V P", "V W* P"]),  # a particle ends a pattern
-        ("[X] and loves [Y] .", ["V"]),  # anywhere in the prompt
-        ("capital of [X] is [Y] .", ["V"]),
-        ("[X] , which is in [Y] .", ["V", "V P", "V W* P"]),
         ("[X] is and in [Y] .", ["V"]),  # "and" is none of W
         ("[X] is [Y] of .", ["V"]),  # a placeholder is part of no pattern
         ("the capital of [X] , [Y] .", ["other"]),
-        ("[X] , [Y] .", ["other"]),
     ],
 )
 def test_prompts_hold_all_of_reverbs_patterns_that_are_found_anywhere(

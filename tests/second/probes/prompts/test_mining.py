@@ -39,11 +39,8 @@ def _templates(sentences: list[str], pairs: list[Fact], **options: object) -> li
     return [one.prompt.template for one in mine_from_text(sentences, pairs, **options).kept]  # type: ignore[arg-type]
 
 
-def test_the_words_in_the_middle_are_the_prompt() -> None:
+def test_the_words_in_the_middle_are_the_prompt_whichever_name_comes_first() -> None:
     assert _templates(["Barack Obama was born in Hawaii."], BORN) == ["[X] was born in [Y] ."]
-
-
-def test_an_object_that_comes_first_gives_a_prompt_that_begins_with_it() -> None:
     assert _templates(["Florence, hometown of Dante, is old."], BORN) == ["[Y] , hometown of [X] ."]
 
 
@@ -175,14 +172,6 @@ def test_spacy_itself_finds_the_papers_dependency_prompt(tmp_path: Path) -> None
     assert [one.prompt.template for one in found.kept] == ["capital of [X] is [Y] ."]
     with pytest.raises(UserError, match="pipeline 'no_such_pipeline' is not installed"):
         SpacyParser("no_such_pipeline")
-
-
-def test_without_spacy_the_dependency_method_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
-    monkeypatch.setitem(sys.modules, "spacy", None)
-    with pytest.raises(UserError, match="need spaCy, which is not installed"):
-        SpacyParser()
 
 
 def test_a_text_is_cut_into_sentences(tmp_path: Path) -> None:

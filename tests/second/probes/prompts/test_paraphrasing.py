@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from tiny_models import save_model_folder
 
-from lama_core.errors import UserError
 from lama_core.models.auxiliary.translator import HubTranslator, Translation
 from lama_core.probes.prompts.refilling import (
     Refiller,
@@ -53,18 +52,10 @@ def test_round_trips_are_ranked_by_the_product_of_both_ways() -> None:
     ]
 
 
-def test_what_lost_a_placeholder_or_came_back_unchanged_is_dropped_and_counted() -> None:
+def test_what_lost_a_placeholder_or_came_back_unchanged_is_dropped() -> None:
     found = paraphrase_by_translation(TEMPLATE, THERE, BACK, n_beams=7)
     assert "The capital is [Y]." not in [one.template for one in found]
-
-
-def test_placeholders_that_a_translator_spread_are_mended() -> None:
     assert repair_placeholders("[ x ]  lives in [Y ].") == "[X] lives in [Y]."
-
-
-def test_a_translation_model_that_is_not_there_is_one_clear_sentence(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="Can't load the translation model"):
-        HubTranslator(str(tmp_path))
 
 
 def test_a_model_of_a_folder_gives_n_translations_best_first(tmp_path: Path) -> None:
@@ -82,10 +73,6 @@ def refiller(tiny_model: Callable[..., Any]) -> Refiller:
     return Refiller(tiny_model("bert-uncased"), FACTS)
 
 
-def test_only_the_prompts_own_words_are_refilled(refiller: Refiller) -> None:
-    assert refiller.places("The capital of [X] is [Y] .") == (0, 1, 2, 4)
-
-
 def test_a_refilled_words_probability_is_the_mean_over_the_pairs(
     tiny_model: Callable[..., Any],
 ) -> None:
@@ -93,12 +80,6 @@ def test_a_refilled_words_probability_is_the_mean_over_the_pairs(
     both = Refiller(model, FACTS).log_probs(TEMPLATE, 1)
     each = [Refiller(model, [fact]).log_probs(TEMPLATE, 1) for fact in FACTS]
     np.testing.assert_allclose(np.exp(both), np.mean(np.exp(each), axis=0), rtol=1e-4)
-
-
-def test_refinement_keeps_the_placeholders(refiller: Refiller) -> None:
-    refined = refine(TEMPLATE, refiller)
-    assert refined[0] == TEMPLATE
-    assert refined[-1].count("[X]") == refined[-1].count("[Y]") == 1
 
 
 LIKED = {

@@ -1,20 +1,15 @@
 """Sets of prompts: twins, faults, combinations."""
 
 import pytest
-from project_files import SHARED
 
 from lama_core.datasets.prompt_sets import (
     PromptPool,
     check_templates,
-    load_pool,
     make_pool,
     normalise_template,
 )
 from lama_core.errors import UserError
-from lama_core.types import Prompt, Relation
-
-LPAQA = SHARED / "lpaqa"
-CAPITAL = Relation("P36", "TREx", prompts=(Prompt("The capital of [X] is [Y] ."),))
+from lama_core.types import Prompt
 
 
 def _pool() -> PromptPool:
@@ -42,11 +37,6 @@ def test_case_and_the_full_stop_make_another_prompt() -> None:
 def test_two_prompts_that_are_the_same_after_normalising_are_refused_by_name() -> None:
     with pytest.raises(UserError, match=r"'\[X\] in \[Y\] \.' and '\[X\] in \[Y\]\.'"):
         check_templates(["[X] in [Y] .", "[X] in [Y]."])
-
-
-def test_a_users_prompt_that_is_there_already_is_refused() -> None:
-    with pytest.raises(UserError, match="differ only in spaces"):
-        _pool().with_user(["[Y] inside [X] ."])
 
 
 def test_a_prompt_of_two_sets_is_one_prompt_of_both() -> None:
@@ -84,12 +74,3 @@ def test_twins_and_faults_in_a_file_are_left_out_and_named() -> None:
     assert pool.templates == ("[X] a [Y]",)
     assert len(pool.notes) == 2
     assert "no [Y]" in pool.notes[1]
-
-
-@pytest.mark.skipif(not LPAQA.is_dir(), reason="../shared/data/lpaqa is not here")
-def test_the_released_prompts_of_p36_are_read_with_their_weights() -> None:
-    pool = load_pool(CAPITAL, folder=LPAQA)
-    assert len(pool.members("mine")) == 29
-    weights = [pool.prompts[number].weight for number in pool.members("mine")]
-    assert sum(weight for weight in weights if weight) == pytest.approx(1, abs=0.01)
-    assert all(entry.prompt.template.count("[Y]") == 1 for entry in pool.entries)

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from probe_fakes import CITIES, HashFiller
 
 from lama_core.candidates.columns import Candidates
@@ -19,7 +18,6 @@ from lama_core.probes.prompts.selection import (
     top_k_curves,
 )
 from lama_core.probes.prompts.shortlist import make_shortlist, shortlist_answers
-from lama_core.scoring.blanks import visible_part
 from lama_core.types import Fact, Prompt, Query, Relation
 
 PROMPTS = (Prompt("[X] in [Y] ."), Prompt("[X] of [Y] ."), Prompt("[Y] has [X] ."))
@@ -126,11 +124,6 @@ def test_discarded_distributions_leave_the_ranks(tmp_path: Path) -> None:
     assert not any(block.scores.exists() for block in store.blocks)
 
 
-def test_a_causal_model_that_sees_the_left_shares_what_it_sees() -> None:
-    assert visible_part("[X] is in [Y] .", "left") == visible_part("[X] is in [Y] today.", "left")
-    assert visible_part("[X] is in [Y].", "both") != visible_part("[X] is in [Y]", "both")
-
-
 def test_an_ensemble_of_one_prompt_is_that_prompts_own_rows(tmp_path: Path) -> None:
     store = _store(tmp_path)
     store.score()
@@ -173,27 +166,6 @@ def test_the_shortlist_decides_as_the_whole_does_wherever_it_is_certain(tmp_path
         assert certain.mean() > 0.5
         assert (answers.first[certain] == whole["top"][certain, 0]).all()
         assert (answers.correct[certain] == (whole["rank_raw"][certain] == 1)).all()
-
-
-def test_last_digits_change_the_shortlist_only_where_candidates_are_that_close(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = _store(tmp_path)
-    store.score()
-    chunk = np.concatenate([values for _, values in store.chunks()], axis=1)
-    noise = 1e-6 * np.random.default_rng(0).standard_normal(chunk.shape).astype(np.float32)
-
-    def shortlist_of(values: NDArray[np.float32]) -> NDArray[np.int64]:
-        monkeypatch.setattr(store, "chunks", lambda: iter([(slice(0, N_FACTS), values)]))
-        return make_shortlist(store, kept=12, drawn=6).columns
-
-    same = shortlist_of(chunk) == shortlist_of(chunk + noise)
-    highest = chunk.max(axis=0)
-    highest[np.arange(N_FACTS), store.asked.gold] = np.inf
-    highest.sort(axis=1)
-    close = highest[:, -12] - highest[:, -13] < 1e-4
-    assert close.mean() < 0.1
-    assert same.all(axis=1)[~close].all()
 
 
 def test_of_tied_candidates_the_shortlist_keeps_the_earlier(

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from project_files import SHARED
 
 from lama_core.datasets.lpaqa import read_pairs, read_prompts
 from lama_core.errors import UserError
@@ -17,8 +16,6 @@ from lama_core.probes.prompts.training_pairs import (
     share_of,
 )
 from lama_core.types import Fact
-
-LPAQA = SHARED / "lpaqa"
 
 
 def _facts(*pairs: tuple[str, str]) -> list[Fact]:
@@ -87,18 +84,6 @@ def test_a_limit_takes_the_first_and_with_a_seed_the_same_random_ones() -> None:
     assert split.test == tuple(facts[number] for number in limited_positions(facts, 3, 5))
 
 
-def test_pairs_are_read_once_each_and_bad_lines_are_reported(tmp_path: Path) -> None:
-    good = {"sub_label": "Oslo", "obj_label": "Norway", "sub_uri": "Q585", "obj_uri": "Q20"}
-    lines = [json.dumps(good), json.dumps(good), "{broken", json.dumps({"sub_label": "Rome"})]
-    (tmp_path / "P1.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    facts, report = read_pairs(tmp_path, "P1")
-    assert [(fact.subject, fact.object, fact.subject_id) for fact in facts] == [
-        ("Oslo", "Norway", "Q585")
-    ]
-    assert [dropped.line for dropped in report.dropped] == [3, 4]
-    assert "duplicate pair" in report.notes[0]
-
-
 def test_training_pairs_keep_the_order_of_their_file(tmp_path: Path) -> None:
     subjects = ["Oslo", "Bern", "Rome", "Athens"]
     lines = [json.dumps({"sub_label": one, "obj_label": f"land of {one}"}) for one in subjects]
@@ -119,13 +104,3 @@ def test_prompt_files_of_both_kinds_are_read(tmp_path: Path) -> None:
     assert [prompt.template for prompt in lines] == ["[X] a [Y] .", "[X] b [Y] ."]
     assert [(prompt.template, prompt.weight) for prompt in objects] == [("[X] c [Y]", 0.5)]
     assert report.dropped[0].line == 2
-
-
-@pytest.mark.skipif(not LPAQA.is_dir(), reason="../shared/data/lpaqa is not here")
-def test_a_released_training_pair_is_a_test_fact_of_p1376() -> None:
-    from lama_core.datasets import load_dataset
-
-    test = load_dataset(LPAQA.parent / "lama").facts_of("P1376")
-    train, _ = read_pairs(LPAQA / "TREx_train", "P1376")
-    with pytest.raises(UserError, match="Bucharest - Romania"):
-        make_split("P1376", train, test)

@@ -7,7 +7,6 @@ import pytest
 import torch
 from data_files import write_lama
 
-from tools.training.evaluate import evaluate_held_out
 from tools.training.facts import fact_ranks, probe_facts, relation_scores
 from tools.training.modelling import hidden_logits, load_encoder, load_tokenizer
 from tools.training.tokens import BatchSampler, tokenise_file
@@ -21,14 +20,6 @@ def test_hidden_logits_are_those_of_the_whole_model(tiny_encoder: Path) -> None:
     ours = hidden_logits(model, encoded["input_ids"], encoded["attention_mask"], hidden)
     whole = model(input_ids=encoded["input_ids"], attention_mask=encoded["attention_mask"]).logits
     assert torch.allclose(ours, whole[hidden], atol=1e-5)
-
-
-def test_the_same_seed_measures_the_same(tiny_encoder: Path) -> None:
-    tokenizer, model = load_tokenizer(tiny_encoder), load_encoder(tiny_encoder)
-    texts = ["The great city of Paris is the capital of France."] * 8
-    first, second = (evaluate_held_out(model, tokenizer, texts, max_length=24) for _ in range(2))
-    assert first == second
-    assert first.n_hidden == 8 * 2  # 11 tokens each, 15 % of them rounded
 
 
 def test_facts_are_scored_once_each_and_by_their_rank(tiny_encoder: Path, tmp_path: Path) -> None:

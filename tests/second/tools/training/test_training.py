@@ -12,21 +12,10 @@ import torch
 from tiny_encoder import COUNTRIES
 
 from lama_core.errors import UserError
-from tools.training.average import average
 from tools.training.checkpoints import find_checkpoints
-from tools.training.export import export_model
 from tools.training.history import count_readings
 from tools.training.loss import ROWS, mean_cross_entropy
-from tools.training.masking import (
-    CONTENT,
-    FUNCTION,
-    NAME,
-    STARTS_WORD,
-    MaskingPlan,
-    draw_mask,
-    draw_uniform_mask,
-)
-from tools.training.modelling import load_encoder, load_tokenizer
+from tools.training.masking import CONTENT, STARTS_WORD, MaskingPlan, draw_mask, draw_uniform_mask
 from tools.training.recipe import prepare
 from tools.training.train import Settings, Trained, learning_rate_factor, train
 
@@ -94,28 +83,6 @@ def test_a_run_stopped_half_way_ends_with_the_same_weights(
         assert torch.equal(value, dict(model.named_parameters())[name]), name
 
 
-def test_milestones_are_the_start_the_powers_of_two_and_the_end(
-    tiny_encoder: Path, text_file: Path, tmp_path: Path
-) -> None:
-    settings, found = replace(SETTINGS, steps=20), list[int]()
-    for stop_after in (7, None):
-        folder = tmp_path / "run"
-        run(settings, tiny_encoder, text_file, folder, stop_after, on_milestone=found.append)
-    assert found == [0, 1, 2, 4, 8, 16, 20]
-
-
-def test_a_run_can_be_made_longer_before_its_rate_falls_but_not_after(
-    tiny_encoder: Path, text_file: Path, tmp_path: Path
-) -> None:
-    folder = tmp_path / "run"
-    longer = replace(SETTINGS, steps=220)
-    run(SETTINGS, tiny_encoder, text_file, folder, stop_after=150)
-    trained, _ = run(longer, tiny_encoder, text_file, folder, stop_after=25)
-    assert trained.first_step == 150
-    with pytest.raises(UserError, match="steps"):
-        run(SETTINGS, tiny_encoder, text_file, folder)
-
-
 def test_a_checkpoint_of_other_settings_is_refused(
     tiny_encoder: Path, text_file: Path, tmp_path: Path
 ) -> None:
@@ -166,30 +133,6 @@ def test_loss_and_gradient_are_torchs(n: int, kind: torch.dtype) -> None:
     torch.testing.assert_close(ours.grad, theirs.grad, rtol=tolerance, atol=1e-8)
 
 
-def test_each_weight_is_between_those_of_the_two_models(tiny_encoder: Path, tmp_path: Path) -> None:
-    tokenizer = load_tokenizer(tiny_encoder)
-    folders = [tmp_path / "first", tmp_path / "second"]
-    for seed, folder in enumerate(folders):
-        model = load_encoder(tiny_encoder)
-        torch.manual_seed(seed)
-        with torch.no_grad():
-            for value in model.parameters():
-                value.copy_(torch.randn_like(value))
-        export_model(model, tokenizer, folder, counts=None)
-    first, second, mixed = (
-        dict(load_encoder(folder).named_parameters())
-        for folder in (*folders, average(*folders, 0.75, tmp_path / "mixed"))
-    )
-    for name, value in mixed.items():
-        expected = 0.25 * first[name] + 0.75 * second[name]
-        torch.testing.assert_close(value, expected.half().float())
-
-
-def test_a_share_above_1_is_refused(tiny_encoder: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="--share must be between 0 and 1, not 2"):
-        average(tiny_encoder, tiny_encoder, 2, tmp_path / "out")
-
-
 def test_specials_and_padding_are_never_hidden() -> None:
     flags = np.full((50, 12), STARTS_WORD | CONTENT, dtype=np.uint8)
     lengths = np.full(50, 8)
@@ -212,14 +155,6 @@ def test_a_word_is_hidden_whole_or_not_at_all() -> None:
     hidden = draw_mask(flags, np.full(30, 8), plan, np.random.default_rng(0))
     assert (hidden[:, 1:7:2] == hidden[:, 2:7:2]).all()
     assert hidden.sum(axis=1).tolist() == [2] * 30
-
-
-def test_names_are_hidden_more_often_than_words_of_grammar() -> None:
-    row = [STARTS_WORD, *[STARTS_WORD | NAME, STARTS_WORD | FUNCTION] * 10, STARTS_WORD]
-    flags = np.array([row] * 200, dtype=np.uint8)
-    plan = MaskingPlan(rate=0.2, whole_word_share=0.0)
-    hidden = draw_mask(flags, np.full(200, 22), plan, np.random.default_rng(0))
-    assert hidden[:, 1:21:2].sum() > 1.3 * hidden[:, 2:21:2].sum()
 
 
 PAIRS = [(city.title(), gold.title()) for city, gold in COUNTRIES.items()]
