@@ -347,13 +347,10 @@ class _Drawing:
             if low < 0 < high and not axis.ends:  # differences: without empty ends
                 if self.look.width is None:  # labels without room aren't drawn
                     places = _ticks(low, high, 6)
-                edge = 0.03 * (high - low)
-                inside = [one for one in places if low - edge <= one <= high + edge]
-                if len(inside) > 1:
-                    shown["values"] = inside
-                    low, high = max(places[0], low - edge), min(places[-1], high + edge)
-                else:
-                    low, high = places[0], places[-1]
+                ends = low - 0.03 * (high - low), high + 0.03 * (high - low)
+                inside = [one for one in places if ends[0] <= one <= ends[1]]
+                low, high = ends if len(inside) > 1 else (places[0], places[-1])
+                shown["values"] = inside if len(inside) > 1 else places
             elif not axis.ends:
                 low, high = places[0], max(places[-1], room * high)
         made: Spec = {

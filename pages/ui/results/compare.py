@@ -152,8 +152,10 @@ def _choose_pair(choice: RunChoice, listing: RunListing) -> RunChoice | None:
     dataset = choice.runs[0].dataset
     by_id = {run.id: run for run in choice.runs}
     others = [run for run in listing if run.id not in by_id]
-    for run in sorted(others, key=lambda run: (run.dataset != dataset, _by_number(run.id))):
-        by_id[run.id] = run
+    # By the numbers in the names: step2 before step16.
+    parts = {run.id: re.findall(r"[0-9]+|[^0-9]+", run.id) for run in others}
+    others.sort(key=lambda run: (run.dataset != dataset, [f"{one:>9}" for one in parts[run.id]]))
+    by_id |= {run.id: run for run in others}
     if len(by_id) < 2:
         show_note("A comparison needs two runs: start another on the page **Data and runs**.")
         return None
@@ -179,11 +181,6 @@ def _choose_pair(choice: RunChoice, listing: RunListing) -> RunChoice | None:
         show_note("A and B are the same run: choose another.")
         return None
     return pair_of((a, b))
-
-
-def _by_number(name: str) -> list[tuple[str, int]]:
-    """Return a key that sorts names by the numbers in them: step2 before step16."""
-    return [(text, int(number or 0)) for text, number in re.findall(r"([^0-9]*)([0-9]*)", name)]
 
 
 def _choose_run(

@@ -168,14 +168,6 @@ class Cell:
     column: str
 
 
-def facts_place(key: str) -> DeltaGenerator:
-    """Return the place for `draw_facts_button`; call it before drawing the table, to be above it.
-
-    style.css gives it the height of the button, so that the table doesn't move. key: ends in `way`.
-    """
-    return st.container(key=key)
-
-
 def draw_facts_button(
     chosen: Cell | None,
     describe: Callable[[Cell], str],
@@ -187,7 +179,9 @@ def draw_facts_button(
     """Draw the button that opens the facts of the chosen cell; return the cell once clicked.
 
     Selecting a cell doesn't open the facts by itself, because moving the keyboard focus to or past
-    a table selects its first cell. `describe` names the cell's facts. place: of `facts_place`.
+    a table selects its first cell. `describe` names the cell's facts. place: above
+    the table, a container whose key ends in `way`: style.css gives it the height of the button, so
+    that the table doesn't move.
     explains: whether the page says that a number has facts; for the first table of a screen.
     """
     if chosen is None:
@@ -402,7 +396,7 @@ def draw_whole(
         places = {info.id: place for place, info in enumerate(shown.infos)}
         frame = frame.iloc[frame["run"].map(places).argsort(kind="stable")]
     texts = [column for column in columns if column.kind == "text"]
-    place = facts_place(f"{name} way") if shown.view.has_facts else st.container()
+    place = st.container(key=f"{name} way") if shown.view.has_facts else st.container()
     picked = draw_rows(
         frame,
         columns,

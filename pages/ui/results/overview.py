@@ -55,7 +55,6 @@ from pages.ui.results.draw_view import (
     draw_figure,
     draw_view_export,
     draw_wide,
-    facts_place,
     open_behind,
     open_facts,
     open_line,
@@ -250,7 +249,7 @@ def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: ScoreMeas
     elif asked:
         links.set_param("published", asked)
         box.caption("The published scores are P@1 with manual prompts, so they aren't shown here.")
-    place = facts_place("totals way")
+    place = st.container(key="totals way")
     if published:
         datasets = dict.fromkeys(
             (run.dataset, tuple((part.source, part.n + part.n_excluded) for part in run.relations))
@@ -395,7 +394,7 @@ def _draw_relations(
                         sort=screens.CONFIDENT_FIRST,
                     )
     rows = best_first(shown.frame, "relation", measure) if is_best_first else shown.frame
-    place = facts_place("relations way")
+    place = st.container(key="relations way")
     cell = _draw_scores(
         choice,
         shown,

@@ -22,7 +22,6 @@ from pages.ui.results.draw_view import (
     draw_shown,
     draw_view_export,
     draw_wide,
-    facts_place,
     open_line,
 )
 from pages.ui.shared.messages import plain, show_note
@@ -70,7 +69,7 @@ def draw_slices(choice: RunChoice) -> None:
     n_runs = len(choice.runs)
     hidden = [*MORE] if n_runs > MOST_INTERVALS else []
     hidden += ["macro_p_at_1", *KINDS] if n_runs > MOST_KINDS else []
-    place = facts_place("slices way")
+    place = st.container(key="slices way")
     chosen = draw_wide(
         choice,
         shown,

@@ -125,7 +125,8 @@ def test_ranks_known_by_types_and_comparisons_state_what_their_tables_count() ->
     shown: Shown = show(ranks.view, ranks.request(runs=(A,)))
     first = shown.frame[shown.frame["high"] == 1]["share"].sum()
     late = shown.frame[shown.frame["low"] > 100]["share"].sum()
-    assert f"after rank 100, for {percent(first)} and {as_share(late)}" in shown.conclusion
+    assert f"rank 1: {as_share(first)} (" in shown.conclusion
+    assert f"rank 100: {as_share(late)} (" in shown.conclusion
     shown = show(known_by.view, known_by.request(runs=(A, B)))
     n = shown.frame.set_index("right")["n"]
     assert f"{percent(n[''] / n.sum())} % to none" in shown.conclusion
