@@ -118,7 +118,7 @@ def draw_all_relations(choice: PromptsChoice) -> None:
         ends = zip(table["gain from"] / 100, table["gain to"] / 100, strict=True)
         shown = shown.drop(columns=["gain from", "gain to"])
         said_gains = [said_ends(*one, signed=True) or "same prompt" for one in ends]
-        at = shown.columns.get_loc("Top1") + 1
+        at = [*shown].index("Top1") + 1
         shown.insert(at, GAIN, table["Top1"] - table["Manual"])
         shown.insert(at + 1, "its interval", said_gains)
     picked = draw_table(

@@ -149,7 +149,7 @@ def _differences(choice: PromptsChoice, table: PublishedTable, *, has_ours: bool
         limit=info.limit,
         model="BERT" if of_model and info.model not in BERTS else "",
     )
-    trained = of_model and said_of_training(choice, load_relations(choice.whole))
+    trained = said_of_training(choice, load_relations(choice.whole)) if of_model else ""
     differences = "; ".join(filter(None, (differences, trained)))
     if not differences:
         return f"{setup} This study uses the same facts and model."
