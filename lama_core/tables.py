@@ -15,7 +15,16 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from lama_core.rounding import fixed, percent
 
@@ -25,8 +34,21 @@ if TYPE_CHECKING:
 Line = Mapping[Any, Any]  # a row of a DataFrame, by column
 # What a page makes of a cell: text, a whole number, a percentage, a number, or two percentages.
 CellKind = Literal["text", "count", "share", "number", "interval"]
-# Rank, text and natural log-probability of each answer, best first; None if it has none.
-FirstAnswers = tuple[tuple[int | None, str, float | None], ...]
+
+
+class FirstAnswer(NamedTuple):
+    """An answer with its natural log-probability; begins: the longer word that it starts.
+
+    rank: None if the answer isn't ranked.
+    """
+
+    rank: int | None
+    text: str
+    log_prob: float | None
+    begins: str | None = None
+
+
+FirstAnswers = tuple[FirstAnswer, ...]  # best first
 
 
 def as_text(value: Any) -> str:
@@ -284,10 +306,10 @@ def _cell(column: Column, value: Any) -> Any:
 
 
 def first_answers(rows: Sequence[object], field: str, n: int) -> FirstAnswers:
-    """Return rank, text and log-probability of the first answers.
+    """Return the first answers.
 
     Args:
-        rows: Rows with the columns `rank` and `log_prob`.
+        rows: Rows with the columns `rank` and `log_prob`, and perhaps the field `begins`.
         field: The field with the answer.
         n: Number of rows.
 
@@ -295,7 +317,13 @@ def first_answers(rows: Sequence[object], field: str, n: int) -> FirstAnswers:
         ValueError: If the class of the rows lacks one of the columns.
     """
     columns = _chosen(type(rows[0]), ("rank", field, "log_prob")) if rows else {}
+    shown: Sequence[Any] = rows[:n]
     return tuple(
-        (row.rank, columns[field].format(getattr(row, field)), row.log_prob)  # type: ignore[attr-defined]
-        for row in rows[:n]
+        FirstAnswer(
+            row.rank,
+            columns[field].format(getattr(row, field)),
+            row.log_prob,
+            getattr(row, "begins", None),
+        )
+        for row in shown
     )

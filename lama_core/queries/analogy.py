@@ -138,6 +138,7 @@ class AnalogyRow:
     prob: Annotated[float | None, Column("Its probability.")]
     log_prob: Annotated[float | None, Column("Its natural log-probability.")]
     score: Annotated[float | None, Column("A cosine, or a ratio of cosines.")]
+    begins: Annotated[str | None, Column("The longer word that it starts, if any.")] = None
     not_ranked: Annotated[str, Column("Why the first answer isn't a candidate; else empty.")] = ""
 
 
@@ -265,6 +266,7 @@ class AnalogyKind(QueryKind[SolveRequest, AnalogyQuestion, Solution]):
         of_model = [
             AnalogyRow(
                 *("model", item.rank, item.token, item.prob, item.log_prob, None),
+                begins=item.begins,
                 not_ranked="" if item.rank else blank.why_not_ranked(),
             )
             for item in blank.rows
@@ -282,7 +284,7 @@ class AnalogyKind(QueryKind[SolveRequest, AnalogyQuestion, Solution]):
 
     def head(self, answer: AnalogyAnswers) -> dict[str, Any]:
         """Return the text and the candidates."""
-        sizes = [one.answer.n_candidates for one in answer.models]
+        sizes = {one.name: one.answer.n_candidates for one in answer.models}
         return {
             "text": answer.asked.shared.query.text(),
             "candidates": candidates_json(answer.asked.candidates, sizes),

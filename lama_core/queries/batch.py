@@ -74,7 +74,8 @@ class BatchRow:
     prob: Annotated[float | None, Column("Its probability, or its share of `prob_of`.")]
     gold: Annotated[str | None, Column("The gold answer.")]
     gold_rank: Annotated[
-        int | None, Column("The gold answer's rank; None if it wasn't proposed for the blank.")
+        int | None,
+        Column("The gold answer's rank; None if it isn't a candidate, or wasn't proposed."),
     ]
     right: Annotated[bool | None, Column("Whether the gold answer is first, or in the text.")]
     fault: Annotated[str, Column("Why there is no answer; empty if there is one.")]
@@ -98,9 +99,10 @@ class BatchRow:
 
     @property
     def shown_rank(self) -> str:
-        """The gold answer's rank, and a note if it isn't a candidate."""
-        note = "" if self.gold_is_candidate else " (not a candidate)"
-        return "" if self.gold_rank is None else f"{self.gold_rank:,}{note}"
+        """The gold answer's rank, or that it isn't a candidate."""
+        if self.gold_is_candidate is False:
+            return "not a candidate"
+        return "" if self.gold_rank is None else f"{self.gold_rank:,}"
 
 
 AskedLines = Asked[ManyRequest, tuple[BatchLine, ...]]
@@ -161,7 +163,7 @@ class ManyKind(QueryKind[ManyRequest, tuple[BatchLine, ...], BatchModelAnswers])
                     log_prob=answer.log_prob,
                     prob=answer.prob,
                     gold=line.gold,
-                    gold_rank=gold.rank if gold and gold.proposed else None,
+                    gold_rank=gold.rank if gold and gold.proposed and gold.in_candidates else None,
                     right=answer.is_right,
                     fault=answer.fault,
                     prob_of=blank.shown_over() if blank else None,
@@ -198,7 +200,8 @@ class ManyKind(QueryKind[ManyRequest, tuple[BatchLine, ...], BatchModelAnswers])
 
     def head(self, answer: BatchAnswer) -> dict[str, Any]:
         """Return the candidates."""
-        sizes = [one.n_candidates for one in answer.models]
+        # A chat server ranks no words.
+        sizes = {one.name: one.n_candidates for one in answer.models if one.n_candidates}
         return {"candidates": candidates_json(answer.asked.candidates, sizes)}
 
     def json(self, asked: AskedLines, one: BatchModelAnswers) -> dict[str, Any]:

@@ -6,7 +6,7 @@ the candidates.
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Annotated, Any, Literal
 
@@ -49,6 +49,8 @@ GOLD_SEPARATOR = "|"
 MAX_GOLD = 1000  # characters
 # Lower bound of a probability, so that its logarithm is finite.
 SMALLEST = 1e-300
+
+NOT_RANKED = " (not ranked: "  # after a token, before the reason
 
 # The set of words over which probabilities sum to one.
 Over = Literal["vocabulary", "rescored", "candidates", "answers", "found"]
@@ -232,8 +234,7 @@ class BlankAnswer:
         """Return the token that beats the candidates, and why it isn't one; empty if none does."""
         if (item := self.likeliest_outside) is None:
             return ""
-        why = self.why_not_ranked()
-        return f"{visible(item.token)} {fixed(item.prob, 3)} (not ranked: {why})"
+        return f"{visible(item.token)} {fixed(item.prob, 3)}{NOT_RANKED}{self.why_not_ranked()})"
 
     def notes(self) -> list[str]:
         """Return notes on how the answers came about, one sentence or two each."""
@@ -305,6 +306,11 @@ def visible(token: str) -> str:
     return WHITE_SPACE.get(token, token)
 
 
+def likelier_token(outside: str) -> str:
+    """Return the token and its probability from what `describe_outside` returns."""
+    return outside.partition(NOT_RANKED)[0]
+
+
 def marked_answer(word: str, begins: str | None, right: bool | None, outside: str = "") -> str:
     """Return an answer with the longer word that it begins, and ✓ or ✗ if its verdict is known.
 
@@ -340,13 +346,15 @@ def blank_json(blank: BlankAnswer) -> dict[str, Any]:
     return {name: value for name, value in found.items() if (name, value) not in optional.items()}
 
 
-def candidates_json(candidates: Candidates, sizes: Sequence[int]) -> dict[str, Any]:
+def candidates_json(candidates: Candidates, sizes: Mapping[str, int]) -> dict[str, Any]:
     """Return the candidates as JSON values.
 
-    sizes: Number of words that each model ranks; the maximum is the size if `full` is chosen.
+    sizes: Model -> number of words that it ranks. If these differ, there is no `size`, but `sizes`.
     """
-    words = candidates.words
-    size = len(words) if words is not None else max(sizes, default=0)
+    words, several = candidates.words, set(sizes.values())
+    if words is None and len(several) > 1:
+        return {"name": candidates.name, "sizes": dict(sizes)}
+    size = len(words) if words is not None else max(several, default=0)
     return {"name": candidates.name, "size": size}
 
 
@@ -369,10 +377,10 @@ def describe_ranked(answer: ModelAnswer, candidates: Candidates) -> dict[str, st
 
 
 def describe_gold(answer: ModelAnswer) -> str:
-    """Return as text the right answer at the first blank and its rank, after any outside word."""
+    """Return as text the right answer at the first blank and its rank; before, what – means."""
     blank = answer.blanks[0]
     first = f" (blank 1 of {len(answer.blanks)})" if len(answer.blanks) > 1 else ""
-    texts = [blank.describe_outside()]
+    texts = [f"–: not ranked ({blank.why_not_ranked()})" if blank.likeliest_outside else ""]
     if blank.gold:
         where = blank.gold.describe_apart(blank.n_over) or f"rank {blank.gold.rank:,}"
         texts.append(f"Right answer {blank.gold.word}: {where}")

@@ -157,7 +157,8 @@ class ClozeKind(QueryKind[ClozeRequest, ClozeText, ModelAnswer]):
 
     def head(self, answer: Answer[ClozeRequest, ClozeText, ModelAnswer]) -> dict[str, Any]:
         """Return the text, the open-book passage and the candidates."""
-        shared, sizes = answer.asked.shared, [model.n_candidates for model in answer.models]
+        shared = answer.asked.shared
+        sizes = {model.name: model.n_candidates for model in answer.models}
         return {
             "text": shared.query.text(),
             **({"passage": asdict(shared.passage)} if shared.passage else {}),

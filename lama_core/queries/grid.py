@@ -23,7 +23,12 @@ from lama_core.errors import TimeOverError, UserError
 from lama_core.models.protocols import BlankFiller, WordRescorer
 from lama_core.progress import Progress
 from lama_core.queries.analogy import WordEmbedder
-from lama_core.queries.blank_answers import ModelAnswer, candidates_json, query_in_batches
+from lama_core.queries.blank_answers import (
+    ModelAnswer,
+    candidates_json,
+    extended_words,
+    query_in_batches,
+)
 from lama_core.queries.kind import Answer, Asked, Calls, QueryFunction, QueryKind
 from lama_core.requests import argument, option
 from lama_core.rounding import counted
@@ -38,6 +43,7 @@ from lama_core.types import Query
 MAX_SENTENCES = 64
 N_KNOWN = 100  # words of a sentence whose ranks are known
 MAX_GROUPS = 20
+N_SHOWN = 12  # words with the best ranks, which the app shows first and whose ends are looked up
 BATCH_SIZE = 8  # sentences between two progress reports
 BRACES = re.compile(r"\{([^{}]*)\}")
 GRID_EXAMPLE = "{Paris|Rome|Oslo|Lima} is the capital of ___."
@@ -89,6 +95,10 @@ class GridCell:
         int, Column("Number of sentences with the word among their first words.", "sentences")
     ]
     group: Annotated[int | None, Column("Its group by meaning, from 1; None if not grouped.")]
+    begins: Annotated[
+        str | None,
+        Column(f"The longer word that it begins where it ranks best; only of {N_SHOWN} words."),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +237,7 @@ class GridKind(QueryKind[GridRequest, tuple[Query, ...], ModelGrid]):
                 "Words aren't grouped, because this model has no input embeddings of words."
             )
         known = [{item.token: item for item in answer.blanks[0].predictions} for answer in answers]
+        longer = _longer_words(model, queries, answers, words, folded=asked.candidates.fold_case)
         cells = {
             word: tuple(
                 GridCell(
@@ -236,6 +247,7 @@ class GridKind(QueryKind[GridRequest, tuple[Query, ...], ModelGrid]):
                     rank=item.rank if item else None,
                     prob=item.prob if item else None,
                     log_prob=item.log_prob if item else None,
+                    begins=longer.get(word),
                     n_sentences=n,
                     group=groups.get(word),
                 )
@@ -254,7 +266,7 @@ class GridKind(QueryKind[GridRequest, tuple[Query, ...], ModelGrid]):
 
     def head(self, answer: GridAnswer) -> dict[str, Any]:
         """Return the sentences and the candidates."""
-        sizes = [model.answers[0].n_candidates for model in answer.models]
+        sizes = {model.name: model.answers[0].n_candidates for model in answer.models}
         return {
             "sentences": [query.text() for query in answer.asked.shared],
             "candidates": candidates_json(answer.asked.candidates, sizes),
@@ -321,6 +333,29 @@ def _first_words(answers: Sequence[ModelAnswer], top_k: int) -> dict[str, int]:
             counts[item.token] += 1
             best[item.token] = min(rank, best.get(item.token, rank))
     return {word: counts[word] for word in sorted(best, key=lambda one: (-counts[one], best[one]))}
+
+
+def _longer_words(
+    model: BlankFiller,
+    queries: Sequence[Query],
+    answers: Sequence[ModelAnswer],
+    words: Iterable[str],
+    *,
+    folded: bool,
+) -> dict[str, str | None]:
+    """Return word -> the longer word that it begins in the sentence where it ranks best.
+
+    Only for the first `N_SHOWN` words by this rank, where the model sees the left side only.
+    """
+    known = [{item.token: item.rank or 0 for item in one.blanks[0].predictions} for one in answers]
+    best = {
+        word: min((ranks[word], row) for row, ranks in enumerate(known) if word in ranks)
+        for word in words
+    }
+    shown = sorted(best, key=lambda word: best[word][0])[:N_SHOWN]
+    left = [word for word in shown if answers[best[word][1]].context == "left"]
+    found = extended_words(model, [queries[best[word][1]] for word in left], left, folded=folded)
+    return dict(zip(left, found, strict=True))
 
 
 def group_words(model: WordEmbedder, words: Iterable[str], n: int) -> dict[str, int]:

@@ -23,7 +23,7 @@ from lama_core.requests import argument, option
 from lama_core.scoring import shared_fields
 from lama_core.scoring.limits import Limits
 from lama_core.scoring.model_info import AboutModel, model_fields
-from lama_core.tables import Column, FirstAnswers, Table, decimals, make_table, plain
+from lama_core.tables import Column, FirstAnswer, FirstAnswers, Table, decimals, make_table, plain
 
 DEFAULT_MODEL = "smollm2-135m"
 MOST_TOKENS = 256
@@ -200,7 +200,7 @@ class QuestionKind(QueryKind[AskRequest, None, ModelText]):
     def first_answers(self, asked: Asked[AskRequest, None], one: ModelText, n: int) -> FirstAnswers:
         """Return the text, without a rank."""
         text = one.generated.text.strip() or "(an empty text)"
-        return ((None, text, None if one.prob is None else one.log_prob),)
+        return (FirstAnswer(None, text, None if one.prob is None else one.log_prob),)
 
     def gold(self, asked: Asked[AskRequest, None], one: ModelText) -> str:
         """Return the right answers and the verdict."""

@@ -2,7 +2,9 @@
 
     sum_i log P(w_i | ...)     and the mean over the scored tokens
 
-The words that differ are the words between the beginning and the end that all sentences share.
+Sentences are ranked by their sums, or by their means if their numbers of words differ: each word
+lowers the sum. The words that differ are the words between the beginning and the end that all
+sentences share.
 """
 
 import re
@@ -24,13 +26,14 @@ from lama_core.scoring.blanks import MAX_CHARACTERS
 from lama_core.scoring.limits import Limits
 from lama_core.scoring.model_info import AboutModel, model_fields
 from lama_core.scoring.statement_scores import (
+    Aggregate,
     Scoring,
     StatementModel,
     scored_tokens,
     statement_score,
     tokens_line,
 )
-from lama_core.tables import Column, FirstAnswers, Table, decimals, make_table
+from lama_core.tables import Column, FirstAnswer, FirstAnswers, Table, decimals, make_table
 
 MAX_SENTENCES = 20
 # Reasons why a sentence has no score.
@@ -124,6 +127,18 @@ class ModelSentences(AboutModel):
     sentences: tuple[ScoredSentence, ...]
     n_left_out: int
 
+    @property
+    def ranked_by(self) -> Aggregate:
+        """`sum` if all sentences have the same number of words, else `mean`."""
+        return "sum" if len({len(one.text.split()) for one in self.sentences}) == 1 else "mean"
+
+    def ranked(self) -> list[tuple[float, ScoredSentence]]:
+        """Return the sentences that have a score, each after its sum or mean, best first."""
+        by_sum = self.ranked_by == "sum"
+        scores = [(one.total if by_sum else one.mean, one) for one in self.sentences]
+        found = [(value, one) for value, one in scores if value is not None]
+        return sorted(found, key=lambda each: -each[0])
+
     def notes(self) -> list[str]:
         """Return notes on sentences that have no score, one sentence each."""
         notes = []
@@ -184,10 +199,13 @@ class SentencesKind(QueryKind[SentencesRequest, tuple[str, ...], ModelSentences]
         return one.sentences
 
     def first_answers(self, asked: AskedSentences, one: ModelSentences, n: int) -> FirstAnswers:
-        """Return the likeliest sentences with their sums, for pins."""
-        scored = [sentence for sentence in one.sentences if sentence.total is not None]
-        best = sorted(scored, key=lambda sentence: -(sentence.total or 0.0))[:n]
-        return tuple((rank, each.text, each.total) for rank, each in enumerate(best, start=1))
+        """Return the best sentences with their sums or means, for pins."""
+        best = enumerate(one.ranked()[:n], start=1)
+        return tuple(FirstAnswer(rank, each.text, value) for rank, (value, each) in best)
+
+    def settings(self, asked: AskedSentences, one: ModelSentences) -> dict[str, str]:
+        """Return whether the log-probabilities are sums or means."""
+        return {"log-probabilities": f"{one.ranked_by} over the tokens of a sentence"}
 
     def tables(self, asked: AskedSentences, one: ModelSentences) -> Iterator[Table | str]:
         """Yield the sentences, the log-probabilities of each one's tokens, and the notes."""

@@ -46,6 +46,8 @@ BLIND = "doesn't see the subject"
 PICKED_BLIND = "ranks proposed words, some of them proposed without the subject"
 
 WordingKind = Literal["manual", "paraphrase", "mined", "paraphrase of a mined one", "negated"]
+SHOWN_KINDS: dict[WordingKind, str] = {"manual": "the data's template", "negated": "negation"}
+RULE = "rule"  # the source of a wording that a rule negates
 MINED: tuple[WordingKind, ...] = ("mined", "paraphrase of a mined one")
 # Prompt set of a pool -> kind.
 ORIGINS: dict[str, WordingKind] = {
@@ -197,9 +199,14 @@ class WordingRow:
     ]
     gold_log_prob: Annotated[float | None, Column("The gold answer's log-probability.")]
     not_ranked: Annotated[
-        str, Column("A likelier token that isn't a candidate, and why; empty if there is none.")
+        str,
+        Column(
+            "A likelier token that isn't a candidate, and why; empty if there is none.", "likelier"
+        ),
     ]
-    wording: Annotated[str, Column("Kind and source.", in_json=False, in_frame=False)]
+    wording: Annotated[
+        str, Column("Kind, and another source than the data.", in_json=False, in_frame=False)
+    ]
     sentence: Annotated[str, Column("The text with ___.", in_json=False, in_frame=False)]
     answer: Annotated[
         str,
@@ -237,7 +244,7 @@ def relation_wordings(dataset: Dataset, relation: Relation) -> tuple[RelationWor
         for prompt in pararel.load_patterns(installed_dir("pararel")).get(relation.name, ()):
             add("paraphrase", "pararel", prompt)
     for template in PROMPT_SETS["negated"].templates(relation):
-        add("negated", dataset.name if relation.negated_template else "rule", Prompt(template))
+        add("negated", dataset.name if relation.negated_template else RULE, Prompt(template))
     return tuple(found.values())
 
 
@@ -330,6 +337,12 @@ def first_answers(
     ]
     spellings = {word_key(word): word for word in reversed(words)}
     return tuple((spellings[word], n) for word, n in Counter(map(word_key, words)).most_common())
+
+
+def _shown_wording(wording: RelationWording, dataset: str) -> str:
+    """Return a wording's kind in words, and its source if that isn't the dataset itself."""
+    kind = SHOWN_KINDS.get(wording.kind, wording.kind)
+    return kind if wording.source in (dataset, RULE) else f"{kind} ({wording.source})"
 
 
 AskedRelation = Asked[RelationRequest, RelationQuestion]
@@ -425,9 +438,9 @@ class RelationKind(QueryKind[RelationRequest, RelationQuestion, RelationModelAns
                     gold=question.gold,
                     gold_rank=gold.rank if gold else None,
                     gold_log_prob=gold.log_prob if gold else None,
-                    wording=f"{wording.kind} ({wording.source})",
+                    wording=_shown_wording(wording, question.dataset),
                     sentence=query.text("___"),
-                    answer=marked_answer(first.token, first.begins, marked, answer.outside),
+                    answer=marked_answer(first.token, first.begins, marked),
                     not_ranked=answer.outside,
                 )
             )
@@ -457,10 +470,12 @@ class RelationKind(QueryKind[RelationRequest, RelationQuestion, RelationModelAns
         if 1 == n < total:
             same = f"the first answers in {total} wordings all differ"
         settings = f"{asked.candidates.described(one.n_candidates)}{one.computed}"
+        rows = self.rows(asked, one)
         yield make_table(
             WordingRow,
-            self.rows(asked, one),
-            "wording sentence answer prob gold_rank note",
+            rows,
+            "wording sentence answer prob gold_rank note"
+            + " not_ranked" * any(row.not_ranked for row in rows),
             title=f"{one.name}: {same}, not counting the negated wording; {settings}",
         )
 

@@ -41,7 +41,8 @@ def routing(page: str, name: str, title: str, outline: DeltaGenerator) -> Iterat
     links.enter(page, name)
     links.follow_moved(name)
     _name(title)
-    running.draw_running()
+    if page != screens.POLL:  # a class reads it
+        running.draw_running()
     place = share.make_place()
     _here.routed, _here.title, _here.outline = True, title, outline
     try:

@@ -17,11 +17,12 @@ from lama_core.lessons.step_results import (
     missing_row_note,
 )
 from lama_core.queries.cloze import fill
+from lama_core.scoring.blanks import parse_query
 from pages.ui.lessons import own
 from pages.ui.lessons.progress import LessonProgress, progress_in, reset_progress
 from pages.ui.lessons.step_view import DRAWN
 from pages.ui.lessons.teacher import BACK, LARGE, NEXT, draw_teacher_mode, is_teaching
-from pages.ui.poll.entry import draw_entry
+from pages.ui.poll.entry import draw_entry, hides_answers
 from pages.ui.shared import links, predictions, screens, visitors
 from pages.ui.shared.export import draw_download
 from pages.ui.shared.messages import errors_shown, plain, show_note
@@ -104,10 +105,16 @@ def _draw_step(lesson: Lesson, number: int, progress: LessonProgress) -> None:
     draw_text(step)
     if isinstance(step, Predict):
         _draw_question(lesson, number, step, progress)
-    if type(step) in DRAWN:
+    before = lesson.steps[number - 2] if number > 1 else None
+    # After a question, which opens the poll, a teacher has chosen to see the answers.
+    hidden = is_teaching() and not isinstance(before, Predict)
+    if isinstance(step, Ask) and hides_answers(step.request, f"show {number}", always=hidden):
+        sentence = predictions.with_blank(parse_query(step.request.text).parts)
+        st.html(f'<div class="lx-sentence">{sentence}</div>')
+        _draw_poll(step, f"poll {number}")
+    elif type(step) in DRAWN:
         verdict = st.container()  # above the results, where readers see it
         progress.shown[number] = DRAWN[type(step)](step, f"{lesson.id} {number}")
-        before = lesson.steps[number - 2] if number > 1 else None
         if isinstance(before, Predict) and not before.answer:
             with verdict:
                 _draw_judged(before, number - 1, progress)
@@ -137,10 +144,7 @@ def _draw_question(lesson: Lesson, number: int, step: Predict, progress: LessonP
     if is_teaching():
         after = lesson.steps[number] if number < len(lesson.steps) else None
         if isinstance(after, Ask):
-            here = visitors.models_here()
-            models = tuple(name for name in after.models if name in here)
-            request = replace(after.request, models=models)
-            draw_entry(fill.kind, request, options=step.choices, key=f"poll {lesson.id} {number}")
+            _draw_poll(after, f"poll {lesson.id} {number}", step.choices)
     if revealed and step.answer:
         st.info(f"The answer is **{plain(step.answer)}**.", icon=":material/compare:")
     elif revealed:
@@ -154,6 +158,13 @@ def _draw_question(lesson: Lesson, number: int, step: Predict, progress: LessonP
     if step.answer:
         st.rerun()
     links.go(screens.LESSONS, address_of(lesson, number + 1))
+
+
+def _draw_poll(step: Ask, key: str, options: tuple[str, ...] = ()) -> None:
+    """Draw the button that opens a poll for a step's query to the models that are here."""
+    here = visitors.models_here()
+    models = tuple(name for name in step.models if name in here)
+    draw_entry(fill.kind, replace(step.request, models=models), options=options, key=key)
 
 
 def draw_form(step: Predict, key: str, *, disabled: bool = False) -> tuple[str, bool, bool]:

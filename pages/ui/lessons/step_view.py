@@ -44,7 +44,6 @@ from lama_core.texts import word_key
 from lama_core.views.colours import model_colours
 from pages.ui.lessons.lesson_models import available_models, find_or_note
 from pages.ui.lessons.teacher import HEIGHT, enlarged, is_teaching
-from pages.ui.poll.entry import draw_entry
 from pages.ui.shared import cache, figures, predictions, screens
 from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.model_columns import ModelColumn, query_models, reserve_line
@@ -106,11 +105,9 @@ def _draw_query(request: ClozeRequest, number: str = "") -> StepResult:
             predictions.draw_answers(column.answer.blanks[0], column.colour)
     ranked = _describe_candidates(request, columns) if columns else ""
     st.caption(plain(ranked))
-    with st.container(horizontal=True, vertical_alignment="center"):
+    if not is_teaching():
         same = {"candidates": request.candidates}
-        if not is_teaching():
-            _draw_link("Open on Ask", "", {"text": text, "gold": gold, "models": names, **same})
-        draw_entry(fill.kind, replace(request, models=names), key=f"lesson poll {number}")
+        _draw_link("Open on Ask", "", {"text": text, "gold": gold, "models": names, **same})
     best = {
         name: [(item.token, item.prob) for item in column.answer.blanks[0].predictions]
         for name, column in columns.items()

@@ -1,10 +1,12 @@
 """The question, and the answers of the class and the models as bars."""
 
+import math
 from collections.abc import Sequence
 from html import escape
 
 import streamlit as st
 
+from lama_core.queries.blank_answers import marked_answer, visible
 from lama_core.rounding import counted, percent
 from lama_core.scoring.blanks import parse_query
 from lama_core.views.colours import model_colours
@@ -44,7 +46,7 @@ def draw_class(room: Room, *, reveals: bool, counts_only: bool = False) -> None:
         return
     shares = [(word, number, number / max(1, n)) for word, number in tally[:MOST_SHOWN]]
     rows = [
-        (word, share, f"{number} ({percent(share, 0)} %)", reveals and is_gold(word))
+        (escape(word), share, f"{number} ({percent(share, 0)} %)", reveals and is_gold(word))
         for word, number, share in shares
     ]
     _draw_bars(rows, CLASS_COLOUR, _rest(tally[MOST_SHOWN:]) if n else "No answers yet.")
@@ -58,12 +60,13 @@ def draw_results(room: Room) -> None:
     one_right = any(map(is_gold, firsts))
     tied = f"{CLASS}, tied{', one right' * one_right}" if len(firsts) > 1 else CLASS
     named = {tied: ", ".join(firsts[:MOST_FIRST])} if firsts else {}
-    named |= {one.name: one.rows[not one.is_ranked][0] for one in models}
-    beaten_by = {one.name: one.rows[0][0] for one in models if not one.is_ranked}
+    ranked = {one.name: one.first for one in models}
+    beaten_by = {one.name: one.rows[0].text for one in models if one.rows[0] != one.first}
     line = f"Right answer: <b>{escape(gold)}</b> · " if gold else ""
-    rights = {name: is_gold(word) for name, word in named.items() if gold}
-    if len(firsts) > 1:
-        rights.pop(tied, None)
+    rights = {name: is_gold(one.text) for name, one in ranked.items() if gold}
+    if len(firsts) == 1 and gold:
+        rights[tied] = one_right
+    named |= {name: marked_answer(one.text, one.begins, None) for name, one in ranked.items()}
     line += predictions.describe_first_answers(named, rights, beaten_by)
     st.html(f"<div>{line}</div>")
     names = (CLASS, *(one.name for one in models))
@@ -76,18 +79,23 @@ def draw_results(room: Room) -> None:
             title = predictions.short_title(one.name)
             number = f"{one.number} of each answer"
             predictions.draw_head(one.name, title, colours[one.name], number)
-            rows = [
-                (word, prob, predictions.probability(prob), is_gold(word))
-                for word, prob in one.rows
-            ]
+            rows = []
+            for row in one.rows:
+                prob = 0.0 if row.log_prob is None else math.exp(row.log_prob)
+                unranked = "– " * (row.rank is None and row != one.first)
+                shown = (
+                    f"{unranked}{escape(visible(row.text))}{predictions.longer_word(row.begins)}"
+                )
+                value = predictions.probability(prob)
+                rows.append((shown, prob, value, is_gold(row.text) and not unranked))
             _draw_bars(rows, colours[one.name], one.note)
 
 
 def _draw_bars(rows: Sequence[tuple[str, float, str, bool]], colour: str, note: str = "") -> None:
-    """Draw a row for each (word, share, text of its value, whether it is marked as right)."""
+    """Draw a row for each (word as HTML, share, text of its value, whether it is marked right)."""
     shown = "".join(
         f'<tr class="{"gold" if is_right else ""}">'
-        f'<td class="word">{escape(word)}</td><td class="bar">'
+        f'<td class="word">{word}</td><td class="bar">'
         f'<div style="width:{100 * share:.2f}%;background:{colour}"></div></td>'
         f'<td class="num">{text}</td></tr>'
         for word, share, text, is_right in rows

@@ -16,6 +16,36 @@ from pages.ui.shared import links, screens, visitors
 
 POLLED = (ClozeRequest, RankRequest)  # the queries that a poll can ask
 MINE = "my poll"  # in the session: the visitor's room, which takes the next question, too
+SHOWN = "answers shown"  # in the session: the queries whose answers were shown with a click
+
+
+def hides_answers(request: object, key: str, *, always: bool = False) -> bool:
+    """Draw a button that shows the models' answers, if they are hidden; return whether they are.
+
+    They are hidden from a class while the visitor's room is open, until they are revealed there.
+
+    Args:
+        request: The query.
+        key: The button's key.
+        always: Whether they are hidden without a room, too.
+    """
+    if not isinstance(request, POLLED):
+        return False
+    room: Room | None = st.session_state.get(MINE)
+    is_open = room is not None and not room.has_ended
+    asked = room if room and is_open and room.question.text == request.text else None
+    shown: set[str] = st.session_state.setdefault(SHOWN, set())
+    if not (is_open or always) or (asked and asked.models is not None) or request.text in shown:
+        return False
+    st.button(
+        "Show the models' answers",
+        key=key,
+        icon=":material/visibility:",
+        on_click=shown.add,
+        args=(request.text,),
+        help="Hidden, so that the class can answer first.",
+    )
+    return True
 
 
 def draw_open_room() -> None:

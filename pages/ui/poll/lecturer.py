@@ -1,6 +1,5 @@
 """The lecturer's page of a poll: the room's link, the arriving answers, Reveal and End."""
 
-import math
 from dataclasses import replace
 from typing import NoReturn
 from urllib.parse import urlencode
@@ -43,13 +42,16 @@ def draw(room: Room) -> None:
                 ROOMS.end(room)
                 _go_back(room)
     draw_question(room)
+    address = share.whole_address(urlencode({"room": room.code}))
     if room.models is not None:
+        with reveal.popover(f"Room {room.code}", icon=":material/qr_code:"):  # for latecomers
+            share.draw_address(address)
         draw_results(room)
         return
     left, right = st.columns([2, 3], gap="large")
     with left:
         st.subheader(f"Room {room.code}", anchor=False)
-        share.draw_address(share.whole_address(urlencode({"room": room.code})))
+        share.draw_address(address)
     with right:
         with st.container(border=True):
             arriving = st.container()
@@ -71,14 +73,11 @@ def draw(room: Room) -> None:
             with errors_shown():
                 one = cache.answer(kind, request, name)
                 asked = Asked(request, cache.prepared(kind, request), cache.candidates_for(request))
-                listed = kind.first_answers(asked, one, N_SHOWN)
-                rows = tuple(
-                    (word, 0.0 if value is None else math.exp(value)) for _, word, value in listed
-                )
+                rows = kind.first_answers(asked, one, N_SHOWN + 1)
+                # A likelier token that isn't ranked is one more row.
+                rows = rows[: N_SHOWN + (rows[0].rank is None)]
                 number = name_of_values(kind.settings(asked, one))
-                is_ranked = listed[0][0] is not None or listed[-1][0] is None
-                note = kind.gold(asked, one)
-                found.append(ModelAnswers(name, rows, note, number, is_ranked))
+                found.append(ModelAnswers(name, rows, kind.gold(asked, one), number))
         models = tuple(found)
     reveal.button(
         "Reveal",

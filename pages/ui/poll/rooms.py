@@ -16,6 +16,7 @@ from hashlib import blake2b
 from typing import Any
 
 from lama_core.errors import UserError
+from lama_core.tables import FirstAnswer, FirstAnswers
 from lama_core.texts import answer_key, written_key
 
 MAX_SECONDS = 2 * 60 * 60
@@ -65,17 +66,20 @@ class PollQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswers:
-    """A model's first answers with their numbers, best first, and a line on the gold one.
+    """A model's first answers, best first, and a line on the gold one.
 
-    number: What the numbers are, `probability` or `share`. is_ranked: Whether the first one is a
-    candidate, or nothing is ranked.
+    number: What their numbers are, `probability` or `share`.
     """
 
     name: str
-    rows: tuple[tuple[str, float], ...]
+    rows: FirstAnswers
     note: str
     number: str = "probability"
-    is_ranked: bool = True
+
+    @property
+    def first(self) -> FirstAnswer:
+        """The first answer that is ranked."""
+        return next((one for one in self.rows if one.rank), self.rows[0])
 
 
 class Room:

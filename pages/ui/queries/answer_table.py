@@ -6,14 +6,38 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from lama_core.queries.batch import BatchRow
+from lama_core.queries.blank_answers import likelier_token
+from lama_core.queries.wordings import WordingRow
 from pages.ui.shared import links, screens, url_state
+from pages.ui.shared.predictions import short_title
 from pages.ui.shared.tables import draw_table
 
+SWITCH = "Ranks and probabilities"
+# The column of a model's likelier tokens.
+LIKELIER = st.column_config.TextColumn(
+    "likelier",
+    width=104,
+    help="A token that isn't a candidate, but is likelier than the first answer, and its "
+    "probability.",
+)
 DETAILS = "details"  # key of the switch for what isn't shown at first
 # URL parameters of these views that the tab Sentence doesn't have.
 BATCH_PARAMS = ("sentences_many", "many_find", "many_show")
 FACT_PARAMS = ("data", "relation", "subject", "object", "mined")
 PARAMS = ("tab", "what", "details", *BATCH_PARAMS, *FACT_PARAMS)
+
+
+def answer_columns(
+    name: str, rows: Sequence[BatchRow | WordingRow], answers: Sequence[str]
+) -> dict[str, list[str]]:
+    """The columns of a model's first answers, and of likelier tokens if there are any.
+
+    A * after an answer refers to the likelier token, which the user can show.
+    """
+    likelier = [likelier_token(row.not_ranked) for row in rows]
+    marked = [f"{text}{' *' * bool(token)}" for text, token in zip(answers, likelier, strict=True)]
+    return {f"{name} answer": marked} | ({f"{name} likelier": likelier} if any(likelier) else {})
 
 
 def draw_answer_table(
@@ -38,14 +62,14 @@ def draw_answer_table(
         note: What the table counts, drawn below it.
         options: Passed to `st.dataframe`.
     """
-    details = st.toggle("Ranks and probabilities", key=DETAILS, bind=url_state.BOUND)
+    details = st.toggle(SWITCH, key=DETAILS, bind=url_state.BOUND)
     config = dict(columns)
     for model in models:
         for name, column in model_columns.items():
             config[f"{model} {name}"] = column
-        answer = {**model_columns["answer"], "label": url_state.title_of(model)}
         # Without a width, a reason in brackets would make the column as wide as the reason.
         has_reason = any(cell.startswith("(") for cell in table[f"{model} answer"])
+        answer = {**model_columns["answer"], "label": short_title(model)}
         config[f"{model} answer"] = answer | ({"width": "medium"} if has_reason else {})
     hidden = {f"{model} {name}" for model in models for name in model_columns if name != "answer"}
     picked = draw_table(
@@ -57,6 +81,8 @@ def draw_answer_table(
         height=580 if len(table) > 15 else "content",
         **options,
     )
+    if any(name.endswith(" likelier") for name in table.columns):
+        note = f"*: a token that isn't a candidate is likelier; {SWITCH} shows it. {note}"
     st.caption(
         "Tick a row, or tap its card, to ask its sentence alone, with all answers of each model. "
         + note

@@ -78,7 +78,8 @@ def _type_sentences(_: object) -> str:
     st.session_state.setdefault(TEXT, EXAMPLE_TEXT)
     if has_alternatives(typed := st.session_state[TEXT] or ""):
         del st.session_state[TEXT]
-        open_alternatives([line.partition("\t")[0] for line in typed.splitlines()])
+        lines = [line.partition("\t") for line in typed.splitlines()]
+        open_alternatives([text for text, _, _ in lines], lines[0][2])
     st.text_area(
         "Sentences, one per line",
         key=TEXT,

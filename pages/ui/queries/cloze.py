@@ -41,9 +41,9 @@ CHIPS = (
 
 def _layout(draw: DrawField) -> None:
     url_state.SENTENCE.start()
-    text, _ = widgets.draw_with_ask(draw, "text", "gold")
+    text, gold = widgets.draw_with_ask(draw, "text", "gold")
     if has_alternatives(text):
-        open_alternatives([text])
+        open_alternatives([text], gold or "")
     if text.strip() and not BLANK.search(text):
         _draw_missing_blank(" ".join(text.split()))
     published = {

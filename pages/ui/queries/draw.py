@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.queries.kind import Answer, Asked
 from lama_core.views.colours import model_colours
-from pages.ui.poll.entry import draw_entry
+from pages.ui.poll.entry import draw_entry, hides_answers
 from pages.ui.queries import history, pins
 from pages.ui.queries.answer_table import DETAILS
 from pages.ui.queries.tab import Tab
@@ -33,6 +33,8 @@ def draw_query(tab: Tab[Any, Any, Any], poll: DeltaGenerator) -> None:
         request.check()
         with poll:  # before the answers, so that a class can guess first
             draw_entry(tab.kind, request, key=f"{tab.exported} poll")
+        if hides_answers(request, f"{tab.exported} show"):
+            return
         shared = cache.prepared(tab.kind, request)
         history.add_entry(request)
         asked = Asked(request, shared)

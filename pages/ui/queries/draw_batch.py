@@ -27,7 +27,7 @@ from lama_core.queries.kind import Answer, Asked
 from lama_core.rounding import fixed
 from lama_core.scoring.limits import load_page_limits
 from pages.ui.queries import history
-from pages.ui.queries.answer_table import draw_answer_table
+from pages.ui.queries.answer_table import LIKELIER, answer_columns, draw_answer_table
 from pages.ui.queries.batch import BATCH, FORM, KIND, typed_sentences
 from pages.ui.shared import cache, predictions, url_state, visitors
 from pages.ui.shared.export import Rows, draw_answer_export
@@ -113,24 +113,27 @@ def draw_batch() -> None:
         [(line.text, line.gold or "") for line in lines],
         [model.name for model in answer.models],
         columns={
-            "line": number("line", format="localized", width=60),
-            "sentence": text("sentence", width=320),
-            "gold": text("right answer"),
+            "line": number("line", format="localized", width=44),
+            "sentence": text("sentence", width=228),
+            "gold": text("right answer", width=90),
         },
         model_columns={
             "answer": text(
-                help="First answer, → the longer word that it begins; ✓: right, ✗: wrong. Not "
-                "counted: the right answer isn't among the model's candidates. Likelier: a "
-                "token that isn't a candidate."
+                help="First answer, → the longer word that it begins; ✓: right, ✗: wrong, –: not "
+                "counted, as the right answer isn't among the model's candidates."
             ),
+            "likelier": LIKELIER,
             "log-prob.": text(
-                "log-prob.", help="Log-probability of the first answer.", alignment="right"
+                "log-prob.",
+                help="Log-probability of the first answer.",
+                alignment="right",
+                width=74,
             ),
             "rank": number(
                 "rank",
                 format="localized",
-                help="Rank of the right answer among all candidates; empty if it is not a "
-                "candidate. The CSV then has the rank that it would have.",
+                width=46,
+                help="Rank of the right answer among all candidates; empty if it isn't one.",
             ),
         },
         note=" ".join(notes),
@@ -247,21 +250,19 @@ def _filtered_rows(answer: BatchAnswer) -> list[int]:
 def make_table(answer: BatchAnswer) -> pd.DataFrame:
     """The table of the sentences.
 
-    A row has the line number, the sentence and the right answer; then for each model the first
-    answer, its log-probability and the rank of the right answer.
+    A row has the line number if some line is invalid, the sentence and the right answer; then for
+    each model the first answer, its log-probability and the rank of the right answer.
     """
     lines = answer.asked.shared
-    columns: dict[str, list[Any]] = {
-        "line": [line.number for line in lines],
-        "sentence": [line.text for line in lines],
-    }
+    columns: dict[str, Sequence[Any]] = {"sentence": [line.text for line in lines]}
+    if any(line.fault for line in lines):
+        columns = {"line": [line.number for line in lines]} | columns
     with_gold = any(line.gold for line in lines)
     if with_gold:
         columns["gold"] = [line.gold for line in lines]
     for name, found in _tables(answer).items():
-        columns[f"{name} answer"] = [
-            _answer_cell(one, line) for one, line in zip(found, lines, strict=True)
-        ]
+        cells = [_answer_cell(one, line) for one, line in zip(found, lines, strict=True)]
+        columns |= answer_columns(name, found, cells)
         columns[f"{name} log-prob."] = [
             None if one.log_prob is None else fixed(one.log_prob, 2) for one in found
         ]
@@ -280,8 +281,8 @@ def _tables(answer: BatchAnswer) -> dict[str, Sequence[BatchRow]]:
 def _answer_cell(row: BatchRow, line: BatchLine) -> str:
     """The first answer, or in brackets why this model has none; empty for an invalid line."""
     if row.word is not None:
-        uncounted = " (not counted)" if line.gold and row.right is None else ""
-        return marked_answer(row.word, row.begins, row.right, row.not_ranked) + uncounted
+        uncounted = " –" if line.gold and row.right is None else ""
+        return marked_answer(row.word, row.begins, row.right) + uncounted
     return "" if line.fault else f"({row.fault})"
 
 

@@ -15,6 +15,7 @@ from lama_core.queries.grid import (
     MAX_GROUPS,
     MAX_SENTENCES,
     N_KNOWN,
+    N_SHOWN,
     GridAnswer,
     GridAsked,
     GridCell,
@@ -25,7 +26,7 @@ from lama_core.queries.grid import (
 from lama_core.queries.sentences import n_shared
 from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form, Values, Widget
-from pages.ui.queries.grid_chart import HeatMapLook, draw_heat_map
+from pages.ui.queries.grid_chart import HeatMapLook, draw_heat_map, is_right, shown_word
 from pages.ui.queries.tab import Tab
 from pages.ui.shared import links, predictions, screens, url_state
 from pages.ui.shared.messages import plain
@@ -36,17 +37,28 @@ from pages.ui.shared.token_strips import colour_scale
 
 COLOURS = ("probability", "rank")
 LEAST = 1e-4  # the probability with the colour of unlikely words
-MOST_ROWS = 12  # of a heat map, without All words
 MOST_NAMED = 8  # sentences whose first words are in the line above a heat map
 # Theme -> colours of unlikely and likely words, the same for all models. The page's text colour is
 # readable on both, and likely words differ most from the page.
 SCALES = {"light": ("#eaf3fb", "#5ba4e3"), "dark": ("#1a2733", "#1f6aa5")}
 NO_BREAK = "\N{NO-BREAK SPACE}"
 # URL parameters of this view, and those of a sentence.
-OURS = ("tab", "what", "grid", "groups", "grid_k", "grid_by", "all_words", "text", "gold")
+OURS = (
+    "tab",
+    "what",
+    "grid",
+    "grid_gold",
+    "groups",
+    "grid_k",
+    "grid_by",
+    "all_words",
+    "text",
+    "gold",
+)
 # URL parameters of the views whose sentences are opened here.
 THEIRS = ("k", "book", "look", "explain", "changed", "sentences_many", "many_find", "many_show",
           "details")  # fmt: skip
+RIGHT = "grid_gold"  # key: the right answer of a sentence
 ALL_WORDS = "all_words"  # key: whether the heat maps have all words
 # Sentence -> the candidates that have its answers.
 EXAMPLES = {
@@ -57,7 +69,18 @@ EXAMPLES = {
 
 
 def _layout(draw: DrawField) -> None:
-    widgets.draw_with_ask(draw, "texts", label="Compare")
+    text, right, button = st.columns(widgets.QUERY_ROWS[1], vertical_alignment="bottom")
+    with text:
+        draw("texts")
+    with right:
+        st.text_input(
+            "Right answer (optional)",
+            key=RIGHT,
+            bind=url_state.BOUND,
+            help="Marked with ✓ in the heat maps, whichever sentence it belongs to.",
+        )
+    with button:
+        widgets.draw_ask("Compare")
     widgets.draw_chips(
         widgets.Example(text, {"grid": text, "candidates": listed})
         for text, listed in EXAMPLES.items()
@@ -101,20 +124,23 @@ FORM = Form(
 )
 
 
-def open_alternatives(texts: Sequence[str], *, replaces: bool = True) -> NoReturn:
+def open_alternatives(texts: Sequence[str], right: str = "", *, replaces: bool = True) -> NoReturn:
     """Open sentences here that were typed in another view; the URL keeps models and options.
 
-    replaces: Whether the entry in the browser's history replaces the current one.
+    Args:
+        texts: The sentences.
+        right: The right answer of one of them, if known.
+        replaces: Whether the entry in the browser's history replaces the current one.
     """
     kept = links.params_without((*OURS, *THEIRS))
-    there = {**kept, **screens.ALTERNATIVES, "grid": "\n".join(texts)}
+    there = {**kept, **screens.ALTERNATIVES, "grid": "\n".join(texts), RIGHT: right}
     links.go(screens.ASK, there, replaces=replaces)
 
 
 def _open(cell: GridCell) -> None:
     """Open a cell's sentence on the tab Sentence."""
     text = cell.text.replace("[MASK]", "___")
-    links.go(screens.ASK, links.params_without(OURS) | {"text": text})
+    links.go(screens.ASK, links.params_without(OURS) | {"text": text, "gold": _right()})
 
 
 def _draw_grid(asked: GridAsked, column: ModelColumn[ModelGrid]) -> None:
@@ -123,9 +149,9 @@ def _draw_grid(asked: GridAsked, column: ModelColumn[ModelGrid]) -> None:
     scored = asked.shared[: len(found.answers)]
     names = names_of([query.text("___") for query in scored])
     by_rank = st.session_state.get("grid_by") == COLOURS[1]
-    most_rows = None if st.session_state.get(ALL_WORDS) else MOST_ROWS
+    most_rows = None if st.session_state.get(ALL_WORDS) else N_SHOWN
     predictions.draw_conclusion(_first_words(found, names, by_rank=by_rank))
-    look = HeatMapLook(scale(), LEAST, top_k, by_rank, most_rows)
+    look = HeatMapLook(scale(), LEAST, top_k, by_rank, most_rows, _right())
     if clicked := draw_heat_map(found, names, look):
         _open(clicked)
     with st.expander("As a table"):
@@ -141,7 +167,8 @@ def _draw_grid(asked: GridAsked, column: ModelColumn[ModelGrid]) -> None:
             st.html(f'<div class="lx-muted">{head}</div>{"".join(listed)}')
         st.caption(plain(found.note))
         rows = list(found.cells.values())
-        columns: dict[str, list[object]] = {"word": [row[0].word for row in rows]}
+        words: list[object] = [shown_word(row, _right()) for row in rows]
+        columns: dict[str, list[object]] = {"word": words}
         if any(row[0].group for row in rows):
             columns["group"] = [row[0].group for row in rows]
         for number, head in enumerate(names):
@@ -159,13 +186,20 @@ def _draw_grid(asked: GridAsked, column: ModelColumn[ModelGrid]) -> None:
             _open(rows[picked.cell[0]][names.index(picked.cell[1])])
 
 
+def _right() -> str:
+    """The typed right answer of a sentence, or empty."""
+    return str(st.session_state.get(RIGHT) or "")
+
+
 def _first_words(found: ModelGrid, names: list[str], *, by_rank: bool) -> str:
     """The first word of each sentence as HTML, with its probability unless `by_rank`."""
     parts = []
     for name, answer in zip(names, found.answers[:MOST_NAMED], strict=False):
         blank = answer.blanks[0]
         item, beats = blank.predictions[0], blank.beaten_by
-        word = escape(marked_answer(item.token, item.begins, None)).replace(" ", NO_BREAK)
+        word = escape(
+            marked_answer(item.token, item.begins, is_right(item.token, _right()))
+        ).replace(" ", NO_BREAK)
         prob = "" if by_rank else NO_BREAK + predictions.probability(item.prob)
         after = predictions.unranked(beats.token if beats else "")
         parts.append(f"{escape(name)}: <b>{word}</b>{prob}{after}")
@@ -202,17 +236,16 @@ def _draw_above(asked: GridAsked) -> None:
 
 def _draw_below(answer: GridAnswer, *_: object) -> None:
     sizes = {model.name: model.answers[0].n_candidates for model in answer.models}
-    firsts = (one.blanks[0].predictions[0] for model in answer.models for one in model.answers)
     bases = {one.name: one.answers[0].blanks[0].shown_over() for one in answer.models}
     over = ", ".join(f"{predictions.short_title(name)} over {of}" for name, of in bases.items())
     over += "; compare colours within a model" * (len(set(bases.values())) > 1)
-    arrow = f"{predictions.CONTINUES} " * any(first.begins for first in firsts)
-    if any(model.kind == "causal" for model in answer.models):
-        arrow += "A causal model's word can be the beginning of a longer one. "
+    cells = (row[0] for model in answer.models for row in model.cells.values())
+    arrow = "→: how the model continues the word in the sentence where it ranks best. "
+    arrow *= any(cell.begins for cell in cells)
     st.caption(
         predictions.describe_candidates(answer.asked.candidates, sizes)
         + f" Probabilities: {plain(over)}. "
-        f"Rows: the {MOST_ROWS} words with the best ranks, or with All words the first "
+        f"Rows: the {N_SHOWN} words with the best ranks, or with All words the first "
         f"{answer.asked.request.top_k} of each sentence; in the order of the sentences where they "
         f"rank best. Bold: in the sentence's first {answer.asked.request.top_k}; empty: not in its "
         f"first {N_KNOWN}. {arrow}Click a cell to open its sentence."
@@ -221,7 +254,7 @@ def _draw_below(answer: GridAnswer, *_: object) -> None:
 
 def _describe(found: ModelGrid) -> str:
     kind, n = KINDS[found.kind].title, len(found.cells)
-    n_shown = n if st.session_state.get(ALL_WORDS) else min(n, MOST_ROWS)
+    n_shown = n if st.session_state.get(ALL_WORDS) else min(n, N_SHOWN)
     shown = f"{n_shown} of {n} words shown" if n_shown < n else f"{n} words"
     return predictions.join_details(found, kind, shown)
 

@@ -1,11 +1,14 @@
 """The heat map of a grid."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
+from lama_core.queries.blank_answers import marked_answer
 from lama_core.queries.grid import N_KNOWN, GridCell, ModelGrid
+from lama_core.texts import word_key
 from lama_core.views.figure import Axis, Figure
 from lama_core.views.vega import between
 from pages.ui.shared.figures import draw_figure
@@ -24,6 +27,7 @@ class HeatMapLook:
         top_k: The greatest rank of bold numbers.
         by_rank: Whether the colour shows the rank instead of the probability.
         most_rows: The largest number of words; None for all words.
+        right: The right answer of a sentence, whose row is marked; or empty.
     """
 
     scale: tuple[str, str]
@@ -31,6 +35,7 @@ class HeatMapLook:
     top_k: int
     by_rank: bool
     most_rows: int | None
+    right: str = ""
 
 
 def _place(row: tuple[GridCell, ...]) -> tuple[int, int, int]:
@@ -46,6 +51,16 @@ def shown_rows(found: ModelGrid, most: int | None) -> list[tuple[GridCell, ...]]
     """
     best = sorted(found.cells.values(), key=lambda row: _place(row)[2])[:most]
     return sorted(best, key=_place)
+
+
+def is_right(word: str, right: str) -> bool | None:
+    """True for the right answer; None for other words, which other sentences can need."""
+    return True if right.strip() and word_key(word) == word_key(right) else None
+
+
+def shown_word(row: Sequence[GridCell], right: str) -> str:
+    """The word of a row, the longer word that it begins, and ✓ if it is the right answer."""
+    return marked_answer(row[0].word, row[0].begins, is_right(row[0].word, right))
 
 
 def draw_heat_map(found: ModelGrid, names: list[str], look: HeatMapLook) -> GridCell | None:
@@ -82,9 +97,10 @@ def grid_figure(
             cells.append((str(at), number, tone, text, ink, strong, said))
     columns = ["row", "sentence", "tone", "text", "ink", "strong", "said"]
     shown = "ranks" if look.by_rank else "probabilities"
+    words = [shown_word(row, look.right) for row in rows]
+    groups = [row[0].group for row in rows]
     words = [
-        f"{row[0].group} · {row[0].word}" if row[0].group is not None else row[0].word
-        for row in rows
+        word if of is None else f"{of} · {word}" for of, word in zip(groups, words, strict=True)
     ]
     return Figure(
         shape="heat map",

@@ -30,6 +30,7 @@ from lama_core.queries.kind import Asked
 from lama_core.requests import Request, from_record, record
 from lama_core.rounding import fixed
 from lama_core.scoring.shared_fields import ModelSettings
+from lama_core.tables import FirstAnswers
 from lama_core.texts import word_key
 from lama_core.views.colours import model_colours
 from pages.ui.queries import history
@@ -71,7 +72,7 @@ class PinnedAnswers:
 
     Attributes:
         name: The model's name.
-        words: Rank, word and natural log-probability of each answer, best first.
+        words: The answers, best first.
         gold: The right answer and its rank as a text, or empty.
         right: The right answer, or empty.
         settings: Setting -> value, for the settings on which the answers depend.
@@ -80,7 +81,7 @@ class PinnedAnswers:
     """
 
     name: str
-    words: tuple[tuple[int | None, str, float | None], ...]
+    words: FirstAnswers
     gold: str
     right: str
     settings: dict[str, str]
@@ -377,7 +378,8 @@ def _table(listed: PinnedAnswers, colour: str) -> str:
     right, rows = word_key(listed.right), ""
     name = predictions.name_of_values(listed.settings) if colour else "probability"
     log_name = predictions.LOG_OF[name]
-    for rank, word, value in listed.words:
+    for rank, word, value, begins in listed.words:
+        shown = f"{escape(word)}{predictions.longer_word(begins)}"
         log = "" if value is None else fixed(value, 2)
         cells = "<td></td><td></td>" * bool(colour) + f'<td class="num muted">{log}</td>'
         if colour and value is not None:
@@ -387,7 +389,8 @@ def _table(listed: PinnedAnswers, colour: str) -> str:
             cells += predictions.value_cells(prob, log, log_name)
         rows += (
             f'<tr class="{"gold" if word_key(word) == right else ""}">'
-            f'<td class="rank">{rank or ""}</td><td class="word">{escape(word)}</td>{cells}</tr>'
+            f'<td class="rank">{rank or "–" * bool(colour)}</td>'
+            f'<td class="word">{shown}</td>{cells}</tr>'
         )
     head = "<thead><tr><th>#</th><th>answer</th>"
     head += f'<th class="num" colspan="2">{name}</th>' * bool(colour)
@@ -440,13 +443,14 @@ def _draw_export(
             "model": listed.name,
             "rank": rank,
             "word": word,
+            "begins": begins,
             "log_prob": value,
             "gold": listed.gold or None,
             **listed.aspects(),
         }
         for number, request in enumerate(requests, start=1)
         for listed in found[request].values()
-        for rank, word, value in listed.words
+        for rank, word, value, begins in listed.words
     ]
     pins = [write_pin(one) for one in requests]
     answers = list({one.name: one for each in found.values() for one in each.values()}.values())

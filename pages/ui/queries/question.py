@@ -3,6 +3,7 @@
 import time
 from dataclasses import replace
 from html import escape
+from typing import cast
 
 import numpy as np
 import streamlit as st
@@ -20,7 +21,7 @@ from lama_core.queries.question import (
     ask,
     can_generate,
 )
-from lama_core.queries.question_prompts import MAX_TOKENS
+from lama_core.queries.question_prompts import MAX_TOKENS, PromptFormat, make_prompt
 from lama_core.rounding import fixed
 from lama_core.runs.find import list_runs
 from lama_core.views.colours import model_colours
@@ -40,12 +41,13 @@ EXAMPLES = (
     ("What was the native language of Cicero?", "Latin"),
     ("Which instrument does or did Jimi Hendrix play?", "guitar"),
 )
+ALONE = "questions, 0-shot"  # how the name of a run's prompts without examples begins
 AGAIN = "asked servers"  # in the session: request to one model -> when it was asked again
 FIELD = url_state.ExampleField("question", "right_texts", lambda: EXAMPLES)
-PROMPTS = {
-    "chat": "asked with its chat template",
-    "question and answer": "asked with “Question: … Answer:”",
-    "plain": "continues the text",
+PROMPTS: dict[PromptFormat, str] = {
+    "chat": "Prompt, in its chat template",
+    "question and answer": "Prompt",
+    "plain": "Continues",
 }
 # Verdict -> the class of its chip, and its text.
 VERDICTS = {
@@ -118,6 +120,11 @@ def _draw_below(answer: Answer[AskRequest, None, ModelText], *_: object) -> None
             help="A chat server's answer is stored, and shown again for the same question. Ask "
             "again for a new one.",
         )
+    _draw_legend()
+
+
+def _draw_legend() -> None:
+    """Draw how to read the answers."""
     st.caption(
         "Probability: the product of the tokens' probabilities, so long texts have low ones. "
         "**✓**: the text contains a right answer as whole words.",
@@ -131,6 +138,7 @@ def _draw_stored(asked: Asked[AskRequest, None]) -> None:
     """Draw the stored answer of each model that isn't installed, and a link to its run."""
     missing = [name for name in asked.request.models if not is_here(find_model(name))]
     infos = list_runs(kinds=("generation",)).intact().runs if missing else ()
+    infos = tuple(info for info in infos if info.prompts.startswith(ALONE))
     for name in missing:
         run = next((info for info in infos if info.model == name), None)
         if run is None:
@@ -148,12 +156,14 @@ def _draw_stored(asked: Asked[AskRequest, None]) -> None:
                 name,
                 url_state.title_of(name),
                 model_colours(asked.request.models)[name],
-                f"{kind} · stored answer, asked for a word or a name only",
+                f"{kind} · stored answer",
             )
             found = match(row["answer"], golds, question) if golds else None
             prob = np.exp(row["first_log_prob"])
             value = f'<div class="lx-muted">prob. {predictions.probability(prob)}</div>'
-            st.html(_said(row["answer"], found) + value)
+            how = run.prompts.removeprefix(ALONE).removeprefix(", ") or "chat"
+            prompt = _prompt(question, cast(PromptFormat, how), briefly=True)
+            st.html(_said(row["answer"], found) + value + prompt)
             links.draw_link(
                 f"Its answers to {run.n:,} questions",
                 "fact_check",
@@ -161,6 +171,15 @@ def _draw_stored(asked: Asked[AskRequest, None]) -> None:
                 {**screens.ALL_FACTS, "runs": run.id},
                 key=f"stored {name}",
             )
+    if infos and len(missing) == len(asked.request.models):  # else it is below the answers
+        _draw_legend()
+
+
+def _prompt(question: str, how: PromptFormat, *, briefly: bool) -> str:
+    """HTML of the text that a model got, as `make_prompt` makes it."""
+    prompt = make_prompt(question, (), how, briefly=briefly)
+    text = prompt if isinstance(prompt, str) else prompt.messages[-1].text
+    return f'<div class="lx-muted">{PROMPTS[how]}: “{escape(text)}”</div>'
 
 
 def _said(text: str, found: Match | None) -> str:
@@ -176,10 +195,10 @@ def _said(text: str, found: Match | None) -> str:
 
 
 def _describe(one: ModelText) -> str:
-    return predictions.join_details(one, predictions.title_of_kind(one.kind), PROMPTS[one.how])
+    return predictions.join_details(one, predictions.title_of_kind(one.kind))
 
 
-def _draw_text(_: Asked[AskRequest, None], column: ModelColumn[ModelText]) -> None:
+def _draw_text(asked: Asked[AskRequest, None], column: ModelColumn[ModelText]) -> None:
     """Draw a model's text with its verdict, probability and tokens."""
     one, colour = column.answer, column.colour
     parts, n = [_said(one.generated.text.strip(), one.match)], len(one.generated.tokens)
@@ -194,6 +213,7 @@ def _draw_text(_: Asked[AskRequest, None], column: ModelColumn[ModelText]) -> No
             '<div class="lx-muted">probability unknown: the server returns no log-probabilities'
             "</div>"
         )
+    parts.append(_prompt(asked.request.question, one.how, briefly=False))
     parts += [f'<div class="lx-muted">{escape(note)}</div>' for note in one.notes()]
     if scores := one.token_scores:
         strip = heat_strip(scores, colour)

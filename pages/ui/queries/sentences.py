@@ -1,8 +1,10 @@
 """Whole sentences, such as minimal pairs, scored token by token."""
 
 import math
+from collections.abc import Mapping
 from html import escape
 
+import numpy as np
 import streamlit as st
 
 from lama_core.models.protocols import KINDS
@@ -25,7 +27,12 @@ from pages.ui.shared.model_columns import ModelColumn
 from pages.ui.shared.token_strips import heat_scale, heat_strip
 
 MOST_TIMES = 1_000_000
+MOST_WORDS = 3  # of a sentence's name
 MOST_LEAD = math.log(MOST_TIMES)
+UNSCORED = (
+    " ·: a causal model's first token, which isn't scored if all sentences begin with the same "
+    "word. So compare sums only within a list, or choose the start token *always* under Options."
+)
 # The acceptable sentence of each pair comes first.
 EXAMPLES = (
     ("The keys to the cabinet are on the table.", "The keys to the cabinet is on the table."),
@@ -69,11 +76,11 @@ def _draw_strips(_: AskedSentences, column: ModelColumn[ModelSentences]) -> None
     found, colour = column.answer, column.colour
     if conclusion := _preferred(found):
         predictions.draw_conclusion(conclusion)
-    parts, names = [heat_scale(colour)], names_of([one.text for one in found.sentences])
-    for name, one in zip(names, found.sentences, strict=True):
+    parts, names = [heat_scale(colour)], _names(found)
+    for one in found.sentences:
         parts.append(
-            f'<div class="lx-pair"><b>{escape(name)}: {_values(one)}</b><span class="lx-muted">'
-            f"{_minus_first(one, found)}</span>"
+            f'<div class="lx-pair"><b>{escape(names[one.text])}: {_values(one)}</b>'
+            f'<span class="lx-muted">{escape(_minus_first(one, found, names))}</span>'
             f"</div>{heat_strip(one.tokens, colour)}"
         )
     parts += [f'<div class="lx-muted">{escape(note)}</div>' for note in found.notes()]
@@ -81,27 +88,36 @@ def _draw_strips(_: AskedSentences, column: ModelColumn[ModelSentences]) -> None
 
 
 def _preferred(found: ModelSentences) -> str:
-    """The words of the likeliest sentence and its lead, as HTML; empty for fewer than two sums."""
-    names = names_of([one.text for one in found.sentences])
-    totals = [
-        (one.total, name)
-        for one, name in zip(found.sentences, names, strict=True)
-        if one.total is not None
-    ]
-    if len(totals) < 2:
+    """The best sentence, and its lead over the next one, as HTML; empty for fewer than two scores.
+
+    Best by the sum or, for different numbers of words, by the mean.
+    """
+    if len(ranked := found.ranked()) < 2:
         return ""
-    (first, name), (second, _) = sorted(totals, key=lambda one: -one[0])[:2]
-    lead = fixed(first - second, 2, signed=True)
-    if KINDS[found.kind].sees_both:  # no ratio of probabilities follows
-        degree = "higher" if len(totals) == 2 else "highest"
-        than = "" if len(totals) == 2 else " compared with the second"
-        end = f"has the {degree} pseudo-log-likelihood: {lead}{than}."
-    else:
-        times = _times(first - second)
-        end = f"is {times} likelier: {predictions.unbroken(f'log-prob. {lead}')}."
-    word = f"<b>{escape(name)}</b>"
-    what = word if name in (one.text for one in found.sentences) else f"The sentence with {word}"
-    return f"{what} {end}"
+    (value, first), (next_value, second) = ranked[:2]
+    by_sum, names = found.ranked_by == "sum", _names(found)
+    word, other = (f"<b>{escape(names[one.text])}</b>" for one in (first, second))
+    if names[first.text] in first.text:
+        word, other = f"The sentence with {word}", f"that with {other}"
+    lead = fixed(value - next_value, 2, signed=True)
+    if by_sum and not KINDS[found.kind].sees_both:
+        times = _times(value - next_value)
+        return (
+            f"{word} is {times} likelier than {other}: {predictions.unbroken(f'log-prob. {lead}')}."
+        )
+    what = "pseudo-log-likelihood" if by_sum else "mean per token"
+    if len(ranked) > 2:
+        return f"{word} has the highest {what}, before {other}: {lead}."
+    return f"{word} has a higher {what} than {other}: {lead}."
+
+
+def _names(found: ModelSentences) -> dict[str, str]:
+    """Sentence -> its name: the words that differ, if they are few and as many; or a number."""
+    texts = [one.text for one in found.sentences]
+    names = names_of(texts)
+    if found.ranked_by == "mean" or names == texts or len(names[0].split()) > MOST_WORDS:
+        names = [f"Sentence {number}" for number in range(1, len(texts) + 1)]
+    return dict(zip(texts, names, strict=True))
 
 
 def _times(lead: float) -> str:
@@ -118,20 +134,26 @@ def _values(one: ScoredSentence) -> str:
     return f"sum {fixed(one.total, 2)}, mean {fixed(one.mean, 2)}"
 
 
-def _minus_first(one: ScoredSentence, found: ModelSentences) -> str:
+def _minus_first(one: ScoredSentence, found: ModelSentences, names: Mapping[str, str]) -> str:
     if one is found.sentences[0] or one.difference is None or one.mean_difference is None:
         return ""
     total, mean = (fixed(value, 2, signed=True) for value in (one.difference, one.mean_difference))
-    return f"compared with the first: {total}, mean {mean}"
+    by_sum = f"{total}, " * (found.ranked_by == "sum")
+    return f"compared with {names[found.sentences[0].text]}: {by_sum}mean {mean}"
 
 
 def _draw_caption(
     answer: Answer[SentencesRequest, tuple[str, ...], ModelSentences], *_: object
 ) -> None:
+    by = "their sums. Sentences with different numbers of words are compared by their means."
+    if answer.models[0].ranked_by == "mean":
+        by = "their mean per token, as each word lowers the sum."
+    dots = any(
+        np.isnan(each.tokens.log_probs).any() for one in answer.models for each in one.sentences
+    )
     st.caption(
-        "Log-probabilities are natural logarithms. The stronger a token's colour, the less "
-        "likely the token. Every token lowers the sum, so compare sentences of different "
-        f"lengths by their mean.{describe_sums(answer.models)}"
+        "Log-probabilities are natural logarithms. The stronger a token's colour, the less likely "
+        f"the token. Sentences are compared by {by}{describe_sums(answer.models)}{UNSCORED * dots}"
     )
 
 

@@ -30,7 +30,7 @@ from lama_core.texts import word_key
 from lama_core.types import Relation
 from lama_core.views.figure import relation_label
 from pages.ui.queries import widgets
-from pages.ui.queries.answer_table import draw_answer_table
+from pages.ui.queries.answer_table import LIKELIER, answer_columns, draw_answer_table
 from pages.ui.queries.form import DrawField, Form, Values, Widget
 from pages.ui.queries.tab import Tab
 from pages.ui.shared import cache, predictions, screens, url_state
@@ -271,12 +271,12 @@ def make_table(answer: RelationAnswer) -> pd.DataFrame:
     asked = answer.asked
     tables = [(one, KIND.rows(asked, one)) for one in answer.models]
     rows = tables[0][1]
-    columns: dict[str, list[Any]] = {"sentence": [row.sentence for row in rows]}
+    columns: dict[str, Any] = {"sentence": [row.sentence for row in rows]}
     for one, rows in tables:
         if any(row.note for row in rows):
             columns[KINDS[one.kind].title] = [SHORT_NOTES.get(row.note, row.note) for row in rows]
     for one, rows in tables:
-        columns[f"{one.name} answer"] = [row.answer for row in rows]
+        columns |= answer_columns(one.name, rows, [row.answer for row in rows])
         columns[f"{one.name} prob"] = [predictions.probability(row.prob) for row in rows]
         if asked.shared.gold:
             columns[f"{one.name} rank"] = [row.gold_rank for row in rows]
@@ -312,9 +312,10 @@ def _draw_table(answer: RelationAnswer, *_: object) -> None:
                 "data, or the right answer that you typed, and ✗ other words. After “not”, ✗ marks "
                 "the right answer, and other words have no mark."
             ),
+            "likelier": LIKELIER,
             "prob": text("prob.", help=PROB_HELP),
             "rank": number(
-                "rank of the right answer",
+                "rank",
                 format="localized",
                 help=f"Rank of {plain(question.gold or '')} among all candidates.",
             ),

@@ -49,7 +49,7 @@ from lama_core.scoring import shared_fields
 from lama_core.scoring.blanks import fill
 from lama_core.scoring.limits import Limits
 from lama_core.scoring.model_info import AboutModel, model_fields
-from lama_core.tables import Column, FirstAnswers, Table, table_of
+from lama_core.tables import Column, FirstAnswer, FirstAnswers, Table, table_of
 from lama_core.texts import answer_key, word_key
 from lama_entities.types import (
     Entity,
@@ -488,7 +488,7 @@ class EntityKind(QueryKind[EntityRequest, CardQuestion, ModelCard]):
         """Return the first answers to the first relations, each after the relation."""
         firsts = [(found.relation.label, found.predictions[0]) for found in one.answers[:n]]
         return tuple(
-            (item.rank, f"{label}: {item.begins or item.token}", item.log_prob)
+            FirstAnswer(item.rank, f"{label}: {item.begins or item.token}", item.log_prob)
             for label, item in firsts
         )
 

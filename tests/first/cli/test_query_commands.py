@@ -31,8 +31,9 @@ BATCH = ROOT / "tests" / "a few sentences.csv"
             (
                 "P37 official language: Switzerland, gold answer: ",
                 "objects in starter: ",
-                "paraphrase (starter)",
-                "negated (starter)",
+                "the data's template",
+                "paraphrase",
+                "negation",
                 "not counting the negated wording",
             ),
         ),

@@ -14,7 +14,7 @@ from tiny_models import save_model_folder
 
 from lama_core.errors import UserError
 from lama_core.models.cache import check_and_add_model
-from lama_core.models.protocols import FIRST_RESCORED, StatementScores
+from lama_core.models.protocols import FIRST_RESCORED, Kind, StatementScores
 from lama_core.queries.blank_answers import BlankAnswer
 from lama_core.queries.sentences import ModelSentences, compare_sentences
 from pages.ui.queries.grid import LEAST, SCALES
@@ -39,7 +39,7 @@ def test_the_table_has_a_row_a_wording_and_the_box_counts_those_that_agree() -> 
     app = opened(relation="P1376 capital of", subject="Madrid")
     table = app.dataframe[0].value
     assert list(table["wording"]) == [
-        "manual (starter)", *["paraphrase (starter)"] * 3, "negated (starter)",
+        "the data's template", *["paraphrase"] * 3, "negation",
     ]  # fmt: skip
     assert table["sentence"][0] == "Madrid is the capital of ___."
     counted = [*table[f"{MODEL} answer"][:4]]
@@ -206,14 +206,15 @@ def test_sentences_are_compared_token_by_token() -> None:
     app = open_page("cloze", tab="Answers", score="Whole sentences", models=MODEL)
     assert not app.error
     shown = html(app)
-    assert "The sentence with <b>are</b> has the higher pseudo-log-likelihood: +" in shown
+    than = "has a higher pseudo-log-likelihood than that with <b>is</b>: +"
+    assert f"The sentence with <b>are</b> {than}" in shown
     assert "likelier" not in shown, "no ratio of probabilities follows"
     assert any("the sum is a pseudo-log-likelihood" in one.value for one in app.caption)
     assert shown.count("lx-strip") == 2 and "<b>are: sum -" in shown and "<b>is: sum -" in shown
     marked = [one.split(">")[1].split("<")[0] for one in shown.split("lx-token marked")[1:]]
     assert marked == ["are", "is"]
     first, second = (float(one.split(",")[0]) for one in shown.split(": sum ")[1:])
-    less = float(shown.split("compared with the first: ")[1].split(",")[0])
+    less = float(shown.split("compared with are: ")[1].split(",")[0])
     assert less == pytest.approx(second - first, abs=0.011)
     app.text_area(key="sentences").set_value("Only one.").run()
     assert plain("number of sentences is 1") in app.error[0].value
@@ -231,6 +232,7 @@ def test_a_sentence_with_alternatives_opens_the_grid(monkeypatch: pytest.MonkeyP
     open_page("cloze", models=MODEL, text=text, gold="Rome")
     open_page("", tab="Several", models=MODEL, sentences_many=f"{text}\tRome")
     params = {"tab": "Several", "what": "Alternatives", "grid": text, "models": [MODEL]}
+    params["grid_gold"] = "Rome"
     assert opened_with == [(params, {"replaces": True})] * 2
 
 
@@ -328,5 +330,24 @@ def test_only_a_causal_models_sentences_are_compared_as_probabilities() -> None:
         _preferred(ModelSentences("m", kind, sentences=found, n_left_out=0))
         for kind in ("causal", "masked")
     )
-    assert causal.startswith("The sentence with <b>cat.</b> is about 7.4 times likelier: log")
-    assert masked == "The sentence with <b>cat.</b> has the higher pseudo-log-likelihood: +2.00."
+    than = "than that with <b>dog.</b>: "
+    start = "The sentence with <b>cat.</b>"
+    assert causal.startswith(f"{start} is about 7.4 times likelier {than}log")
+    assert masked == f"{start} has a higher pseudo-log-likelihood {than}+2.00."
+
+
+@pytest.mark.parametrize("kind", ["causal", "masked"])
+def test_sentences_of_different_lengths_are_ranked_by_their_means(kind: Kind) -> None:
+    """The last has the lowest sum, -9, and the highest mean, -3; each is named by its number."""
+    texts = ("Cats purr.", "Dogs bark.", "Old dogs rarely bark.")
+    tokens = [
+        StatementScores(
+            ("t",) * len(values), np.array(values, np.float32), np.ones(len(values), bool)
+        )
+        for values in ([-4.0, -4.0], [-3.5, -3.5], [-3.0, -3.0, -3.0])
+    ]
+    found = ModelSentences("m", kind, sentences=compare_sentences(texts, tokens), n_left_out=0)
+    assert [one.text for _, one in found.ranked()] == [*texts[::-1]]
+    assert _preferred(found) == (
+        "<b>Sentence 3</b> has the highest mean per token, before <b>Sentence 2</b>: +0.50."
+    )

@@ -11,6 +11,7 @@ from lama_core.models.protocols import Chat, GeneratedText
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
 from lama_core.queries.question import AskRequest
+from lama_core.queries.question_prompts import BRIEFLY
 from lama_core.requests import command_line
 from lama_core.runs.find import list_runs, load_run
 from pages.ui.queries import pins
@@ -178,6 +179,8 @@ def test_a_model_that_is_not_here_has_its_stored_answer_and_a_button(
     app = opened(question=question, right_texts=gold)
     (answer,) = answers(app)
     assert text in answer and verdict in answer
+    assert f"“{question} {BRIEFLY}”" in answer, "the prompt, which differs from that of the app"
+    assert any("**✓**: the text contains" in one.value for one in app.caption)
     assert any("SmolLM2 135M Instruct** isn't installed." in one.value for one in app.markdown)
     assert [one.label for one in app.button].count("Get it (92.9 MB)") == 1
     (link,) = (one for one in app.button if one.label == "Its answers to 1,240 questions")

@@ -16,6 +16,7 @@ from lama_core.models.protocols import FIRST_RESCORED
 from lama_core.queries.blank_answers import (
     ModelAnswer,
     blank_json,
+    candidates_json,
     query_in_batches,
     query_model,
 )
@@ -376,3 +377,12 @@ def test_a_text_of_too_many_tokens_and_too_many_words_are_bounded(tiny_model: Mo
         query_model(tiny_model("bert-cased"), query, FULL, limits=Limits(tokens=5))
     few = query_model(model, query, FULL, n_rescored=300, limits=Limits(rescored=20)).blanks[0]
     assert few.n_over == 20
+
+
+def test_json_names_one_number_of_candidates_or_one_for_each_model() -> None:
+    own = Candidates("own", None, False)
+    assert candidates_json(own, {"a": 3, "b": 3}) == {"name": "own", "size": 3}
+    sizes = {"a": 3, "b": 4}
+    assert candidates_json(own, sizes) == {"name": "own", "sizes": sizes}
+    listed = Candidates("common", ("x", "y"), False)
+    assert candidates_json(listed, sizes) == {"name": "common", "size": 2}

@@ -6,6 +6,7 @@ from contextlib import suppress
 import pytest
 
 from lama_core.errors import UserError
+from lama_core.tables import FirstAnswer
 from pages.ui.poll import rooms
 from pages.ui.poll.rooms import ModelAnswers, PollQuestion, Room, Rooms
 
@@ -71,7 +72,7 @@ def test_an_answer_is_one_short_line_and_changes_until_the_reveal(polls: Rooms) 
     assert room.tally() == (("Paris", 1),)
     with pytest.raises(UserError, match="Give an answer"):
         room.answer(me, " \n")
-    room.reveal((ModelAnswers("minilm-mlm", (("paris", 0.9),), ""),))
+    room.reveal((ModelAnswers("minilm-mlm", (FirstAnswer(1, "paris", -0.1),), ""),))
     room.answer(me, "Oslo")
     room.answer("somebody else", "Oslo")
     assert room.tally() == (("Paris", 1),)
