@@ -37,6 +37,7 @@ from pages.ui.shared.url_state import choose, pick, title_of
 ShownTraining = Shown[TrainingRequest, tuple[TrainedSeries, ...]]
 EARLY_TO_LATE = ("#b9a7d6", "#5a93cf", "#1aa179")  # training steps; visible on dark and white pages
 MOST_STEPS = 4  # maximum number of lines in the chart of readings
+LEAST_SHARE = 0.02  # of right answers in the chart of readings: lines at 0 hide each other
 LEAST_RIGHT = 5  # facts of a relation that says when it is learned
 MOST_FACTS = 500  # rows of the table on screen; the export has all
 SOURCE, RELATION, _ = LINES = ("source", "relation", screens.ALL_TOGETHER)
@@ -143,8 +144,9 @@ def _draw_readings(choice: RunChoice, shown: ShownTraining) -> None:
     if every.empty:
         return
     table = every[every["n"] >= LEAST_FACTS]
-    drawn = table.groupby("step").size()
-    steps = evenly_spaced([int(step) for step in drawn[drawn > 1].index], MOST_STEPS)
+    drawn = table.groupby("step")["p_at_k"].agg(["size", "max"])
+    drawn = drawn[(drawn["size"] > 1) & (drawn["max"] >= LEAST_SHARE)]
+    steps = evenly_spaced([int(step) for step in drawn.index], MOST_STEPS)
     if not steps:
         return
     st.markdown("### How often must a model read a fact?")
