@@ -47,6 +47,7 @@ REASONS = {
     r"owner/name|EleutherAI/": "needs a model of the hub",
     r"training\.corpus|find-cooccurring|--open-book|--text|extract ": "needs the training text",
     r"tools\.training": "trains on a GPU, or for hours",
+    r"tools\.lesson_answers": "needs a model that is downloaded",
     r"tools\.(bench|mutants)": "measures speed, or takes hours",
     r"lama-explorer app": "opens the app; .ci/run does it",
     r"\.venv/bin/(ruff|mypy|lint-imports)": ".ci/run runs it",

@@ -20,8 +20,7 @@ from lama_core.metrics.readings import precision_by_readings, readings_of
 from lama_core.metrics.slices import slice_differences
 from lama_core.metrics.training import training_of
 from lama_core.metrics.ways_of_asking import ALL_RELATIONS, runs_by_way
-from lama_core.probes.analogy.accuracy_tables import ALL
-from lama_core.probes.analogy.instances import PROBES
+from lama_core.probes.analogy.accuracy_tables import ALL, SHOWN_PROBES
 from lama_core.rounding import percent
 from lama_core.runs.info import Run, RunInfo
 from lama_core.runs.series import place_of
@@ -42,6 +41,7 @@ from lama_core.views.ways import ways
 from lama_core.views.wording import wording
 
 COLUMNS = ("run", "row", "value", "low", "high", "n", "freq", "note")
+UNNAMED = ("measure", "row")  # what rows are, if this says less than their names
 MOST_NOTES = 4  # slices for which notes give the difference between two models
 
 
@@ -236,7 +236,7 @@ def _analogies(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
         [
             {"run": line.run, "row": line.probe, "value": line.accuracy, "n": line.n}
             for line in show_runs(analogies.view, runs, AnalogiesRequest()).found
-            if line.name == ALL and line.setting == "unsupervised" and line.probe in PROBES
+            if line.name == ALL and line.setting == "unsupervised" and line.probe in SHOWN_PROBES
         ]
     )
 
@@ -324,19 +324,21 @@ def chart_figure(step: ShowRun, table: pd.DataFrame, names: Mapping[str, str]) -
         )
         for line in table.to_dict("records")
     ]
-    known = f"{step.data}, prompts {step.prompts}, filtered ranking; "
+    prompts = f", prompts {step.prompts}" * (step.figure != "ways")  # each way has its own
+    known = f"{step.data}{prompts}, filtered ranking; "
     least, most = table["n"].min(), table["n"].max()
     counted = f"{least:,}" if least == most else f"{least:,} to {most:,}"
     counted += f" {kind.counts}" + (" per bar" if least != most else "")
     return Figure(
         shape="bars",
-        frame=table.assign(said=lines),
-        by=Axis(column="row", title=kind.rows_of(step)),
+        frame=table.assign(said=lines, shown=table["value"].map(percent)).reset_index(drop=True),
+        by=Axis(column="row", title="" if kind.rows in UNNAMED else kind.rows_of(step)),
         value=Axis(column="value", title="share, %", share=True),
         series="model",
         names=names,
         low="low",
         high="high",
+        text="shown",
         baselines=(Baseline(column="freq", name="Freq baseline", mark="tick"),),
         title=title,
         caption=("" if step.figure == "analogies" else known) + counted,

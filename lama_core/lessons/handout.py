@@ -88,10 +88,13 @@ def sheet(lesson: Lesson, shown: Mapping[int, StepResult] | None = None) -> str:
             body = _asked(step, answer)
         elif isinstance(step, SHOWING):
             body = _empty(step) if shown is None else _table(shown.get(number, StepResult()))
-        (later if shown is None and isinstance(step, Explain) else parts).append(
-            _section(number, step, body)
-        )
-    parts += ['<div style="break-before: page"></div>', *later] if later else []
+        section = _section(number, step, body)
+        if shown is None and isinstance(step, Explain):
+            later.append(section)
+            section = f"<p class=note>Step {number}: read it afterwards, on the last page.</p>"
+        parts.append(section)
+    if later:
+        parts += ['<h1 style="break-before: page">Read afterwards</h1>', *later]
     return _page(lesson, parts, STYLE + PRINT)
 
 

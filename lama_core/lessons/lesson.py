@@ -655,3 +655,12 @@ def queries_of(step: Step) -> tuple[str, ...]:
     if isinstance(step, Compare):
         return step.queries
     return step.rows if isinstance(step, Analogy) else ()
+
+
+def requests_of(step: Step) -> tuple[ClozeRequest | SolveRequest, ...]:
+    """Return the requests to models of a step, with the number of answers that it can show."""
+    if isinstance(step, Ask):
+        return (step.request,)
+    if isinstance(step, Try):
+        return tuple(step.cloze_request(query, top_k=N_BEST) for query in step.queries)
+    return tuple(step.requests.values()) if isinstance(step, Compare | Analogy) else ()

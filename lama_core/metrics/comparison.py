@@ -117,7 +117,8 @@ class Agreement:
     """Agreement of two runs, as shares of the paired facts, and Cohen's kappa.
 
     same_first: both runs give the same first answer under the ranking, ignoring case; NaN if this
-    isn't known for some facts. kappa: agreement on which facts are right; NaN if undefined.
+    isn't known for some facts. same_right: the same first answer, which is right. kappa: agreement
+    on which facts are right; NaN if undefined.
     n_unknown: facts for which it isn't known whether the first answers are the same.
     """
 
@@ -127,6 +128,7 @@ class Agreement:
     only_a: float
     only_b: float
     kappa: float
+    same_right: float = float("nan")
     n_unknown: int = 0
 
 
@@ -184,11 +186,14 @@ def mcnemar(right_a: NDArray[np.bool_], right_b: NDArray[np.bool_]) -> McNemar:
 
 
 def agreement(
-    right_a: NDArray[np.bool_], right_b: NDArray[np.bool_], same_first: NDArray[np.float64]
+    right_a: NDArray[np.bool_],
+    right_b: NDArray[np.bool_],
+    same_first: NDArray[np.float64],
+    same_right: float = float("nan"),
 ) -> Agreement:
     """Return how far two runs agree, as shares of the facts; NaN without facts.
 
-    same_first: 1, 0, or NaN if it isn't known, float64 [fact].
+    same_first: 1, 0, or NaN if it isn't known, float64 [fact]. same_right: as of `Agreement`.
     """
     unknown = int(np.isnan(same_first).sum())
     if not len(right_a):
@@ -198,7 +203,8 @@ def agreement(
     a, b = float(right_a.mean()), float(right_b.mean())
     expected = a * b + (1 - a) * (1 - b)
     kappa = (both + neither - expected) / (1 - expected) if expected < 1 else float("nan")
-    return Agreement(float(same_first.mean()), both, neither, a - both, b - both, kappa, unknown)
+    same = float(same_first.mean())
+    return Agreement(same, both, neither, a - both, b - both, kappa, same_right, unknown)
 
 
 def pair_rows(a: Run, b: Run, *, ranking: Ranking, k: int = 1) -> tuple[pd.DataFrame, int]:
@@ -351,13 +357,19 @@ def compare(
         int((differences > 0).sum()),
     )
     firsts = right_a.to_numpy(), right_b.to_numpy()
+    # Not `right_a`, which for k > 1 doesn't mean that the first answer is right.
+    is_first = (pairs["rank_a"] == 1) & (pairs["rank_b"] == 1)
     return Comparison(
         paired_difference(*firsts),
         over_relations,
         rows,
         "chosen " * bool(a.info.only) + ("query" if _is_repeated(a, pairs) else "fact"),
         mcnemar(*firsts),
-        agreement(*firsts, pairs["same_first"].to_numpy()),
+        agreement(
+            *firsts,
+            pairs["same_first"].to_numpy(),
+            float((pairs["same_first"] * is_first).mean(skipna=False)),
+        ),
         a,
         pairs,
         n_unpaired,

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lama_core.metrics.fact_answers import JoinedAnswers, whole_words
+from lama_core.metrics.fact_answers import JoinedAnswers, as_written
 from lama_core.rounding import counted, percent
 from lama_core.runs.alignment import Bools
 from lama_core.runs.info import Run
@@ -67,18 +67,19 @@ class Confusion:
     def conclusion(self, title: str, run: Run | None = None) -> str:
         """Return how often a run is right, and its most frequent wrong pair.
 
-        title: the run's. run: if given, the answer of the pair is a whole word.
+        title: the run's. run: if given, the answer of the pair is as `as_written` says.
         """
         is_right = are_right(self.pairs)
         n_right = int(self.pairs.loc[is_right, "n"].sum())
         said = f"{title} is right on {percent(n_right / self.n)} % of {self.n:,} facts"
         if is_right.all():
             return said
-        wrong = self.pairs[~is_right]
-        whole = wrong if run is None else wrong[whole_words(run, wrong["answer"])]
-        worst = (wrong if whole.empty else whole).iloc[0]
+        worst = self.pairs[~is_right].iloc[0]
+        if worst["n"] == 1:
+            return f"{said}; no pair of right and wrong answer occurs more than once"
+        answer = worst["answer"] if run is None else as_written(run, [worst["answer"]])[0]
         return (
-            f"{said}; most often it answers “{worst['answer']}” instead of “{worst['gold']}” "
+            f"{said}; most often it answers “{answer}” instead of “{worst['gold']}” "
             f"({counted(int(worst['n']), 'time')})"
         )
 

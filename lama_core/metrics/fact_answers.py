@@ -44,7 +44,7 @@ COUNTINGS: tuple[Counting, ...] = ("counted", "excluded", "all")
 
 _Condition = Bools | pd.Series | bool
 _UNKNOWN = np.float32(np.nan)
-LEAST_NAMES = 3  # that begin with a word which isn't whole; see `whole_words`
+LEAST_NAMES = 3  # that begin with a word which isn't whole; see `as_written`
 _BLOCK = 1 << 20  # rows whose texts are Python objects at the same time
 _WORDS = ("relation", "source", "type", "object", "origin")
 _BASE = (
@@ -477,9 +477,9 @@ def fallbacks(joined: JoinedAnswers, rows: Ints, *, n: int = 20) -> pd.DataFrame
     """Return the most frequent wrong answers of each run on these rows, at most n per run.
 
     Columns: number (index of the run), answer, n, share (of the run's wrong answers), n_relations,
-    right_type (share that are objects of the relation), whole (see `whole_words`).
+    right_type (share that are objects of the relation), written (see `as_written`).
     """
-    names = ["number", "answer", "n", "share", "n_relations", "right_type", "whole"]
+    names = ["number", "answer", "n", "share", "n_relations", "right_type", "written"]
     tables = [pd.DataFrame(columns=names)]
     relations = joined.facts["relation"].cat.codes.to_numpy() if len(joined.facts) else np.array([])
     for number, run in enumerate(joined.runs):
@@ -499,25 +499,28 @@ def fallbacks(joined: JoinedAnswers, rows: Ints, *, n: int = 20) -> pd.DataFrame
             counts[best] / max(1, len(wrong)),
             kinds.reindex(best).to_numpy(),
             typed[best] / counts[best],
-            whole_words(run.run, run.answer.categories[best]),
+            as_written(run.run, run.answer.categories[best]),
         )
         tables.append(pd.DataFrame(dict(zip(names, columns, strict=True))))
     return pd.concat([one for one in tables if len(one)] or tables[:1], ignore_index=True)
 
 
-def whole_words(run: Run, words: Iterable[str]) -> Bools:
-    """Return whether each answer of a run is a whole word, bool [word].
+def as_written(run: Run, words: Iterable[str]) -> list[str]:
+    """Return each answer of a run for readers: with ` …` if it may go on, such as `new …`.
 
-    A causal model's answer can be the beginning of a longer name, such as `new`: an answer that
-    isn't an object in the data, and with which at least `LEAST_NAMES` names of the data begin.
+    A causal model's answer can be the beginning of a longer name: an answer that isn't an object
+    in the data, and with which at least `LEAST_NAMES` names of the data begin.
     """
-    words = [word.lower() for word in words]
+    words = list(words)
     if not (run.info.ranks_words and run.info.model_kind == "causal"):
-        return np.ones(len(words), bool)
+        return words
     objects = {word.lower() for word in run.words_of("object")}
     names = objects.union(word.lower() for word in run.words_of("subject"))
     begun = Counter(name.partition(" ")[0] for name in names if " " in name)
-    return np.array([word in objects or begun[word] < LEAST_NAMES for word in words], bool)
+    return [
+        f"{word} …" if word.lower() not in objects and begun[word.lower()] >= LEAST_NAMES else word
+        for word in words
+    ]
 
 
 def _base(run: Run) -> pd.DataFrame:

@@ -75,9 +75,14 @@ def n_from_training(model: str, origins: Iterable[str]) -> int:
 
 
 def trained_on(
-    run: Run, *, ranking: Ranking = "filtered", k: int = 1, relations: Sequence[str] = ()
+    run: Run,
+    *,
+    ranking: Ranking = "filtered",
+    k: int = 1,
+    relations: Sequence[str] = (),
+    model: str = "",
 ) -> TrainedOn | None:
-    """Split a run's facts by its model's training sources.
+    """Split a run's facts by its model's training sources, or by those of another model.
 
     None if the catalogue has no training sources of the model, or the data no origins.
 
@@ -86,8 +91,10 @@ def trained_on(
         ranking: Filtered or raw.
         k: A fact is right if its rank is at most k.
         relations: Names of the relations to include; () is all.
+        model: The model whose training sources and text are meant; "" is the run's own.
     """
-    known = training_sources(run.info.model)
+    model = model or run.info.model
+    known = training_sources(model)
     if not known or not (origin := run.column("origin")).notna().any():
         return None
     counted = run.counted
@@ -103,13 +110,12 @@ def trained_on(
         tuple(
             sorted(((name, group) for name, group in groups if group.n), key=lambda one: -one[1].n)
         ),
-        *_by_wording(run, counted, right),
+        *_by_wording(run, model, counted, right),
     )
 
 
-def _by_wording(run: Run, counted: Bools, right: Floats) -> Iterator[FactGroup]:
+def _by_wording(run: Run, model: str, counted: Bools, right: Floats) -> Iterator[FactGroup]:
     """Yield the facts whose wording has a form of the training text, then those without."""
-    model = run.info.model
     found = wordings_in_texts(run.facts, [model])
     if found is not None:
         for models in ([model], []):
@@ -162,11 +168,12 @@ def sentence(found: TrainedOn, model: str, *, k: int, counts: str = "facts") -> 
     inside, outside = found.inside, found.outside
     n = inside.n + outside.n
     seen, unseen = found.seen, found.unseen
+    unsought = n - seen.n - unseen.n
     is_defined = inside.n_right + outside.n_right >= 0  # not NaN
     wording = (
         f" The wordings of {seen.n:,} {counts} have the form of sentences in {model}'s training "
         f"text: P@{k} is {_percent(seen)} on them, and {_percent(unseen)} on the {unseen.n:,} "
-        "whose wording hasn't."
+        "whose wording hasn't" + f" (not looked for: the other {unsought:,})" * (unsought > 0) + "."
         if seen.n and unseen.n and is_defined
         else ""
     )

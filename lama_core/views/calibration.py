@@ -80,7 +80,7 @@ class CalibrationView(View[CalibrationRequest, pd.DataFrame]):
             return ""
         n_more = int((shares[True] > shares[False]).sum())
         of = {0: " not", len(shares): ""}.get(n_more, f" in {n_more} of {len(shares)} runs")
-        each = listed(shown.names, shares[True], others=shares[False], word="against")
+        each = listed(shown.names, shares[True], others=shares[False])
         return f"First answers with a probability above {SURE} are{of} right more often: {each}"
 
     def notes(self, shown: Shown[CalibrationRequest, pd.DataFrame]) -> Iterator[str]:

@@ -18,7 +18,8 @@ from lama_core.metrics.comparison import (
 from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.headlines import is_level
 from lama_core.metrics.intervals import METHOD_OF_DIFFERENCES, Interval
-from lama_core.metrics.slices import Slicing, slice_differences, slicings
+from lama_core.metrics.slices import PAIR_SEEN, Slicing, slice_differences, slicings
+from lama_core.metrics.training_texts import NOT_LOOKED_FOR
 from lama_core.rounding import fixed, percent
 from lama_core.runs.alignment import align, differing_candidates
 from lama_core.runs.chosen_facts import only_facts
@@ -38,7 +39,7 @@ from lama_core.tables import (
     text,
 )
 from lama_core.views.figure import RELATION, Axis, Figure, said, said_interval
-from lama_core.views.slices import slicing_label
+from lama_core.views.slices import slice_label, slicing_label
 from lama_core.views.view import MOST_LISTED, MOST_RELATIONS, Facts, Shown, View, ViewFunction
 
 
@@ -121,7 +122,7 @@ class CompareView(View[CompareRequest, Compared]):
         return (
             text("relation"),
             text("by", "slice by"),
-            text("slice"),
+            text("slice", cell=lambda line: slice_label(line["by"], line["slice"])),
             count("n", shown.found.units),
             share("a", "A"),
             share("b", "B"),
@@ -222,7 +223,7 @@ class CompareView(View[CompareRequest, Compared]):
         names = {end: shown.names[info.id] for end, info in zip("AB", shown.infos, strict=True)}
         what = "slices" if shown.request.slices else "relations"
         top = rows.iloc[int(rows["difference"].abs().argmax())]
-        where = slicing_label(f"{top['by']}: {top['slice']}") if shown.request.slices else ""
+        where = _slice_title(top["by"], top["slice"]) if shown.request.slices else ""
         leader = names["B" if top["difference"] > 0 else "A"]
         if is_level(top["difference"]):
             return f"{names['A']} and {names['B']} are level on each of {len(rows):,} {what}"
@@ -245,8 +246,8 @@ class CompareView(View[CompareRequest, Compared]):
         """
         request, table = shown.request, shown.frame
         if request.slices:
-            rows = [f"{line['by']}: {line['slice']}" for line in table.to_dict("records")]
-            table = table.assign(row=rows)
+            rows = zip(table["by"], table["slice"], strict=True)
+            table = table.assign(row=[_slice_title(*one) for one in rows])
         else:
             table = table.assign(row=table["relation"].map(shown.labels))
             table = table.sort_values("difference", kind="stable")
@@ -311,6 +312,30 @@ class CompareView(View[CompareRequest, Compared]):
             return Facts(a, fields, right=(ahead,), wrong=(other,))
         fields["relations"] = (line["relation"],)
         return Facts(other, fields, right=(ahead,), wrong=(other,))
+
+
+def seen_in_training(shown: Shown[CompareRequest, Compared]) -> str:
+    """Return the differences on pairs in a training text and on others, to follow the headline.
+
+    shown: the comparison on slices. "" if no training text is known.
+    """
+    rows = shown.frame[(shown.frame["by"] == PAIR_SEEN) & (shown.frame["slice"] != NOT_LOOKED_FOR)]
+    if len(rows) < 2:
+        return ""
+    each = [
+        f"{percent(line['difference'], signed=True)} ({percent(line['low'], signed=True)} to "
+        f"{percent(line['high'], signed=True)}) {slice_label(PAIR_SEEN, line['slice'])}, "
+        f"{line['n']:,} {shown.found.units}"
+        for line in rows.to_dict("records")
+    ]
+    return (
+        "B minus A in points, by whether subject and object occur together in a training text: "
+        f"{'; '.join(each)}."
+    )
+
+
+def _slice_title(by: str, name: str) -> str:
+    return f"{slicing_label(by)}: {slice_label(by, name)}"
 
 
 def _tests(found: Comparison) -> Table:

@@ -21,7 +21,6 @@ def listed(
     values: "Mapping[str, float] | pd.Series[Any]",
     write: Callable[[float], str] = as_share,
     others: "Mapping[str, float] | pd.Series[Any] | None" = None,
-    word: str = "and",
 ) -> str:
     """Return the values of runs in the order of the choice: `13.4 % (A), 17.2 % (B)`.
 
@@ -31,8 +30,7 @@ def listed(
         names: Run id -> its name for readers, in the order of the choice.
         values: Run id -> its value; NaN is omitted.
         write: Writes a value.
-        others: Run id -> a second share, which follows the first: `13.4 and 17.2 % (A)`.
-        word: What stands between the two shares.
+        others: Run id -> a second share, which follows the first: `13.4 against 17.2 % (A)`.
     """
     given = {str(run): float(value) for run, value in values.items() if value == value}
     runs, said = [run for run in names if run in given], ", "
@@ -40,5 +38,5 @@ def listed(
         runs, said = [min(runs, key=given.__getitem__), max(runs, key=given.__getitem__)], " to "
     texts = {run: write(given[run]) for run in runs}
     if others is not None:
-        texts = {run: f"{percent(given[run])} {word} {as_share(others[run])}" for run in runs}
+        texts = {run: f"{percent(given[run])} against {as_share(others[run])}" for run in runs}
     return said.join(f"{text} ({names[run]})" for run, text in texts.items())

@@ -4,7 +4,7 @@ Pages, files for papers and notebooks draw it with Vega-Lite (`lama_core.views.v
 A mark is a row of the frame; `View.facts` finds the facts behind it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -113,8 +113,8 @@ class Figure:
         hollow: The column that tells whether a point or column is hollow; empty if
             none is.
         hollow_name: What hollow points or columns mean, for the legend.
-        text: The column with the texts in the cells of a heat map or behind the bars of a single
-            series; empty without texts.
+        text: The column with the texts in the cells of a heat map or behind bars; empty without
+            texts.
         strong: The column that tells whether a text in a cell is bold; empty if none is.
         cell: The column with the colours of cells as `#rrggbb`, empty for a cell without colour;
             by default they follow from the values.
@@ -188,6 +188,12 @@ def labels_of(infos: tuple[RunInfo, ...]) -> dict[str, str]:
         for info in infos
         for relation in info.relations
     }
+
+
+def scored_labels(infos: tuple[RunInfo, ...], chosen: Sequence[str]) -> list[str]:
+    """Return the labels of the chosen relations that have facts which count in all these runs."""
+    counts = set.intersection(*({one.name for one in info.relations if one.n} for info in infos))
+    return [label for name, label in labels_of(infos).items() if name in chosen and name in counts]
 
 
 def said_interval(low: float, high: float, *, signed: bool = False) -> str:

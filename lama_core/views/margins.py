@@ -79,9 +79,9 @@ class MarginsView(View[MarginsRequest, pd.DataFrame]):
             for least in (-inf, CLEAR)
         ]
         return (
-            f"The right answer beats every wrong one, and by more than {CLEAR} ({exp(CLEAR):.1f} "
-            f"times as likely), for {listed(shown.names, sums[0], others=sums[1])} of the "
-            f"{shown.counts}"
+            f"The right answer beats every wrong one for {listed(shown.names, sums[0])} of the "
+            f"{shown.counts}; by more than {CLEAR} ({exp(CLEAR):.1f} times as likely) for "
+            f"{listed(shown.names, sums[1])}"
         )
 
     def figure(self, shown: Shown[MarginsRequest, pd.DataFrame]) -> Figure:

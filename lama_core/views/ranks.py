@@ -77,8 +77,8 @@ class RanksView(View[RanksRequest, pd.DataFrame]):
         if not late:
             return ""
         return (
-            f"The right answer is at rank 1, and after rank {LATE}, for "
-            f"{listed(shown.names, first, others=late)} of the {shown.counts}"
+            f"Right answers at rank 1: {listed(shown.names, first)}; after rank {LATE}: "
+            f"{listed(shown.names, late)}"
         )
 
     def figure(self, shown: Shown[RanksRequest, pd.DataFrame]) -> Figure:

@@ -1,16 +1,17 @@
 """View: score tables, by relation, source or type of relation."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any
 
+import numpy as np
 import pandas as pd
 
 from lama_core.metrics.headlines import overall
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
-from lama_core.metrics.origins import TrainedOn, sentence, trained_on
+from lama_core.metrics.origins import FactGroup, TrainedOn, sentence, trained_on
 from lama_core.metrics.relation_figures import (
     METRICS,
     TEXT_METRICS,
@@ -98,12 +99,15 @@ class RunScores:
         relations: The relations to include; () is all.
         undefined: Which metrics of each run aren't defined, and where, a sentence; "" if all are.
         origins: The facts of each run from its model's training sources; None if unknown.
+        outside: Run id -> its facts that aren't from the training sources of the model of the run
+            with the best P@k, for the other runs.
     """
 
     runs: tuple[tuple[pd.DataFrame, RelationPrecision], ...]
     relations: tuple[str, ...]
     undefined: tuple[str, ...] = ()
     origins: tuple[TrainedOn | None, ...] = ()
+    outside: Mapping[str, FactGroup] = field(default_factory=dict)
     _summed: dict[tuple[By, Average], pd.DataFrame] = field(default_factory=dict)
 
     @cached_property
@@ -215,14 +219,17 @@ class ScoresView(View[ScoresRequest, RunScores]):
 
     def compute(self, runs: Sequence[Run], request: ScoresRequest) -> RunScores:
         """Return the scores of each run by relation."""
-        origins = [
-            trained_on(
-                run, ranking=request.ranking_of(run.info), k=request.k, relations=request.relations
-            )
-            for run in runs
-        ]
+
+        def split(run: Run, model: str = "") -> TrainedOn | None:
+            ranking, names = request.ranking_of(run.info), request.relations
+            return trained_on(run, ranking=ranking, k=request.k, relations=names, model=model)
+
         found = scores_of(runs, request, mrr_depth=request.mrr_depth)
-        return replace(found, origins=tuple(origins))
+        at_best = np.argsort(-found.every["p_at_k"].to_numpy(dtype=float), kind="stable")[0]
+        others = {run.info.id: split(run, runs[at_best].info.model) for run in runs}
+        del others[runs[at_best].info.id]
+        outside = {run: one.outside for run, one in others.items() if one}
+        return replace(found, origins=tuple(map(split, runs)), outside=outside)
 
     def frame(self, shown: Shown[ScoresRequest, RunScores]) -> pd.DataFrame:
         """Return a row for each run and relation, source or type; see `metrics.score_table`."""
@@ -386,6 +393,12 @@ def said_of_best(shown: Shown[ScoresRequest, RunScores], run: str, measure: Scor
             f"{percent(inside.p_at_k)} % on the {inside.n:,} from sources that it was trained on"
         )
         text += f" and {percent(outside.p_at_k)} % on the other {outside.n:,}" * bool(outside.n)
+        rivals = {
+            name: one.p_at_k for name, one in shown.found.outside.items() if one.n == outside.n > 0
+        }
+        if rivals:
+            rival = max(rivals, key=rivals.__getitem__)
+            text += f", where {shown.names[rival]} has {percent(rivals[rival])} %"
         said.append(text)
     return "; ".join(said) + "." * bool(said)
 

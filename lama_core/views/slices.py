@@ -201,7 +201,7 @@ class SlicesView(View[SlicesRequest, Slices]):
         ends = [means.idxmax(), means.idxmin()]
         high, low = (slice_label(way, str(name)) for name in ends)
         values = by_slice.loc[ends]
-        each = listed(shown.names, values.iloc[0], others=values.iloc[1], word="against")
+        each = listed(shown.names, values.iloc[0], others=values.iloc[1])
         differs = "" if shown.request.slice_by else "differs most "
         return (
             f"P@{shown.request.k} over facts {differs}by {slicing_label(way)}: highest for "

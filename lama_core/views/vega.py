@@ -327,7 +327,8 @@ class _Drawing:
         scale, size = 100 if axis.share else 1, self.look.size
         vertical = self.figure.shape in UPRIGHT and axis is self.figure.value
         length = self.height if vertical else (self.look.width or 340) - 1.2 * self.left
-        title = _lines_of(axis.title, length, size)
+        # Next to long names, a title has more room than the plot: it ends where the plot ends.
+        title = _lines_of(axis.title, max(length, 12 * size), size)
         shown: Spec = {"title": title, "grid": grid, "format": ",~f", "labelOverlap": "greedy"}
         if vertical:  # legends begin there
             shown["minExtent"] = 2.4 * size
@@ -344,7 +345,14 @@ class _Drawing:
         elif not axis.log:  # Vega would choose others once it knows the room
             places = _ticks(low, high, length / ((2.4 if vertical else 4.5) * size))
             shown["values"] = [one for one in places if not axis.ends or low <= one <= high]
-            if not axis.ends:
+            if low < 0 < high and not axis.ends:  # differences: without empty ends
+                if self.look.width is None:  # labels without room aren't drawn
+                    places = _ticks(low, high, 6)
+                ends = low - 0.03 * (high - low), high + 0.03 * (high - low)
+                inside = [one for one in places if ends[0] <= one <= ends[1]]
+                low, high = ends if len(inside) > 1 else (places[0], places[-1])
+                shown["values"] = inside if len(inside) > 1 else places
+            elif not axis.ends:
                 low, high = places[0], max(places[-1], room * high)
         made: Spec = {
             "domain": [low, high if high > low else low + 1],
@@ -362,8 +370,11 @@ class _Drawing:
         at = f"indexof({json.dumps(list(places))}, datum.value)"
         axis |= {"values": list(places), "labelExpr": f"{name}[{at}]", "tickCount": 10_000}
 
-    def _names(self, labels: Sequence[str], step: float, title: str) -> None:
-        """Make the axis of the rows: their names from top to bottom, broken into lines."""
+    def _names(self, labels: Sequence[str], step: float, title: str, apart: float = 0.0) -> None:
+        """Make the axis of the rows: their names from top to bottom, broken into lines.
+
+        apart: the room between the names and the axis.
+        """
         size, width = self.look.size, self.look.width
         room = MOST_NAMES * width if width else 14 * size
         bold = [at for at, label in enumerate(labels) if label in self.figure.bold]
@@ -376,8 +387,9 @@ class _Drawing:
         rows = self.look.rows or range(len(labels))
         self.height = min(max(step * max(1, len(rows)), self.look.height), self.look.most)
         longest = max((_wide(line, size, bold=True) for one in lines for line in one), default=0)
-        longest += 0.5 * size
+        longest += 0.5 * size + apart
         axis: Spec = {"grid": False, "domain": False, "minExtent": longest, "maxExtent": longest}
+        axis |= {"labelPadding": 2 + apart} if apart else {}
         axis["title"] = title if title and self.height > _wide(title, size) else None
         self.left = longest + (1.6 * size if axis["title"] else 0)
         self._labels(axis, "names", rows, [lines[at] for at in rows])
@@ -457,7 +469,9 @@ class _Drawing:
         twice = bool(figure.hollow) and table.duplicated(["at", "name"]).any()
         thick = 0.74 / max(1, len(ours)) if bars or twice else 0.0
         step = 0.75 + 1.1 * max(1, len(ours)) if bars else max(1.9, 0.8 * twice * len(ours))
-        self._names([str(place) for place in self.places], step * size, figure.by.title)
+        # Marks at 0 lie on the axis: the names leave room for their half.
+        room = 0.0 if bars else 0.8 * size if figure.hollow else 0.5 * size
+        self._names([str(place) for place in self.places], step * size, figure.by.title, room)
         table = self._series(table, thick, ours)
         ends = [self._baseline(one)["line"] for one in figure.baselines]
         texts: list[str] = list(figure.frame[figure.text].astype(str)) if figure.text else []

@@ -26,7 +26,7 @@ from lama_core.tables import Column, Line, Table
 from lama_core.views import vega
 from lama_core.views.choice import RunsRequest, choose_runs, model_names
 from lama_core.views.colours import run_colours
-from lama_core.views.figure import Figure, labels_of
+from lama_core.views.figure import Figure, labels_of, scored_labels
 
 if TYPE_CHECKING:
     import altair
@@ -305,9 +305,7 @@ class Shown(Generic[R, Found]):
         )
         if not isinstance(self.request, RunsRequest):
             return "; ".join(about)
-        names = self.request.relations
-        relations = [label for name, label in labels_of(self.infos).items() if name in names]
-        if relations:
+        if relations := scored_labels(self.infos, self.request.relations):
             few = len(relations) <= MOST_RELATIONS
             about.append(", ".join(relations) if few else counted(len(relations), "relation"))
         facts = self.size().partition(", ")[2]

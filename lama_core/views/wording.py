@@ -9,7 +9,7 @@ import pandas as pd
 from lama_core import metrics
 from lama_core.errors import UserError
 from lama_core.metrics.score_tables import of_run, stacked
-from lama_core.rounding import counted, percent
+from lama_core.rounding import counted, fixed, percent
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Line, Table, count, number, share, table_of_frame, text
 from lama_core.views.choice import RunsRequest
@@ -139,16 +139,26 @@ class WordingView(View[WordingRequest, Wordings]):
         found = []
         if len(altered):
             found.append(
-                f"The first answer stays the same for {_means(shown, altered, 'overlap')} of the "
-                f"altered queries; it is the object for {_means(shown, altered, 'altered')} "
-                f"(plain queries: {_means(shown, altered, 'plain')})"
+                f"Of the altered queries, {_means(shown, altered, 'overlap')} keep the first "
+                f"answer; the object is the first answer of {_means(shown, altered, 'altered')}, "
+                f"of plain queries of {_means(shown, altered, 'plain')}"
             )
         if len(agreement):
+            of = agreement.groupby("run", sort=False)["n_facts"].sum()
+            n_wordings = agreement.groupby("run", sort=False)["n_prompts"].mean()
+            differ = ", ".join(
+                f"{of[run]:,} facts in {fixed(n_wordings[run], 0)} wordings ({name})"
+                for run, name in shown.names.items()
+                if run in of.index
+            )
+            is_same = of.nunique() == n_wordings.nunique() == 1
             found.append(
-                f"Two wordings have the same first answer for "
-                f"{_means(shown, agreement, 'consistency')} of the pairs; every wording, and one "
-                "on average, is right for "
-                f"{_means(shown, agreement, 'consistent_accuracy', 'accuracy')} of the facts"
+                f"Not comparable, as the runs have {differ}. "
+                * (not is_same)
+                + "Of the pairs of wordings, "
+                f"{_means(shown, agreement, 'consistency')} have the same first answer; of the "
+                f"facts, {_means(shown, agreement, 'consistent_accuracy')} are right in every "
+                f"wording, {_means(shown, agreement, 'accuracy')} in one on average"
             )
         return ". ".join(found)
 
@@ -209,13 +219,9 @@ class WordingView(View[WordingRequest, Wordings]):
         return Facts(line["run"], {"relations": tuple(names)})
 
 
-def _means(
-    shown: Shown[WordingRequest, Wordings], table: pd.DataFrame, name: str, other: str = ""
-) -> str:
-    """Return the mean of each run, with that of another column; or of all if they are the same."""
+def _means(shown: Shown[WordingRequest, Wordings], table: pd.DataFrame, name: str) -> str:
+    """Return the mean of each run; or of all if they are the same."""
     means = table.groupby("run", sort=False).mean(numeric_only=True)
-    if other:
-        return listed(shown.names, means[name], others=means[other])
     same = set(map(as_share, means[name]))
     return same.pop() if len(same) == 1 else listed(shown.names, means[name])
 

@@ -256,7 +256,8 @@ def _draw_kinds(
     drawn = {probe: accuracy_figure(shown, probe, setting, theirs) for probe in done}
     legend = dict.fromkeys(name for figure in drawn.values() for name in _legend(figure, colours))
     st.html(" &emsp; ".join(legend))
-    boxes = st.columns(len(SHOWN_PROBES), gap="small")
+    with st.container(key="probe-charts"):  # below each other where they would be narrow
+        boxes = st.columns(len(SHOWN_PROBES), gap="small")
     for probe, box in zip(SHOWN_PROBES, boxes, strict=True):
         with box:
             if probe in drawn:

@@ -109,11 +109,13 @@ class EditedLesson:
         saved: The lesson as it was last saved.
         fields: The fields of the lesson's file, which can be invalid.
         version: The number of times that the forms were filled in.
+        removed: The step that was removed last, if any, and its number.
     """
 
     saved: Lesson
     fields: dict[str, Any]
     version: int
+    removed: tuple[int, dict[str, Any]] | None = None
 
 
 def draw_editor(lesson: Lesson) -> None:
@@ -206,19 +208,23 @@ def _draw_ways(lesson: Lesson, number: int) -> None:
 
 
 def _draw_order(draft: EditedLesson, number: int) -> None:
-    """Draw the buttons that add, move and remove steps."""
+    """Draw the buttons that add, move and remove steps, and that restore a removed one."""
     steps, n_steps = draft.fields["steps"], len(draft.fields["steps"])
     adds = st.button("Add a step", icon=":material/add:")
     earlier = st.button("Earlier", icon=":material/arrow_back:", disabled=number == 1)
     later = st.button("Later", icon=":material/arrow_forward:", disabled=number == n_steps)
-    with st.popover("Remove", icon=":material/delete:", disabled=n_steps == 1):
-        st.markdown("The step can't be restored.")
-        removes = st.button("Remove this step", type="primary")
-    if not (adds or earlier or later or removes):
+    removes = st.button("Remove", icon=":material/delete:", disabled=n_steps == 1)
+    restores = bool(draft.removed) and st.button("Undo Remove", icon=":material/undo:")
+    if not (adds or earlier or later or removes or restores):
         return
-    step = {"kind": "text", "text": NEW["text"]} if adds else steps.pop(number - 1)
     there = number + adds + later - earlier
-    if not removes:
+    if restores and draft.removed:
+        (there, step), draft.removed = draft.removed, None
+    else:
+        step = {"kind": "text", "text": NEW["text"]} if adds else steps.pop(number - 1)
+    if removes:
+        draft.removed = (number, step)
+    else:
         steps.insert(there - 1, step)
     draft.version += 1
     _go(draft.saved, min(there, len(steps)))

@@ -47,7 +47,7 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
     links.set_param(LESSON, [lesson.id])
     links.set_param(STEP, [str(number)])
     with st.container(key="lesson-head"):
-        head, box = st.columns([5, 2.3], vertical_alignment="bottom")
+        head, box = st.columns([5, 3], vertical_alignment="bottom")
     mode = box.container(horizontal=True, horizontal_alignment="right", key="lesson-mode")
     teaching = mode.toggle(
         "Teacher mode",
@@ -214,9 +214,10 @@ def _draw_judged(step: Predict, number: int, progress: LessonProgress) -> None:
     if not verdict.answer:
         reason = plain(missing_row_note(step, shown)) or "The answer can't be shown here."
         show_note(f"{text} {reason}")
+    elif verdict.right and shown and shown.firsts:  # the model's word can be wrong
+        st.info(f"{text} The prediction is right. {by_model}", icon=":material/check:")
     elif verdict.right:
-        how = f"Your prediction is right. {by_model}" if model else "Correct!"
-        st.success(f"{text} {how}", icon=":material/check:")
+        st.success(f"{text} Correct! {by_model}", icon=":material/check:")
     else:
         st.info(f"{text} {by_model or f'The answer is {answer}.'}", icon=":material/compare:")
 
@@ -227,7 +228,8 @@ def _draw_navigation(
     """Draw the buttons Back, Next and All lessons; after the last step also the handout."""
     last = len(lesson.steps) + 1
     step: Step | None = lesson.steps[number - 1] if number < last else None
-    waits = isinstance(step, Predict) and number not in progress.predicted and not is_teaching()
+    asks = isinstance(step, Predict) and number not in progress.predicted
+    waits = asks and not is_teaching()
     with st.container(horizontal=True, vertical_alignment="center", key="lesson-ways"):
         links.draw_link(
             "Back",
@@ -245,7 +247,7 @@ def _draw_navigation(
                 screens.LESSONS,
                 address_of(lesson, number + 1),
                 key=NEXT,
-                type="secondary" if waits else "primary",
+                type="secondary" if asks else "primary",
                 disabled=waits,
                 help="Choose a prediction first." if waits else None,
             )

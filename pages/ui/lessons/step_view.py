@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -24,24 +24,25 @@ from lama_core.lessons.charts import (
 )
 from lama_core.lessons.lesson import FIGURES, N_BEST, Analogy, Ask, Compare, ShowRun, Step, Try
 from lama_core.lessons.step_results import StepResult
-from lama_core.lessons.stored_answers import Stored
 from lama_core.metrics.ways_of_asking import WAYS, runs_by_way
 from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.generation.request import GenerateRequest
 from lama_core.queries.analogy import SolveRequest, analogy
-from lama_core.queries.blank_answers import BlankAnswer
+from lama_core.queries.blank_answers import BlankAnswer, Prediction, marked_answer
 from lama_core.queries.cloze import ClozeRequest, fill
 from lama_core.reports.html import grid
 from lama_core.requests import command_line
-from lama_core.rounding import percent
+from lama_core.rounding import counted, percent
 from lama_core.runs.find import list_runs
 from lama_core.runs.info import RunInfo
 from lama_core.runs.series import find_series, place_of
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.shared_fields import ClozeSettings
 from lama_core.texts import word_key
+from lama_core.types import Query
 from lama_core.views.colours import model_colours
+from lama_core.views.mentions import NAMES
 from pages.ui.lessons.lesson_models import available_models, find_or_note
 from pages.ui.lessons.teacher import HEIGHT, enlarged, is_teaching
 from pages.ui.shared import cache, figures, predictions, screens
@@ -65,14 +66,6 @@ PAGES = {
 }
 
 
-class FirstWord(NamedTuple):
-    """A model's first candidate, and the likelier token that isn't one, if any, as text."""
-
-    word: str
-    prob: float
-    outside: str = ""
-
-
 def draw_ask(step: Ask, key: str) -> StepResult:
     """Draw each model's five best words for a query, side by side."""
     return _draw_query(step.request)
@@ -92,7 +85,7 @@ def _draw_query(request: ClozeRequest, number: str = "") -> StepResult:
         lambda name, here: cache.answer(fill.kind, replace(request, models=here), name),
         predictions.describe,
         stored=stored,
-        offers=not number,
+        offers=not number and not (stored and is_teaching()),
     )
     with line:
         blanks = {name: one.blank for name, one in stored.items()}
@@ -108,26 +101,22 @@ def _draw_query(request: ClozeRequest, number: str = "") -> StepResult:
     if not is_teaching():
         same = {"candidates": request.candidates}
         _draw_link("Open on Ask", "", {"text": text, "gold": gold, "models": names, **same})
-    best = {
-        name: [(item.token, item.prob) for item in column.answer.blanks[0].predictions]
-        for name, column in columns.items()
-    }
-    best |= {name: _word_probs(answer) for name, answer in stored.items()}
-    runs = [f"{title_of(name)}: from the stored run {one.run}." for name, one in stored.items()]
+    best = {name: blanks[name].predictions for name in request.models if name in blanks}
+    runs = [f"{title_of(name)}, stored answers: {one.source}." for name, one in stored.items()]
     runs += [
         f"{title_of(name)}: {outside}."
-        for name, column in columns.items()
-        if (outside := column.answer.blanks[0].describe_outside())
+        for name in best
+        if (outside := blanks[name].describe_outside())
     ]
     return StepResult(
         heads=("model", *RANKS),
         rows=tuple(
-            (title_of(name), *(_word_text(*pair) for pair in pairs), *[""] * (N_BEST - len(pairs)))
-            for name, pairs in best.items()
+            (title_of(name), *map(_word_text, items), *[""] * (N_BEST - len(items)))
+            for name, items in best.items()
         ),
         title=text,
         notes=tuple(filter(None, (f"Right answer: {gold}." if gold else "", ranked, *runs))),
-        firsts={(text, name): pairs[0][0] for name, pairs in best.items() if pairs},
+        firsts={(text, name): items[0].token for name, items in best.items() if items},
     )
 
 
@@ -143,19 +132,14 @@ def _describe_candidates(request: ClozeSettings, columns: Mapping[str, ModelColu
     return f"Ranked by {by}: {len(candidates.words):,} words{which}."
 
 
-def _word_text(word: str, prob: float) -> str:
-    return f"{word} ({predictions.probability(prob)})"
+def _word_text(one: Prediction) -> str:
+    word = marked_answer(one.token, one.begins, None)
+    return f"{word} ({predictions.probability(one.prob)})"
 
 
-def _mark(one: FirstWord, gold: str, wrong: str) -> str:
+def _mark(word: str, gold: str, wrong: str) -> str:
     """The mark of a word: right answer, answer that a negation rules out, or none."""
-    return {word_key(gold): "gold", word_key(wrong): "wrong"}.get(word_key(one.word), "")
-
-
-def _word_probs(stored: Stored) -> list[tuple[str, float]]:
-    return [
-        (word, math.exp(value)) for word, value in zip(stored.words, stored.log_probs, strict=True)
-    ]
+    return {word_key(gold): "gold", word_key(wrong): "wrong"}.get(word_key(word), "")
 
 
 def draw_compare(step: Compare, key: str) -> StepResult:
@@ -198,34 +182,37 @@ def _draw_firsts(
     def query_model(name: str, installed: tuple[str, ...]) -> tuple[BlankAnswer, ...]:
         return tuple(first(replace(each, models=installed), name) for each in requests.values())
 
-    detail = f"first answers to {len(sentences)} queries"
-    columns = query_models(available_models(one.models), query_model, lambda _: detail)
-    firsts: dict[tuple[str, str], FirstWord] = {}
+    detail = f"first answers to {counted(len(sentences), 'query')}"
+    texts = {row: Query(tuple(parts)).text() for row, parts in sentences.items()}
+    stored = {
+        name: {row: answers[text] for row, text in texts.items() if text in answers}
+        for name, answers in cache.stored_answers(one, texts.values()).items()
+        if answers
+    }
+    firsts = {
+        (row, name): answer.found for name, found in stored.items() for row, answer in found.items()
+    }
+    here = available_models(one.models)
+    columns = query_models(
+        [name for name in one.models if name in here or name in stored],
+        query_model,
+        lambda _: detail,
+        stored={name: next(iter(found.values())) for name, found in stored.items()},
+        draw_stored=lambda name: _draw_column(name, sentences, golds, wrong, firsts),
+        offers=not (stored and is_teaching()),
+    )
     for name, column in columns.items():
-        firsts |= {
-            (row, name): FirstWord(
-                blank.predictions[0].token,
-                blank.predictions[0].prob,
-                blank.describe_outside(),
-            )
-            for row, blank in zip(sentences, column.answer, strict=True)
-        }
+        firsts |= {(row, name): blank for row, blank in zip(sentences, column.answer, strict=True)}
         with column.place.container():
             _draw_column(name, sentences, golds, wrong, firsts)
     notes = [_describe_candidates(one, columns)] if columns else []
-    stored = cache.stored_answers(one, sentences) if isinstance(one, ClozeRequest) else {}
-    for name, found in ((name, found) for name, found in stored.items() if found):
-        firsts |= {(row, name): FirstWord(*_word_probs(answer)[0]) for row, answer in found.items()}
+    for name, found in stored.items():
         n_words = next(iter(found.values())).n_candidates
-        note = (
-            f"{title_of(name)} isn't installed: answers from its stored run, ranked among "
-            f"{n_words:,} words."
-        )
-        with st.container(border=True):
-            st.caption(plain(note))
-            _draw_column(name, sentences, golds, wrong, firsts)
+        note = f"{title_of(name)} isn't installed: stored answers, ranked among {n_words:,} words."
+        if lacking := len(sentences) - len(found):
+            note += f" {lacking} of {len(sentences)} queries have no stored answer."
         notes.append(note)
-    st.caption(plain(notes[0]) if columns else "")
+    st.caption(plain(" ".join(notes)))
     answered = {name for _, name in firsts}
     shown = [name for name in one.models if name in answered]
     with_gold = any(golds.values())
@@ -233,9 +220,10 @@ def _draw_firsts(
     def cell(row: str, name: str) -> str:
         if (row, name) not in firsts:
             return ""
-        one = firsts[row, name]
-        mark = MARKS[_mark(one, golds[row], wrong.get(row, ""))]
-        return _word_text(one.word, one.prob) + mark + f"; {one.outside}" * bool(one.outside)
+        blank = firsts[row, name]
+        first, outside = blank.predictions[0], blank.describe_outside()
+        mark = MARKS[_mark(first.token, golds[row], wrong.get(row, ""))]
+        return _word_text(first) + mark + f"; {outside}" * bool(outside)
 
     return StepResult(
         heads=("query", *map(title_of, shown), *["right answer"] * with_gold),
@@ -244,7 +232,7 @@ def _draw_firsts(
             for row in sentences
         ),
         notes=tuple(notes),
-        firsts={place: one.word for place, one in firsts.items()},
+        firsts={place: one.predictions[0].token for place, one in firsts.items()},
     )
 
 
@@ -253,19 +241,27 @@ def _draw_column(
     sentences: Mapping[str, Sequence[str]],
     golds: Mapping[str, str],
     wrong: Mapping[str, str],
-    firsts: Mapping[tuple[str, str], FirstWord],
+    firsts: Mapping[tuple[str, str], BlankAnswer],
 ) -> None:
-    """Draw a model's first words, each in its sentence."""
-    lines = []
+    """Draw a model's first words, each in its sentence.
+
+    A right answer that isn't first is named, unless it is the same in all of several sentences.
+    """
+    lines, named = [], len(golds) == 1 or len({*golds.values()}) > 1
     for row, parts in sentences.items():
         if (row, name) not in firsts:
             continue
-        one = firsts[row, name]
-        filled = f'<b class="word">{escape(one.word)}</b>'.join(map(escape, parts))
-        note = f'<div class="lx-muted">likelier: {escape(one.outside)}</div>' * bool(one.outside)
+        blank = firsts[row, name]
+        first, outside = blank.predictions[0], blank.describe_outside()
+        mark = _mark(first.token, golds[row], wrong.get(row, ""))
+        filled = f'<b class="word">{escape(first.token)}</b>'.join(map(escape, parts))
+        notes = [f"likelier: {outside}"] * bool(outside)
+        if named and golds[row] and mark != "gold":
+            notes.append(f"right answer: {golds[row]}")
+        below = f'<div class="lx-muted">{escape(" · ".join(notes))}</div>' * bool(notes)
         lines.append(
-            f'<tr class="{_mark(one, golds[row], wrong.get(row, ""))}"><td>{filled}{note}</td>'
-            f'<td class="num">{predictions.probability(one.prob)}</td></tr>'
+            f'<tr class="{mark}"><td>{filled}{predictions.longer_word(first.begins)}{below}</td>'
+            f'<td class="num">{predictions.probability(first.prob)}</td></tr>'
         )
     st.html(
         '<table class="lx"><thead><tr><th>first answer</th><th class="num">prob.</th></tr></thead>'
@@ -337,7 +333,7 @@ def draw_run(step: ShowRun, key: str) -> StepResult:
     said = f"Finished runs: {run_ids}."
     numbers = st.container()
     if not is_teaching():
-        _draw_link("Open in Results", *_screen_of(step, titles))
+        _draw_link("Open in Results", *screen_of(step, infos))
     lines: list[Any] = list(figure.frame.itertuples())
     table_lines: list[Any] = list(drawn.itertuples())  # predictions mean the first line
     baseline = bool(drawn["freq"].notna().any())
@@ -365,17 +361,38 @@ def draw_run(step: ShowRun, key: str) -> StepResult:
     return replace(shown, notes=tuple(filter(None, (said, *notes, missing))))
 
 
-def _screen_of(step: ShowRun, titles: Mapping[str, str]) -> tuple[str, screens.Params]:
-    """Return the screen with the runs of a step: a page's name, and the URL parameters."""
+def screen_of(step: ShowRun, infos: Sequence[RunInfo]) -> tuple[str, screens.Params]:
+    """Return the screen with a step's numbers: a page's name, and the URL parameters.
+
+    infos: The step's runs. The screen shows these runs, not others of the same models.
+    """
+    models = tuple(dict.fromkeys(_model_of(info, step) for info in infos))
     if step.figure == "analogies":
-        return "results", screens.ANALOGY_PROBES
+        return "results", {**screens.ANALOGY_PROBES, "data": step.data, "probed": models}
     params: dict[str, str | Sequence[str]] = {"data": step.data, "relations": step.relations}
     if chart := CHARTS.get(step.figure) or chart_of(step).title * (step.figure not in FIGURES):
         params |= screens.chart(chart)
+    params["p_at"] = str(step.k) if step.k > 1 else ""
+    if step.figure == "slices":
+        params["slice_by"] = step.by
+    elif step.figure == "totals" and len(models) == 2:
+        params["tab"] = "Compare"  # whose headline has both means
+    elif step.figure == "mentions":
+        params["mentions_of"] = NAMES[step.of]
+    elif step.figure == "training":
+        params["lines"] = screens.ALL_TOGETHER
+    elif step.figure == "readings":
+        params["part"] = screens.READINGS
+    elif step.figure == "ways":
+        params["way_model"] = title_of(models[0])
+        for way, (run, *_) in runs_by_way(infos)[step.data, models[0]].items():
+            params[f"way_{way.split()[0]}"] = run.id
+        return "results", params
     if step.figure not in OF_SERIES:
-        params["models"] = tuple(titles)
-    if step.figure == "ways":
-        params["way_model"] = next(iter(titles.values()))
+        usual = pick_runs(list_runs(kinds=CLOZE_KINDS).runs, step.data, "manual").values()
+        ids = [info.id for info in infos]
+        same = {run.id for run in usual}.issuperset(ids)
+        params |= {"models": models} if same else {"runs": ids}
     return "results", params
 
 
@@ -394,7 +411,7 @@ CHARTS = {
     "curve": screens.CURVES,
     "ranks": screens.RANKS,
     "slices": "Slices",
-    "mentions": "Correlations",
+    "mentions": "Mentions",
     "altered": "Wording and negation",
     "wordings": "Wording and negation",
     "ways": screens.WAYS,

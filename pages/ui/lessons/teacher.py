@@ -15,7 +15,9 @@ _CSS = f"""
 .stMainBlockContainer {{ max-width: 100rem; padding-top: 1rem; }}
 header[data-testid="stHeader"], div:has(> .st-key-share), .st-key-menu, .st-key-running,
 .st-key-login {{ display: none; }}
-[data-testid="stHeading"] h2 {{ padding: 0 0 .8rem; }}
+[data-testid="stHeading"] h2 {{ padding: 0 0 .8rem; font-size: 1.5rem; }}
+[data-testid="stHeading"] h3 {{ padding: 0 0 .8rem; font-size: 1.25rem; }}
+.stMainBlockContainer [data-testid="stVerticalBlock"] {{ gap: .5rem; }}
 .st-key-lesson-mode {{ padding-right: 0; }}
 </style>
 """

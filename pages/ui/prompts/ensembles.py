@@ -18,6 +18,7 @@ from lama_core.rounding import fixed, percent, percentage, rounded
 from lama_core.views.colours import PUBLISHED
 from lama_core.views.figure import Axis, Figure, said, said_interval
 from pages.ui.prompts.study_choice import PromptsChoice, load_relations
+from pages.ui.prompts.table import said_ends
 from pages.ui.shared import links, screens
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.figures import draw_figure
@@ -34,6 +35,7 @@ METHOD_TITLES = {
     "optimised (exact)": "Opt., exact",
     "oracle": "Oracle",
 }
+GAIN = "Top1 − Manual"
 METHODS_SAID = (
     "**Manual**: the relation's own prompt. **Top1**: the prompt that is best on the training "
     "facts. **Top3**, **Top5**: the mean of the 3 or 5 best. **Optimised**: all prompts, with "
@@ -111,13 +113,21 @@ def draw_all_relations(choice: PromptsChoice) -> None:
         draw_headline(said_over_relations(table, choice.title_of))
     _draw_scores(choice, studies, averaging)
     st.markdown("### P@1 by relation")
+    shown = table.assign(relation=table["relation"].map(choice.title_of))
+    if {"Manual", "Top1", "gain from"} <= set(table):
+        ends = zip(table["gain from"] / 100, table["gain to"] / 100, strict=True)
+        shown = shown.drop(columns=["gain from", "gain to"])
+        said_gains = [said_ends(*one, signed=True) or "same prompt" for one in ends]
+        at = [*shown].index("Top1") + 1
+        shown.insert(at, GAIN, table["Top1"] - table["Manual"])
+        shown.insert(at + 1, "its interval", said_gains)
     picked = draw_table(
-        table.assign(relation=table["relation"].map(choice.title_of)),
+        shown,
         key="relations of prompts",
         picks="row-or-cell",
         column_config={
-            name: st.column_config.NumberColumn(format="%.1f")
-            for name in table.select_dtypes("float")
+            name: st.column_config.NumberColumn(format="%+.1f" if name == GAIN else "%.1f")
+            for name in shown.select_dtypes("float")
         },
         placeholder="–",
         height="content",
@@ -145,7 +155,8 @@ def relation_rows(
 ) -> pd.DataFrame:
     """Return P@1 in percent by relation: of the manual prompt, and of each way of combining.
 
-    gain from, gain to: 95 % interval (Tango's) of Top1 minus the manual prompt over the facts.
+    gain from, gain to: 95 % interval (Tango's) of Top1 minus the manual prompt over the facts; NaN
+    if Top1 is the manual prompt.
     """
     rows = []
     for study in studies:
@@ -159,7 +170,10 @@ def relation_rows(
         top1, manual = study.ensemble(combination, "top1"), study.pool.manual
         if top1 and manual is not None:
             found = paired_difference(study.ranks[manual] == 1, top1[1] == 1).interval
-            row |= {"gain from": percentage(found.low, 6), "gain to": percentage(found.high, 6)}
+            ends = [percentage(found.low, 6), percentage(found.high, 6)]
+            if top1[0].weights[manual] == 1:
+                ends = [np.nan, np.nan]
+            row |= dict(zip(("gain from", "gain to"), ends, strict=True))
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -268,10 +282,11 @@ def _conclusion(choice: PromptsChoice, rows: pd.DataFrame) -> str:
         return f"{on}no combination beats the best prompt alone: {shown['Top1']} {of}{manual}"
     ends = paired_difference(alone[1] == 1, way[1] == 1).interval
     clearly = "" if ends.low > 0 else "not "
+    chosen = f", the best of {len(ways)} ways on these facts," * (len(ways) > 1)
     return (
-        f"{on}{best['title']} gets {shown[best['title']]} {of} right, {clearly}clearly more than "
-        f"the best prompt alone, {shown['Top1']} (difference {percent(ends.low, signed=True)} to "
-        f"{percent(ends.high, signed=True)} points){manual}"
+        f"{on}{best['title']}{chosen} gets {shown[best['title']]} {of} right, {clearly}clearly "
+        f"more than the best prompt alone, {shown['Top1']} (difference "
+        f"{said_ends(ends.low, ends.high, signed=True)} points){manual}"
     )
 
 

@@ -25,7 +25,7 @@ from lama_core.probes.prompts.spec import Study, list_studies
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.published import PublishedTable, published_table
 from lama_core.rounding import rounded
-from pages.ui.prompts.study_choice import PromptsChoice, load_relations
+from pages.ui.prompts.study_choice import PromptsChoice, load_relations, said_of_training
 from pages.ui.shared import links
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
@@ -139,15 +139,18 @@ def _differences(choice: PromptsChoice, table: PublishedTable, *, has_ours: bool
             f"`lama-explorer reproduce {PAPER} --table {table.id}` computes them."
         )
     info = choice.info
-    n_facts = sum(relation.n for relation in info.relations)
-    lama = info.dataset.startswith("lama")
+    n_facts, n_relations = sum(one.n for one in info.relations), len(info.relations)
+    data = "" if info.dataset.startswith("lama") else f"{plain(info.dataset)} facts"
+    data += f", {n_relations} relations" * bool(data and n_relations != N_RELATIONS)
     differences = differing(
-        data="" if lama else f"{plain(info.dataset)} facts",
-        relations=(len(info.relations), N_RELATIONS),
+        data=data,
+        relations=(n_relations, N_RELATIONS),
         facts=(n_facts, N_FACTS),
         limit=info.limit,
         model="BERT" if of_model and info.model not in BERTS else "",
     )
+    trained = said_of_training(choice, load_relations(choice.whole)) if of_model else ""
+    differences = "; ".join(filter(None, (differences, trained)))
     if not differences:
         return f"{setup} This study uses the same facts and model."
     return f"{setup} Not comparable, because this study differs: {differences}."

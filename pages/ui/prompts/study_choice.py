@@ -228,23 +228,43 @@ def describe_ranking(study: RelationStudy) -> str:
     return f"This tab uses the **{study.ranking} ranking** ({meaning})."
 
 
-def describe(choice: PromptsChoice) -> str:
-    """Describe the ranking, and the relation's facts and candidates."""
+def said_of_training(choice: PromptsChoice, studies: Sequence[RelationStudy]) -> str:
+    """Return how many test facts are from the model's training sources, a clause; "" if none is."""
+    origins = [fact.origin for study in studies for fact in study.test]
+    trained = n_from_training(choice.info.model, origins)
+    of = f"all {trained:,}" if trained == len(origins) else f"{trained:,} of the {len(origins):,}"
+    model = plain(title_of(choice.info.model))
+    return f"{of} test facts come from sources that {model} was trained on" * bool(trained)
+
+
+def describe(choice: PromptsChoice, studies: Sequence[RelationStudy]) -> str:
+    """Describe the ranking, and the facts and candidates of one relation, or of all of a study."""
     study, model = choice.study, plain(title_of(choice.info.model))
+    few = len(studies) == 1
+    n_train, n_test = (
+        sum(len(getattr(one, part)) for one in studies) for part in ("train", "test")
+    )
     text = (
-        f"{describe_ranking(study)} {plain(study.relation.name)}: {len(study.train):,} "
-        f"training and {len(study.test):,} test facts{choice.drawn}, {study.n_candidates:,} "
+        f"{describe_ranking(study)} "
+        f"{plain(study.relation.name) if few else f'{len(studies)} chosen relations'}: {n_train:,} "
+        f"training and {n_test:,} test facts{choice.drawn}, {study.n_candidates:,} "
         f"candidates ({plain(choice.info.candidates)})."
     )
-    trained = n_from_training(choice.info.model, (fact.origin for fact in study.test))
-    if trained:
-        of = f"{trained:,} of the" if trained < len(study.test) else f"All {trained:,}"
-        text += f" {of} test facts come from sources that {model} was trained on."
-    blind = [number for number in choice.members if not choice.shows_subject(number)]
+    if trained := said_of_training(choice, studies):
+        text += f" {trained[0].upper()}{trained[1:]}."
+    context = choice.info.context
+    members, eligible = (
+        [one.pool.prompts[n].template for one in studies for n in chosen(one.pool)]
+        for chosen in (
+            lambda pool: pool.members(choice.combination),
+            lambda pool: pool.eligible(choice.combination),
+        )
+    )
+    blind = [template for template in members if not shows_subject(template, context)]
     if blind:
-        included = set(blind) & set(choice.eligible)
+        included = set(blind) & set(eligible)
         text += (
-            f" **{len(blind)} of {len(choice.members)} prompts hide the subject from {model}**: "
+            f" **{len(blind)} of {len(members)} prompts hide the subject from {model}**: "
             "the subject comes after the blank, and a causal model sees only the text before it. "
             f"This study {'includes them in' if included else 'excludes them from'} its ensembles."
         )

@@ -23,6 +23,7 @@ SHOWN_FACTS = 50
 LEAST_FACTS = 20  # with fewer, two prompts are hardly ever told apart
 TRIALS = "tried prompts"  # session key: (study, relation) -> prompt -> its trial and facts
 MOST_TRIALS = 20  # of a relation
+MOST_IN_VIEW = 40  # rows of the table without a scroll bar
 YOURS = "yours"
 HIDES_SUBJECT = "no: [Y] before [X]"
 ORIGIN_TITLES = {
@@ -58,7 +59,6 @@ def prompt_rows(choice: PromptsChoice, board: pd.DataFrame) -> pd.DataFrame:
     study = choice.study
     found = study.ensemble(choice.combination, "optimised")
     weights = found[0].weights if found else np.full(len(study.pool.entries), np.nan)
-    only = study.only_right.sum(axis=1)
     rows = []
     for line in board.to_dict("records"):
         number = int(line["number"])
@@ -70,14 +70,15 @@ def prompt_rows(choice: PromptsChoice, board: pd.DataFrame) -> pd.DataFrame:
             "its interval": said_ends(line["difference_low"], line["difference_high"], signed=True),
         }
         if number == OWN:
-            rows.append(row | {"from": YOURS} | shares)
+            n_only = len(only_right(choice, number, line["prompt"]))
+            rows.append(row | {"from": YOURS} | shares | {"only it": n_only})
             continue
         entry, prompt = study.pool.entries[number], study.pool.prompts[number]
         origins = [title for origin, title in ORIGIN_TITLES.items() if origin in entry.origins]
         more = {
             "training": 100 * study.train_accuracies[number],
             "weight": np.nan if entry.aside else float(weights[number]),
-            "only it": int(only[number]),
+            "only it": int(study.only_right[number].sum()),
             "tells": "" if choice.shows_subject(number) else HIDES_SUBJECT,
             "published weight": prompt.weight,
         }
@@ -86,6 +87,19 @@ def prompt_rows(choice: PromptsChoice, board: pd.DataFrame) -> pd.DataFrame:
     return table.assign(
         **{"only it": table["only it"].astype("Int64"), "tells": table["tells"].fillna("")}
     )
+
+
+def only_right(choice: PromptsChoice, number: int, template: str) -> Sequence[int]:
+    """Return the test facts that only this prompt gets right: their places.
+
+    number: the prompt's in the study's pool; `OWN` for one that the visitor tried.
+    """
+    study = choice.study
+    if number != OWN:
+        return np.flatnonzero(study.only_right[number]).tolist()
+    trial, facts = st.session_state[TRIALS][_mark(choice)][template]
+    others = (study.ranks[:, list(facts)] == 1).any(axis=0)
+    return [fact for fact, is_only in zip(facts, trial.right & ~others, strict=True) if is_only]
 
 
 def said_ends(low: float, high: float, *, signed: bool = False) -> str:
@@ -121,8 +135,11 @@ def _draw_export(choice: PromptsChoice) -> None:
     )
 
 
-def draw_prompts(choice: PromptsChoice, tried: str) -> None:
-    """Draw all prompts and the place of the tried one, and the facts that only one gets right."""
+def draw_prompts(choice: PromptsChoice, tried: str, *, marks: bool) -> None:
+    """Draw all prompts and the place of the tried one, and the facts that only one gets right.
+
+    marks: whether the tried prompt is ticked at first, else that with the most such facts.
+    """
     table = prompt_rows(choice, leaderboard_of(choice))
     st.markdown(f"### All {len(table):,} prompts of the relation")
     draw_headline(_headline(choice))
@@ -141,15 +158,19 @@ def draw_prompts(choice: PromptsChoice, tried: str) -> None:
         shown = shown.drop(columns="published weight")
     if not shown["tells"].any():
         shown = shown.drop(columns="tells")
-    key = f"prompts of {choice.study.relation.name}"
+    marks &= bool(own.any())
+    key = f"prompts of {choice.study.relation.name} {tried * marks}"
     has_subject = table["tells"] == ""
-    first = int(table["only it"].where(has_subject, -1).fillna(-1).to_numpy().argmax())
+    most = table["only it"].where(has_subject, -1).fillna(-1).to_numpy()
+    first = int((own.to_numpy() if marks else most).argmax())
     marked = {"selection": {"rows": [first], "columns": [], "cells": []}}
-    selected = _draw_table(shown, key=key, picks="single-row", selection_default=marked).rows
+    height = "content" if len(shown) <= MOST_IN_VIEW else 460
+    selected = _draw_table(
+        shown, key=key, picks="single-row", selection_default=marked, height=height
+    ).rows
     st.caption("Tick a row, or tap its card, to see the facts that only its prompt gets right.")
-    number = int(table["number"][selected[0] if selected else first])
-    if number != OWN:
-        draw_only_right(choice, number)
+    line = table.iloc[selected[0] if selected else first]
+    draw_only_right(choice, int(line["number"]), str(line["prompt"]))
     _draw_export(choice)
 
 
@@ -215,15 +236,16 @@ def _draw_table(table: pd.DataFrame, **options: Any) -> Picked:
     return draw_table(table, column_config=shown, placeholder="–", **options)
 
 
-def draw_only_right(choice: PromptsChoice, prompt: int) -> None:
-    """Draw the facts that only this prompt gets right; a click opens the cloze query."""
-    study = choice.study
-    template = study.pool.prompts[prompt].template
-    facts = np.flatnonzero(study.only_right[prompt]).tolist()
+def draw_only_right(choice: PromptsChoice, prompt: int, template: str) -> None:
+    """Draw the facts that only this prompt gets right; a click opens the cloze query.
+
+    prompt, template: as of `only_right`.
+    """
+    study, facts = choice.study, only_right(choice, prompt, template)
     st.markdown(
         f"**Facts that only {plain(template)} gets right: {len(facts)} of {len(study.test):,}**"
     )
-    if not len(facts):
+    if not facts:
         return
     others = [number for number in choice.members if number != prompt]
     rows = []
@@ -231,14 +253,14 @@ def draw_only_right(choice: PromptsChoice, prompt: int) -> None:
         wrong = study.first_answers(study.rows[others, fact])
         words, counts = np.unique(wrong, return_counts=True)
         most_frequent = int(words[counts.argmax()]) if len(words) else -1
-        rows.append(
-            {
-                "subject": study.test[fact].subject,
-                "right answer": study.test[fact].object,
-                "most others say": study.words.get(most_frequent, ""),
-                "log-prob. here": float(study.rows["log_prob"][prompt, fact]),
-            }
-        )
+        row: dict[str, object] = {
+            "subject": study.test[fact].subject,
+            "right answer": study.test[fact].object,
+            "most others say": study.words.get(most_frequent, ""),
+        }
+        if prompt != OWN:
+            row["log-prob. here"] = float(study.rows["log_prob"][prompt, fact])
+        rows.append(row)
     draw_facts(choice, template, rows, facts)
 
 

@@ -5,7 +5,13 @@ It opens on all relations of a study; a relation and a fact of it are opened fro
 
 import streamlit as st
 
-from pages.ui.prompts.study_choice import PromptsChoice, choose_study, describe, describe_ranking
+from pages.ui.prompts.study_choice import (
+    PromptsChoice,
+    choose_study,
+    describe,
+    describe_ranking,
+    load_relations,
+)
 from pages.ui.shared import links, screens
 from pages.ui.shared.messages import counted, plain, show_note
 from pages.ui.shared.url_state import pick
@@ -26,9 +32,10 @@ def draw_view(view: str, part: str, choice: PromptsChoice) -> None:
         draw_fact(choice)
     elif part == "Prompts":
         from pages.ui.prompts.table import draw_prompts
-        from pages.ui.prompts.try_prompt import draw_try
+        from pages.ui.prompts.try_prompt import draw_try, example_of
 
-        draw_prompts(choice, draw_try(choice))
+        tried = draw_try(choice)
+        draw_prompts(choice, tried, marks=tried != example_of(choice))
     elif part == screens.ENSEMBLES and view == ALL:
         from pages.ui.prompts.ensembles import draw_all_relations
         from pages.ui.prompts.try_prompt import draw_entry
@@ -70,7 +77,11 @@ def draw_prompts_tab() -> None:
         return
     links.set_param("prompts_view", [view])  # also the default, as the URL may name a relation
     draw_view(view, part, choice)
-    st.caption(describe_ranking(choice.study) if view == ALL else describe(choice))
+    if part == screens.IN_PAPER:  # its tables say the rest
+        st.caption(describe_ranking(choice.study))
+    else:
+        studies = load_relations(choice.whole) if view == ALL else [choice.study]
+        st.caption(describe(choice, studies))
     if choice.study.notes:
         with st.expander(
             f"{counted(len(choice.study.notes), 'note')} on excluded facts and prompts"

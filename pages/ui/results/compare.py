@@ -1,5 +1,6 @@
 """The Compare tab of Results: the paired difference of two runs on the same facts."""
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -23,8 +24,8 @@ from lama_core.rounding import fixed, percent
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
 from lama_core.views.colours import run_colours
-from lama_core.views.compare import Compared, compare
-from lama_core.views.slices import slicing_label
+from lama_core.views.compare import Compared, compare, seen_in_training
+from lama_core.views.slices import slice_label, slicing_label
 from lama_core.views.view import Facts, Shown
 from pages.ui.results.draw_view import draw_shown, draw_view_export, open_behind
 from pages.ui.shared import cache, links
@@ -69,6 +70,9 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
         return pair.runs
     found, (a, b), (title_a, title_b) = shown.found.whole, pair.exact, run_titles(pair.runs)
     draw_headline(metrics.paired_headline(found, (title_a, title_b), k=choice.k))
+    slices = _on_slices(pair)
+    if isinstance(slices, Shown) and (in_text := seen_in_training(slices)):
+        st.caption(in_text)
     aligned = tuple(run.info for run in cache.aligned(pair.runs))
     if all(run.exact_to is None for run in aligned):  # else the basis below says so
         for note in shown.notes:
@@ -122,8 +126,16 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
     }
     made = {"a": a, "b": b, "intervals": f"95 %, {METHOD_OF_DIFFERENCES}"} | tests
     draw_view_export(pair, shown, name="comparison", made=made, figure=seen)
-    _draw_slices(pair, inks)
+    _draw_slices(pair, slices, inks)
     return pair.runs
+
+
+def _on_slices(pair: RunChoice) -> ShownPair | UserError:
+    """Return the comparison on slices, or why there is none."""
+    try:
+        return _compared(pair, slices=True)
+    except UserError as error:
+        return error
 
 
 def _compared(pair: RunChoice, *, slices: bool = False) -> ShownPair:
@@ -139,8 +151,11 @@ def _choose_pair(choice: RunChoice, listing: RunListing) -> RunChoice | None:
     """
     dataset = choice.runs[0].dataset
     by_id = {run.id: run for run in choice.runs}
-    for run in sorted(listing, key=lambda run: run.dataset != dataset):
-        by_id.setdefault(run.id, run)
+    others = [run for run in listing if run.id not in by_id]
+    # By the numbers in the names: step2 before step16.
+    parts = {run.id: re.findall(r"[0-9]+|[^0-9]+", run.id) for run in others}
+    others.sort(key=lambda run: (run.dataset != dataset, [f"{one:>9}" for one in parts[run.id]]))
+    by_id |= {run.id: run for run in others}
     if len(by_id) < 2:
         show_note("A comparison needs two runs: start another on the page **Data and runs**.")
         return None
@@ -182,13 +197,11 @@ def _choose_run(
     return chosen
 
 
-def _draw_slices(pair: RunChoice, inks: Mapping[str, str]) -> None:
-    """Draw the difference on slices of the facts, by the selected slicing."""
+def _draw_slices(pair: RunChoice, every: ShownPair | UserError, inks: Mapping[str, str]) -> None:
+    """Draw the difference on slices of the facts, by the selected slicing; or why there is none."""
     st.markdown("### On slices of the facts")
-    try:
-        every = _compared(pair, slices=True)
-    except UserError as error:
-        show_note(plain(str(error)))
+    if isinstance(every, UserError):
+        show_note(plain(str(every)))
         return
     ways = [str(name) for name in dict.fromkeys(every.frame["by"]) if name != "all"]
     by = st.selectbox(
@@ -204,7 +217,7 @@ def _draw_slices(pair: RunChoice, inks: Mapping[str, str]) -> None:
         shown,
         "slice difference chart",
         inks,
-        frame=rows.assign(row=rows["slice"]),
+        frame=rows.assign(row=[slice_label(by, name) for name in rows["slice"]]),
         by=replace(figure.by, title=slicing_label(by)),
         title=f"{figure.title}, by {slicing_label(by)}",
     )
@@ -258,11 +271,16 @@ def _draw_tests(found: Comparison) -> None:
     )
     if agreed.n_unknown:
         cells[2].caption(f"not known for {agreed.n_unknown:,} of {whole.n:,} {units}")
-    cells[2].caption(
-        f"both right {percent(agreed.both_right)} %, both wrong {percent(agreed.both_wrong)} %"
-    )
+    else:
+        same_wrong = agreed.same_first - agreed.same_right
+        cells[2].caption(
+            f"same and right {percent(agreed.same_right)} %, same and wrong {percent(same_wrong)} %"
+        )
     kappa = fixed(agreed.kappa, 2) if agreed.kappa == agreed.kappa else "undefined"
     cells[3].metric("Cohen's kappa of right answers", kappa, help=explain("Kappa"))
+    cells[3].caption(
+        f"both right {percent(agreed.both_right)} %, both wrong {percent(agreed.both_wrong)} %"
+    )
     if found.n_unpaired:
         excluded = counted(found.n_unpaired, "row")
         cells[3].caption(f"excluded: {excluded} that only one run is scored on")

@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.rounding import percent, percentage, rounded
 from lama_core.tables import Column, Line
@@ -33,12 +34,14 @@ from lama_core.views.view import EDITED, Facts, Shown, ViewFunction
 from pages.ui.shared import figures, links, screens
 from pages.ui.shared.cache import cached
 from pages.ui.shared.export import draw_download, draw_export
-from pages.ui.shared.messages import draw_headline, plain
+from pages.ui.shared.messages import draw_headline, plain, short
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.tables import Picked, draw_table
 from pages.ui.wrong_answers.filters import params_of
 
 MOST_ROWS = 15  # of a table without a scroll bar
+# Letters of a relation in a table, those that need the width below, and this width in pixels.
+MOST_LETTERS, FEW_LETTERS, OF_RELATION = 38, 20, 240
 MOST_INTERVALS = 3  # with more runs, interval columns are hidden; the table's menu shows them
 
 
@@ -166,20 +169,29 @@ class Cell:
 
 
 def draw_facts_button(
-    chosen: Cell | None, describe: Callable[[Cell], str], key: str, *, explains: bool = True
+    chosen: Cell | None,
+    describe: Callable[[Cell], str],
+    place: DeltaGenerator,
+    key: str,
+    *,
+    explains: bool = True,
 ) -> Cell | None:
     """Draw the button that opens the facts of the chosen cell; return the cell once clicked.
 
     Selecting a cell doesn't open the facts by itself, because moving the keyboard focus to or past
-    a table selects its first cell. `describe` names the cell's facts. explains: whether the page
-    says that a number has facts; for the first table of a screen.
+    a table selects its first cell. `describe` names the cell's facts. place: above
+    the table, a container whose key ends in `way`: style.css gives it the height of the button, so
+    that the table doesn't move.
+    explains: whether the page says that a number has facts; for the first table of a screen.
     """
     if chosen is None:
-        if explains:
-            st.caption("Click a number, or tap its card, to see its facts.")
+        says = "Click a number, or tap its card, to see its facts."
+        place.html(
+            f'<div class="lx-muted">{says * explains}</div>'
+        )  # keeps the height of the place
         return None
     label = f"Facts: {describe(chosen)}"
-    return chosen if st.button(label, icon=":material/fact_check:", key=key) else None
+    return chosen if place.button(label, icon=":material/fact_check:", key=key) else None
 
 
 Group = dict[str, dict[Any, Any]]  # run -> its row of the view's frame
@@ -326,10 +338,17 @@ def draw_rows(
     config: dict[str, Any] = {}
     for column in columns:
         values = [cell(column, line) for line in lines]
+        if column.name == "relation":
+            values = [value and short(value, MOST_LETTERS) for value in values]
         grid[column.head] = pd.Series(values, dtype="Int64" if column.kind == "count" else None)
         config[column.head] = configured(
             column, pinned=column.name in pinned, sign=" %%" * ("%" not in column.head)
         )
+        if (
+            column.name == "relation"
+            and max(map(len, filter(None, values)), default=0) > FEW_LETTERS
+        ):
+            config[column.head]["width"] = OF_RELATION
     return draw_table(pd.DataFrame(grid), key=key, column_config=config, **options)
 
 
@@ -377,6 +396,7 @@ def draw_whole(
         places = {info.id: place for place, info in enumerate(shown.infos)}
         frame = frame.iloc[frame["run"].map(places).argsort(kind="stable")]
     texts = [column for column in columns if column.kind == "text"]
+    place = st.container(key=f"{name} way") if shown.view.has_facts else st.container()
     picked = draw_rows(
         frame,
         columns,
@@ -392,6 +412,7 @@ def draw_whole(
         clicked := draw_facts_button(
             picked and Cell(picked[0], lines[picked[0]], heads[picked[1]]),
             lambda chosen: ", ".join(str(cell(column, chosen.line)) for column in texts),
+            place,
             f"{name} facts",
         )
     ):

@@ -17,6 +17,7 @@ from streamlit.delta_generator import DeltaGenerator
 from lama_core.glossary import explain
 from lama_core.metrics import headline, standings
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
+from lama_core.metrics.relation_figures import METRICS
 from lama_core.metrics.score_tables import CONCEPTNET, relations_counted
 from lama_core.metrics.slices import ORIGIN
 from lama_core.published import LAMA, published_scores, published_table
@@ -25,7 +26,7 @@ from lama_core.runs.info import RunInfo
 from lama_core.tables import Column, Line, text
 from lama_core.types import RELATION_TYPES
 from lama_core.views.curves import curves
-from lama_core.views.figure import Figure
+from lama_core.views.figure import Figure, scored_labels
 from lama_core.views.ranks import ranks
 from lama_core.views.scores import (
     RunScores,
@@ -45,7 +46,9 @@ from lama_core.views.view import Shown, ViewFunction
 from pages.ui.results.charts import draw_curves, draw_histogram
 from pages.ui.results.draw_view import (
     MOST_INTERVALS,
+    MOST_LETTERS,
     MOST_ROWS,
+    OF_RELATION,
     Cell,
     described,
     draw_facts_button,
@@ -66,6 +69,7 @@ from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND, drop_stale, pick
 
 ShownScores = Shown[ScoresRequest, RunScores]
+P_AT_10 = METRICS["p_at_10"].label
 ORDERS = ("as in the data", "best first")
 OVER_FACTS, OVER_RELATIONS = "mean over facts", "mean over relations"
 DEFAULT_PUBLISHED = ("BERT-base", "BERT-large")
@@ -79,13 +83,12 @@ HELP_ON_WEAKEST = (
     "the most confident answers first."
 )
 N_WEAKEST, MOST_WEAKEST = 3, 8  # more than the first if several are level
-MOST_LETTERS = 38  # of a relation in the table
 LOW = 0.5  # below this P@k, a click opens only the facts with a wrong answer
 # Column -> its width in both tables.
 WIDTHS = {
     "source": 86,
     "kind": 150,
-    "relation": 240,
+    "relation": OF_RELATION,
     "interval": 81,
     "freq": 68,
     "n_answers": 68,
@@ -130,6 +133,10 @@ def draw_overview(choice: RunChoice) -> None:
             "The table shows all relations.",
         )
     measure, is_best_first = known[name], order == "best first"
+    if name == P_AT_10:  # the same as P@k with k = 10, which has intervals
+        choice = replace(choice, k=10)
+        shown = choice.view(scores)
+        measure = measures(shown)["P@k"]
     with top:
         counted = _draw_headline(choice, shown, measure)
     with chart:
@@ -180,7 +187,7 @@ def _draw_headline(choice: RunChoice, shown: ShownScores, measure: ScoreMeasure)
         standings(every.assign(name=every["run"].map(shown.names)), measure.column),
         measure.metric,
         k=choice.k if measure.is_p_at_k else None,
-        relations=[choice.labels[name] for name in choice.relations],
+        relations=scored_labels(choice.runs, choice.relations),
         source=names[0] if len(names) == 1 else "",
         counts=choice.counts,
         differ=comparison_basis(choice)[1],
@@ -236,11 +243,13 @@ def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: ScoreMeas
         help=HELP_ON_CONCEPTNET if over_facts else None,
     )
     only_manual = all(run.prompts == "manual" for run in choice.runs)
-    published = (
-        _choose_published(choice, by_relation, box)
-        if measure.is_p_at_k and choice.k == 1 and only_manual and choice.all_words
-        else []
-    )
+    published, asked = [], st.query_params.get_all("published")
+    if measure.is_p_at_k and choice.k == 1 and only_manual and choice.all_words:
+        published = _choose_published(choice, by_relation, box)
+    elif asked:
+        links.set_param("published", asked)
+        box.caption("The published scores are P@1 with manual prompts, so they aren't shown here.")
+    place = st.container(key="totals way")
     if published:
         datasets = dict.fromkeys(
             (run.dataset, tuple((part.source, part.n + part.n_excluded) for part in run.relations))
@@ -286,7 +295,7 @@ def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: ScoreMeas
         source, kind = cell.line["source"], cell.line["kind"]
         return described(cell, choice, f"{source} {kind}" if kind in RELATION_TYPES else source)
 
-    if clicked := draw_facts_button(cell, describe, "totals way"):
+    if clicked := draw_facts_button(cell, describe, place, "totals facts"):
         open_line(choice, shown, clicked.line, clicked.column)
     if published:
         st.caption(
@@ -385,6 +394,7 @@ def _draw_relations(
                         sort=screens.CONFIDENT_FIRST,
                     )
     rows = best_first(shown.frame, "relation", measure) if is_best_first else shown.frame
+    place = st.container(key="relations way")
     cell = _draw_scores(
         choice,
         shown,
@@ -400,7 +410,7 @@ def _draw_relations(
         name = choice.labels[cell.line["relation"]]
         return described(cell, choice, name) + ", wrong answers" * is_low
 
-    if clicked := draw_facts_button(cell, describe, "relations way", explains=False):
+    if clicked := draw_facts_button(cell, describe, place, "relations facts", explains=False):
         _open(choice, shown, clicked.line, measure, clicked.column)
     made = {"intervals": f"95 %, {METHOD}"}
     draw_view_export(choice, shown, name="relations", made=made)

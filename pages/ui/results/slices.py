@@ -69,6 +69,7 @@ def draw_slices(choice: RunChoice) -> None:
     n_runs = len(choice.runs)
     hidden = [*MORE] if n_runs > MOST_INTERVALS else []
     hidden += ["macro_p_at_1", *KINDS] if n_runs > MOST_KINDS else []
+    place = st.container(key="slices way")
     chosen = draw_wide(
         choice,
         shown,
@@ -83,7 +84,8 @@ def draw_slices(choice: RunChoice) -> None:
         lambda cell: described(
             cell, choice, slicing_label(f"{cell.line['by']} {cell.line['slice']}")
         ),
-        "slices way",
+        place,
+        "slices facts",
     ):
         open_line(choice, shown, clicked.line, clicked.column)
     kinds = "Kinds of wrong answers, in percent of wrong first answers: "

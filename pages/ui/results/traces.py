@@ -93,10 +93,13 @@ def draw_traces(choice: RunChoice, _: RunListing) -> Sequence[RunInfo]:
     footnote = f"{info.dataset}, {relation}, {counted(how.draws, 'draw')} of noise"
     figure = effect_lines(found.effects, title, footnote)
     line = draw_figure(figure, INKS, "trace averages", height=380)
+    fewer = found.effects.groupby("role")["n"].max().nunique() > 1
     st.caption(
         "Effect: the right answer's probability with the layer restored at tokens of this role, "
-        "minus its probability with noise alone. Bands: 95 % intervals over facts. Lines at 0 "
-        "hide each other. Click a point to see its facts."
+        "minus its probability with noise alone. Bands: 95 % intervals over facts. "
+        + "Not every subject has tokens of all roles: the legend has the lower numbers of facts. "
+        * fewer
+        + "Lines at 0 hide each other. Click a point to see its facts."
     )
     at = (line["layer"], line["role"]) if line else (best.layer, best.role)
     draw_export("traces", lambda: found.effects, {"run": info.id}, request_of(info))
@@ -134,7 +137,8 @@ def effect_lines(effects: pd.DataFrame, title: str, caption: str) -> Figure:
         )
     # If all facts have the same effect, there is no interval: the band has no width.
     ends = {end: effects[end].fillna(effects["effect"]).astype(float) for end in ("low", "high")}
-    last = int(effects["layer"].max())
+    last, n = int(effects["layer"].max()), effects.groupby("role")["n"].max()
+    of_fewer = {role: f" ({counted(int(of), 'fact')})" for role, of in n.items() if of < n.max()}
     return Figure(
         shape="lines",
         frame=effects.assign(said=lines, **ends),
@@ -145,7 +149,7 @@ def effect_lines(effects: pd.DataFrame, title: str, caption: str) -> Figure:
         ),
         value=Axis(column="effect", title="mean effect on the answer's probability"),
         series="role",
-        names={role: role for role in ROLES},
+        names={role: role + of_fewer.get(role, "") for role in ROLES},
         low="low",
         high="high",
         bands=True,

@@ -28,6 +28,7 @@ from pages.ui.results.draw_view import (
     open_facts,
     open_line,
 )
+from pages.ui.shared import links, screens
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, draw_headline
 from pages.ui.shared.run_choice import MAX_RUNS, RunChoice, draw_comparison_basis, evenly_spaced
@@ -36,9 +37,10 @@ from pages.ui.shared.url_state import choose, pick, title_of
 ShownTraining = Shown[TrainingRequest, tuple[TrainedSeries, ...]]
 EARLY_TO_LATE = ("#b9a7d6", "#5a93cf", "#1aa179")  # training steps; visible on dark and white pages
 MOST_STEPS = 4  # maximum number of lines in the chart of readings
+LEAST_SHARE = 0.02  # of right answers in the chart of readings: lines at 0 hide each other
 LEAST_RIGHT = 5  # facts of a relation that says when it is learned
 MOST_FACTS = 500  # rows of the table on screen; the export has all
-SOURCE, RELATION = LINES = ("source", "relation")
+SOURCE, RELATION, _ = LINES = ("source", "relation", screens.ALL_TOGETHER)
 MEASURES: dict[str, Measure] = {
     "P@k": "p_at_k",
     "mean rank": "mean_rank",
@@ -90,10 +92,18 @@ def draw_training(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
     )
     by = pick("A line for each", LINES, key="lines", place=boxes[2])
     chosen = choice.with_runs(series.runs)
-    options = {"ranking": choice.ranking, "by": by, "measure": MEASURES[measure]}
+    options = {
+        "ranking": choice.ranking,
+        "by": "all" if by == screens.ALL_TOGETHER else by,
+        "measure": MEASURES[measure],
+    }
     shown = chosen.view(training, **options)
     (found,) = shown.found
     draw_comparison_basis(chosen)
+    first = st.query_params.get("part") == screens.READINGS
+    if first:
+        links.set_param("part", [screens.READINGS])
+        _draw_readings(chosen, shown)
     draw_headline(shown.conclusion.replace(series_title(found.series.name), name, 1))
     trained, steps = found.training, found.series.steps
     dropped = f" {counted(trained.n_dropped, 'fact')} count only at some steps and are excluded."
@@ -120,7 +130,8 @@ def draw_training(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
     )
     open_line(chosen, shown, mark, alone=True)
     draw_view_export(chosen, shown, made=_made(found), figure=figure)
-    _draw_readings(chosen, shown)
+    if not first:
+        _draw_readings(chosen, shown)
     _draw_relations(chosen, shown)
     _draw_facts(chosen, shown)
     return series.runs
@@ -133,8 +144,9 @@ def _draw_readings(choice: RunChoice, shown: ShownTraining) -> None:
     if every.empty:
         return
     table = every[every["n"] >= LEAST_FACTS]
-    drawn = table.groupby("step").size()
-    steps = evenly_spaced([int(step) for step in drawn[drawn > 1].index], MOST_STEPS)
+    drawn = table.groupby("step")["p_at_k"].agg(["size", "max"])
+    drawn = drawn[(drawn["size"] > 1) & (drawn["max"] >= LEAST_SHARE)]
+    steps = evenly_spaced([int(step) for step in drawn.index], MOST_STEPS)
     if not steps:
         return
     st.markdown("### How often must a model read a fact?")

@@ -34,13 +34,21 @@ CONSISTENCY = "n_prompts consistency accuracy consistent_accuracy"
 
 
 def wording_runs(choice: RunChoice, listing: RunListing) -> tuple[list[RunInfo], list[RunInfo]]:
-    """Return the shown models' runs on altered queries, and runs on several wordings of a fact."""
+    """Return runs on altered queries, and runs on several wordings of a fact.
+
+    The chosen runs if any is one, else all of the chosen models.
+    """
     of_data = [run for run in listing if run.dataset == choice.data]
     models = dict.fromkeys(run.model for run in choice.runs)
-    runs = [run for model in models for run in of_data if run.model == model]
+    runs = _chosen(choice) or [run for model in models for run in of_data if run.model == model]
     altered = [run for run in runs if run.kind == "contrast"]
     runs = [run for run in runs if run.kind != "ensemble"]  # one answer from several prompts
     return altered, [run for run in runs if _has_several_wordings(run)]
+
+
+def _chosen(choice: RunChoice) -> list[RunInfo]:
+    """Return the chosen runs that ask facts in other or several wordings."""
+    return [run for run in choice.runs if run.kind == "contrast" or _has_several_wordings(run)]
 
 
 def draw_wording(choice: RunChoice, listing: RunListing) -> None:
@@ -63,7 +71,7 @@ def draw_wording(choice: RunChoice, listing: RunListing) -> None:
             st.markdown(f"### {title}", help=help_text)
             st.markdown(meaning)
             _draw(choice.with_runs(runs), what)
-        else:
+        elif not _chosen(choice):
             data, names = plain(choice.data), " or ".join(prompts)
             st.caption(
                 f"**{title}** needs a run of these models on {data} with the prompts {names}."

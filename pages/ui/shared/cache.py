@@ -31,7 +31,13 @@ from lama_core.datasets.library.installed import (
 )
 from lama_core.datasets.passages import load_corpus
 from lama_core.errors import TimeOverError, Unavailable, UserError
-from lama_core.lessons.stored_answers import Stored, find_stored, stored_runs
+from lama_core.lessons.stored_answers import (
+    Stored,
+    find_stored,
+    missing_models,
+    recorded_answer,
+    stored_runs,
+)
 from lama_core.metrics.verdicts import overridden, with_verdicts
 from lama_core.models.sources.catalog import find_model, known_models
 from lama_core.models.sources.locations import locate
@@ -328,14 +334,21 @@ def aligned(infos: tuple[RunInfo, ...]) -> tuple[Run, ...]:
 def stored_answers(
     settings: ClozeSettings, queries: Collection[str]
 ) -> dict[str, dict[str, Stored]]:
-    """Model that isn't installed -> query -> answer from a finished run with these settings.
+    """Model that isn't installed -> query -> recorded answer, or that of a finished run.
 
     Empty for a model whose runs have none of the queries.
     """
-    return {
-        name: {query: found for query in queries if (found := stored_answer(query, runs))}
-        for name, runs in stored_runs(settings).items()
+    runs = stored_runs(settings)
+    found = {
+        name: {
+            query: one
+            for query in queries
+            if (one := recorded_answer(query, name, settings))
+            or (one := stored_answer(query, runs.get(name, ())))
+        }
+        for name in missing_models(settings.models)
     }
+    return {name: answers for name, answers in found.items() if answers or name in runs}
 
 
 @cached(500)

@@ -75,6 +75,7 @@ def query_models(
     per_row: int = 4,
     stored: Mapping[str, Stored | None] | None = None,
     draw: Callable[[ModelColumn[Answer]], object] = ignore,
+    draw_stored: Callable[[str], object] | None = None,
     offers: bool = True,
 ) -> dict[str, ModelColumn[Answer]]:
     """Query the installed models one after the other and draw their columns.
@@ -87,6 +88,7 @@ def query_models(
         stored: Model that isn't installed, but has runs -> its stored answers, which its column
             has; None if no run has this query.
         draw: Draws a model's answer into its place, before the next model is queried.
+        draw_stored: Draws a model's stored answers; by default, the best words.
         offers: Whether models that aren't installed are offered; once on a screen.
 
     Returns:
@@ -98,20 +100,24 @@ def query_models(
     boxes = make_boxes([name for name in names if name in here or name in kept], per_row=per_row)
     for name in names if offers else ():
         if name not in here:
-            draw_offer(find_model(name), "; its answers are those of a run" * (name in kept))
+            draw_offer(find_model(name), "; its answers are stored ones" * (name in kept))
     waiting = {}
     for name, box in boxes.items():
         with box:
             head = st.empty()
             with head:
                 found = kept.get(name)
-                hint = f"From its run {found.run} on {found.n_candidates:,} words" if found else ""
+                hint = found.source if found else ""
                 kind = predictions.title_of_kind(find_model(name).kind)
-                detail = _with_corpus_size(name, kind + " · stored answers" * bool(found))
+                if found:
+                    kind += " · stored answers" + ", ranked words only" * bool(found.run)
+                detail = _with_corpus_size(name, kind)
                 predictions.draw_head(name, url_state.title_of(name), colours[name], detail, hint)
             if name in here:
                 waiting[name] = (head, st.empty(), st.empty())
                 waiting[name][1].skeleton(height=220)
+            elif found and draw_stored:
+                draw_stored(name)
             elif found:
                 predictions.draw_answers(found.blank, colours[name])
     columns: dict[str, ModelColumn[Answer]] = {}

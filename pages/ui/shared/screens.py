@@ -38,6 +38,7 @@ ENSEMBLES, ANALYSES, IN_PAPER = "Ensembles", "Analyses", "In the paper"
 RANKS = "Rank distribution"
 WAYS = "Ways of asking"
 TRAINING = "Training"
+ALL_TOGETHER, READINGS = "all together", "readings"  # lines, and a part, of Training
 TRACES = "Causal traces"
 ANALOGY_PROBES: Params = {"tab": "More", "chart": "Analogy probes"}
 NEW_PROBE: Params = {**ANALOGY_PROBES, "new_probe": "true"}  # with the form first

@@ -20,6 +20,7 @@ from lama_core.glossary import explain
 
 MOST_CARDS = 100
 MOST_IN_SIGHT = 13  # columns; with more, the first ones stay in sight, which makes them paler
+MOST_NARROW_COLUMNS = 7  # with more, `style.css` shows a hint on narrow screens
 MOST_NARROW = 16  # characters of a line's label and value, if it shares the width with another
 Picks = Literal["single-row", "multi-row", "single-cell", "row-or-cell", "rows-or-cell"]
 # What the grid calls the picks; cards pick one row where the grid picks rows or a cell.
@@ -131,6 +132,8 @@ def draw_table(
     data["picks"] = CARD_PICKS.get(picks or "", picks)
     component = st.components.v2.component("lama_cards", js=_JS, isolate_styles=False)
     with place:
+        if len(shown) > MOST_NARROW_COLUMNS:
+            st.html('<div class="lx-muted lx-wider">More columns: scroll to the right.</div>')
         if not picks:
             st.dataframe(frame, key=key or None, hide_index=True, **options)
             component(data=data)

@@ -69,7 +69,8 @@ def draw_confusion(
     ):
         with st.container(key=f"confusion-{name}"):
             most = int(shown.counts[~shown.is_other].max(initial=1))
-            st.html(colour_scale("facts, log scale: 1", COUNTED, f"{most:,}"))
+            if most > 1:
+                st.html(colour_scale("facts, log scale: 1", COUNTED, f"{most:,}"))
             figure = cells_of(shown, text, caption, narrow=name == "small")
             line = draw_figure(figure, {}, f"confusion {name}", legend=False)
             if line and line["gold"] and line["answer"]:

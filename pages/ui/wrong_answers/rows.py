@@ -37,9 +37,9 @@ N_OF_SEVERAL = 5  # predictions of each of several runs
 N_WORDS = 15
 MOST_LISTED = 4  # right answers of a query in its row
 # Pixels of columns, so that three models fit on a screen of 1400 pixels.
-SENTENCE, RELATION, GOLD, ANSWER, NUMBER, LETTER = 176, 144, 128, 98, 58, 7.2
+SENTENCE, RELATION, GOLD, ANSWER, NUMBER, OF_RIGHT, LETTER = 154, 152, 104, 92, 52, 88, 6.6
 LONG = 18  # letters of a subject
-MOST_LETTERS = 24  # of a relation or a sentence in the table
+MOST_LETTERS = 21  # of a relation or a sentence in the table
 NO_TEXT = "(an empty text)"
 SORTS = (
     "as in the data",
@@ -263,9 +263,9 @@ def _config(table: pd.DataFrame, choice: RunChoice, of: str) -> dict[str, Any]:
             ),
             f"{name} margin": number("margin", format="%.2f", help=explain("Margin")),
             f"{name} rank": number(
-                "rank",
+                "right at rank",
                 format="localized",
-                width=NUMBER,
+                width=OF_RIGHT,
                 help="Rank of the right answer; of several, the best one.",
             ),
             f"{name} log-prob": number("its log-prob.", format="%.2f"),
@@ -486,16 +486,11 @@ def draw_fallbacks(
     if table.empty:
         st.info("No model is wrong on these facts.", icon=":material/check:")
         return
-    is_start = any(run.ranks_words and run.model_kind == "causal" for run in choice.runs)
-    starts = (
-        "A word of a causal model can be the start of a longer answer; the headline is about whole "
-        "words. "
-    ) * is_start
-    known = table[table["whole"].astype(bool)]
-    known = table if known.empty else known
-    tops = known.sort_values("share", ascending=False, kind="stable").drop_duplicates("number")
+    starts = "**…**: a causal model may have begun a longer answer. "
+    starts *= bool((table["written"] != table["answer"]).any())
+    tops = table.sort_values("share", ascending=False, kind="stable").drop_duplicates("number")
     each = ", ".join(
-        f"“{top['answer']}” ({choice.titles[top['number']]}, {percent(top['share'])} % of "
+        f"“{top['written']}” ({choice.titles[top['number']]}, {percent(top['share'])} % of "
         f"{round(top['n'] / top['share']):,})"
         for top in tops.head(MOST_NAMED).sort_values("number").to_dict("records")
     )
@@ -532,7 +527,7 @@ def draw_fallbacks(
     named = table.assign(name=[choice.names[number] for number in table["number"]])
     draw_export(
         "wrong-answers",
-        lambda: named.drop(columns="number"),
+        lambda: named.drop(columns=["number", "written"]),
         choice.made() | {"filter": asdict(chosen)},
         python_of(chosen, choice),
     )
@@ -542,13 +537,13 @@ def wrong_words(table: pd.DataFrame, title: str, most: int) -> Figure:
     """Return a run's most frequent wrong answers as bars with numbers.
 
     Args:
-        table: Columns answer, n, share, n_relations, right_type.
+        table: As of `fallbacks`, of one run.
         title: The title.
         most: The greatest number of facts on the axis.
     """
     lines = [
         said(
-            f"{line['answer']}: wrong {line['n']:,} times in {line['n_relations']} relations",
+            f"{line['written']}: wrong {line['n']:,} times in {line['n_relations']} relations",
             f"{percent(line['share'])} % of the model's wrong answers",
             f"an object of the relation in {percent(line['right_type'], 0)} % of these",
         )
@@ -557,7 +552,7 @@ def wrong_words(table: pd.DataFrame, title: str, most: int) -> Figure:
     return Figure(
         shape="bars",
         frame=table.assign(said=lines, shown=[f"{n:,}" for n in table["n"]], run=""),
-        by=Axis(column="answer", title="answer"),
+        by=Axis(column="written", title="answer"),
         # With room for the numbers.
         value=Axis(column="n", title="facts with this answer", ends=(0, 1.25 * most)),
         names={"": ""},

@@ -31,7 +31,7 @@ def draw_wrong_answers(choice: RunChoice) -> None:
     rows = ticked = joined.select(chosen)
     with active:
         draw_active(chosen, choice, joined, rows, marked=marked)
-        if view != "Facts" and choice.names[chosen.of] in st.session_state.get("wrong", ()):
+        if view == "Confusion" and choice.names[chosen.of] in st.session_state.get("wrong", ()):
             st.caption(
                 "Right answers count here, too, without the filter *Wrong*.", width="content"
             )

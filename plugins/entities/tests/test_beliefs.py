@@ -19,7 +19,7 @@ from lama_core.runs.find import load_run
 from lama_core.testing import check_view
 from lama_entities.beliefs import Belief, Beliefs, BeliefsRequest, beliefs, beliefs_of
 from lama_entities.types import relation_types
-from pages.ui.lessons.step_view import _screen_of
+from pages.ui.lessons.step_view import screen_of
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -190,7 +190,7 @@ def test_the_lesson_is_listed_after_the_projects_and_its_charts_have_the_rows() 
             assert chart_figure(step, drawn, models).caption.endswith("beliefs per bar")
             labels = {relation_types()[name].label for name in step.relations}
             assert before.row != "symmetric" or labels == {"shares border with"}
-            page, params = _screen_of(step, {"minilm-mlm": "MiniLM-MLM"})
+            page, params = screen_of(step, [run.info for run in runs])
             assert (page, params["chart"], params["relations"]) == (
                 "results",
                 beliefs.view.title,

@@ -156,14 +156,16 @@ def test_a_stored_answer_is_that_of_the_fact_asked_in_these_words(plain: Run) ->
     rows = np.flatnonzero((plain.facts["query"] == "The capital of Egypt is [MASK].").to_numpy())
     stored = find_stored("The capital of  Egypt is ___.", [plain])
     assert stored is not None and stored.run == plain.info.id
-    assert stored.words == tuple(plain.top.words[rows[0]][:5]) and stored.words[0] == "cairo"
-    assert stored.log_probs[0] == pytest.approx(float(plain.facts["first_log_prob"].iloc[rows[0]]))
+    best = stored.found.predictions
+    words = tuple(one.token for one in best)
+    assert words == tuple(plain.top.words[rows[0]][:5]) and words[0] == "cairo"
+    assert best[0].log_prob == pytest.approx(float(plain.facts["first_log_prob"].iloc[rows[0]]))
     assert find_stored("Nobody asked ___ so.", [plain]) is None
     (gold,) = stored.judged(" cairo").golds
     assert (gold.word, gold.rank) == ("Cairo", 1) == (stored.golds[0].word, stored.golds[0].rank)
-    assert gold.log_prob == pytest.approx(stored.log_probs[0], abs=1e-4)
-    (listed,) = stored.judged(stored.words[1]).golds
-    assert (listed.word, listed.rank) == (stored.words[1], 2)
+    assert gold.log_prob == pytest.approx(best[0].log_prob, abs=1e-4)
+    (listed,) = stored.judged(words[1]).golds
+    assert (listed.word, listed.rank) == (words[1], 2)
     assert stored.judged("Lima").golds == stored.judged(None).golds == ()
 
 
@@ -172,7 +174,7 @@ def test_a_run_that_ranked_fewer_words_gives_those(plain: Run, n: int) -> None:
     kept = np.broadcast_to(np.arange(10) < n, plain.top.codes.shape)
     few = Run(plain.info, top_kept=kept)
     stored = find_stored("The capital of Egypt is ___.", [few])
-    assert (len(stored.words), len(stored.log_probs)) == (n, n) if stored else n == 0
+    assert (len(stored.found.predictions) if stored else 0) == n
 
 
 def test_mentions_are_counted_in_rows_that_leave_nothing_out(

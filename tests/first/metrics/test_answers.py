@@ -13,9 +13,9 @@ from lama_core.metrics.confusion import confusion
 from lama_core.metrics.fact_answers import (
     AnswerFilter,
     JoinedAnswers,
+    as_written,
     fallbacks,
     join_answers,
-    whole_words,
     wrong_kinds,
 )
 from lama_core.metrics.slices import slice_table, slicings
@@ -98,8 +98,8 @@ def test_a_word_with_which_many_names_begin_is_not_a_whole_word_of_a_causal_mode
     """SmolLM2 answers `new` most often: the beginning of New York, New Zealand, ..."""
     causal, masked = map(load_run, ("starter-smollm2_135m-manual", "starter-minilm_mlm-manual"))
     words = ["new", "south", "january", "germany", "Python"]
-    assert whole_words(causal, words).tolist() == [False, False, True, True, True]
-    assert whole_words(masked, words).all()
+    assert as_written(causal, words) == ["new …", "south …", *words[2:]]
+    assert as_written(masked, words) == words
 
 
 def test_a_run_on_fewer_facts_has_gaps_and_loses_none(runs: tuple[Run, Run]) -> None:
@@ -124,6 +124,8 @@ def test_golds_by_answers_count_every_fact_once(joined: JoinedAnswers) -> None:
     assert (found.n_golds, found.n_answers, found.n) == (5, 2, 8)
     said = "A is right on 37.5 % of 8 facts; most often it answers “Rome” instead of “"
     assert found.conclusion("A").startswith(said)
+    one_each = joined.select(AnswerFilter())[:2]
+    assert confusion(joined, one_each).conclusion("A").endswith("occurs more than once")
     pairs = found.pairs.to_dict("records")
     assert {"gold": "Berlin", "answer": "Berlin", "n": 1, "share": 1.0} in pairs
     for line in pairs:

@@ -305,6 +305,7 @@ def test_agreement_of_two_runs(run: Run, other: Run) -> None:
     assert agreed.same_first == 5 / 8
     assert (agreed.both_right, agreed.both_wrong) == (2 / 8, 3 / 8)
     assert (agreed.only_a, agreed.only_b) == (1 / 8, 2 / 8)
+    assert [metrics.compare(run, other, k=k).agreement.same_right for k in (1, 5)] == [2 / 8] * 2
     expected = 3 / 8 * 4 / 8 + 5 / 8 * 4 / 8
     assert agreed.kappa == pytest.approx((5 / 8 - expected) / (1 - expected))
 

@@ -9,10 +9,21 @@ from opening import html, open_page, press, said
 from streamlit.testing.v1 import AppTest
 
 from lama_core.lessons.handout import sheet
-from lama_core.lessons.lesson import Predict, bundled_lessons, list_lessons, read_lesson
+from lama_core.lessons.lesson import (
+    Predict,
+    bundled_lessons,
+    list_lessons,
+    read_lesson,
+    requests_of,
+)
 from lama_core.lessons.step_results import StepResult
+from lama_core.lessons.stored_answers import recorded_answers
+from lama_core.models.sources.catalog import find_model
+from lama_core.queries.analogy import SolveRequest
+from lama_core.queries.cloze import ClozeRequest
+from lama_core.scoring.blanks import parse_query
 from pages.ui.lessons import progress
-from pages.ui.lessons.step_view import FirstWord, _mark
+from pages.ui.lessons.step_view import _mark
 
 pytestmark = pytest.mark.usefixtures("home")
 FIRST = "1-cloze-queries"
@@ -97,11 +108,38 @@ def test_the_stored_answers_stand_in_for_a_model_that_is_not_here() -> None:
     predict(app, step)
     to_step(app, 3)
     assert any(one.label.startswith("Get it") for one in app.button)
-    assert "From its run starter-smollm2_135m-manual-5c4e7e8704 on 15,809 words" in html(app)
+    assert "Recorded with the installed model on 15,809 words" in html(app)
     for rank in (1, 2):  # of MiniLM-MLM, and of the stored answer
         assert html(app).count(f"Right answer <b>Canberra</b>: rank <b>{rank}</b>") == 1
     assert html(app).count('<tr class="gold">') == 2, "the stored answer is marked, too"
     assert "Ranked by MiniLM-MLM: 22,426 words that are one token each." in said(app)
+
+
+def test_a_lesson_shows_what_a_model_that_is_not_here_would_answer() -> None:
+    app = open_page("lessons", lesson="9-ways-of-asking", step="3", large="true")
+    assert html(app).count("likelier: the 0.") == 3 and "(not ranked: function word)" in html(app)
+    assert "New</b>" in html(app) and "→ New Orleans" in html(app)
+    assert html(app).count("right answer: Europe") == 2 and "isn't installed" in said(app)
+    app = open_page("lessons", lesson="2-wordings", step="3", large="true")
+    assert html(app).count('<td class="num">') == 8, "four wordings of each model"
+
+
+def test_every_query_of_a_lesson_has_a_recorded_answer() -> None:
+    wanted = {
+        (name, tuple(request.models), request.context, _text(request))
+        for lesson in list_lessons().lessons
+        for step in lesson.steps
+        for request in requests_of(step)
+        for name in request.models
+        if find_model(name).source.how != "assets"
+    }
+    assert wanted <= {*recorded_answers()}
+
+
+def _text(request: ClozeRequest | SolveRequest) -> str:
+    if isinstance(request, SolveRequest):
+        return request.question().query.text()
+    return parse_query(request.text).text()
 
 
 def test_a_model_without_a_run_is_named_with_the_command_that_makes_it(home: Path) -> None:
@@ -247,11 +285,7 @@ def test_a_student_sheet_has_blanks_and_a_teacher_sheet_the_answers() -> None:
     assert "class=line" not in answered.partition("</style>")[2]
 
 
-@pytest.mark.parametrize("outside", ["", "the 0.400 (not ranked: function word)"])
-def test_a_ruled_out_first_answer_is_wrong_also_if_an_unranked_token_is_likelier(
-    outside: str,
-) -> None:
-    first = FirstWord("french", 0.1, outside)
-    assert _mark(first, "", "French") == "wrong"
-    assert _mark(first, "French", "") == "gold"
-    assert _mark(first, "", "") == _mark(first, "Dutch", "English") == ""
+def test_a_ruled_out_first_answer_is_wrong() -> None:
+    assert _mark("french", "", "French") == "wrong"
+    assert _mark("french", "French", "") == "gold"
+    assert _mark("french", "", "") == _mark("french", "Dutch", "English") == ""

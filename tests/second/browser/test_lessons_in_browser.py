@@ -31,7 +31,7 @@ def test_a_reader_goes_through_a_lesson_and_takes_it_along(page: Page, app_url: 
     expect(page.get_by_role("button", name="Next", exact=True)).to_be_disabled()
     page.get_by_text("French", exact=True).click()
     to_step(page, "Predict", 3)
-    right = "You predicted French. Your prediction is right. MiniLM-MLM: french."
+    right = "You predicted French. The prediction is right. MiniLM-MLM: french."
     expect(page.get_by_text(right)).to_be_visible()
     page.go_back()
     expect_step(page, 2)

@@ -138,6 +138,8 @@ def test_steps_are_added_moved_and_removed() -> None:
 
     assert kinds("Add a step")[:3] == ["text", "text", "predict"]
     field(app, "Text").set_value("new").run()
-    saved = kinds("Remove this step")
+    saved = kinds("Remove")
     assert saved[:2] == ["text", "predict"] and len(saved) == 10
+    assert kinds("Undo Remove")[:3] == ["text", "text", "predict"]
+    assert kinds("Remove") == saved
     assert editor.DRAFT in app.session_state

@@ -55,6 +55,10 @@ def test_the_headline_is_about_the_chosen_relation_k_measure_and_facts() -> None
     app = open_page("results", data="made-up", models=["gpt2"], relations=[CAPITAL], p_at="10")
     assert headline(app).startswith(f"GPT-2 small on {CAPITAL}: ")
     assert headline(app).endswith("facts have the right answer among the first 10")
+    at_10 = open_page("results", data="made-up", models=TWO, p_at="10")
+    assert headline(open_page("results", data="made-up", models=TWO, figure="P@10")) == headline(
+        at_10
+    )
     app = open_page("results", data="made-up", models=TWO, figure="mean rank")
     assert " is ahead: mean rank " in headline(app) and "interval" not in headline(app)
     app = open_page("results", data="made-up", models=TWO, scored_on="each model's own facts")

@@ -10,7 +10,7 @@ from lama_core.probes.analogy.accuracy_tables import ProbeAccuracy
 from lama_core.rounding import counted, percent
 from lama_core.views.analogies import AnalogiesRequest, analogies
 from lama_core.views.calibration import calibration, errors
-from lama_core.views.compare import compare
+from lama_core.views.compare import compare, seen_in_training
 from lama_core.views.conclusions import as_share, listed
 from lama_core.views.correlations import correlations, published_triangle
 from lama_core.views.curves import curves
@@ -125,7 +125,8 @@ def test_ranks_known_by_types_and_comparisons_state_what_their_tables_count() ->
     shown: Shown = show(ranks.view, ranks.request(runs=(A,)))
     first = shown.frame[shown.frame["high"] == 1]["share"].sum()
     late = shown.frame[shown.frame["low"] > 100]["share"].sum()
-    assert f"after rank 100, for {percent(first)} and {as_share(late)}" in shown.conclusion
+    assert f"rank 1: {as_share(first)} (" in shown.conclusion
+    assert f"rank 100: {as_share(late)} (" in shown.conclusion
     shown = show(known_by.view, known_by.request(runs=(A, B)))
     n = shown.frame.set_index("right")["n"]
     assert f"{percent(n[''] / n.sum())} % to none" in shown.conclusion
@@ -179,8 +180,8 @@ def test_runs_on_wordings_are_compared_on_the_relations_that_all_of_them_have() 
     assert 0 < len(common) < table["relation"].nunique()
     means = table[table["relation"].isin(common)].groupby("run").mean(numeric_only=True)
     for mean in means.to_dict("records"):
-        both = f"{percent(mean['consistent_accuracy'])} and {as_share(mean['accuracy'])} ("
-        assert both in shown.conclusion and f"{as_share(mean['consistency'])} (" in shown.conclusion
+        for name in ("consistent_accuracy", "accuracy", "consistency"):
+            assert f"{as_share(mean[name])} (" in shown.conclusion
     marks = shown.figure.frame
     assert set(marks["relation"]) == {"", *common} and marks["run"].value_counts().nunique() == 1
 
@@ -229,11 +230,12 @@ def test_the_best_run_is_not_said_to_be_the_best_in_every_relation() -> None:
     beaten = int((table[A] < table[B]).sum())
     origins = shown.found.origins[0]
     assert beaten and origins is not None
-    inside, outside = origins.inside, origins.outside
+    inside, outside, rival = origins.inside, origins.outside, shown.found.outside[B]
     assert said_of_best(shown, A, measures(shown)["P@k"]) == (
         f"It isn't the best in {beaten} of {table[A].notna().sum()} relations; over facts, "
         f"P@1 is {100 * inside.p_at_k:.1f} % on the {inside.n:,} from sources that it was "
-        f"trained on and {100 * outside.p_at_k:.1f} % on the other {outside.n:,}."
+        f"trained on and {100 * outside.p_at_k:.1f} % on the other {outside.n:,}, "
+        f"where smollm2-135m has {100 * rival.p_at_k:.1f} %."
     )
 
 
@@ -263,3 +265,21 @@ def test_calibration_compares_sure_answers_only_if_there_are_sure_and_other_ones
     ]
     assert len(rows) == 2
     assert bool(replace(shown, found=rows).conclusion) is conclusion
+
+
+def test_a_comparison_says_what_it_is_on_pairs_in_the_training_text_and_on_others() -> None:
+    shown = show(compare.view, compare.request(run_a=B, run_b=A, slices=True))
+    said = seen_in_training(shown)
+    table = shown.frame.query("by == 'pair seen in training' and slice != 'not looked for'")
+    assert len(table) == 2
+    for line in table.to_dict("records"):
+        difference = (line["only_b"] - line["only_a"]) / line["n"]
+        assert f" {percent(difference, signed=True)} (" in said and f"{line['n']:,} facts" in said
+    unknown = show(compare.view, compare.request(run_a=B, run_b=B, slices=True))
+    assert seen_in_training(unknown) == ""
+
+
+def test_relations_without_facts_that_count_are_not_among_the_named_ones() -> None:
+    names = ("place_of_birth", "date_of_birth")
+    shown = show(scores.view, scores.request(runs=(A, B), relations=names))
+    assert "; place of birth; " in shown.caption
