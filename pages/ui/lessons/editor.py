@@ -164,7 +164,8 @@ def draw_editor(lesson: Lesson) -> None:
             own.save(saved)
             draft.saved = saved
     except UserError as error:
-        problem = str(error)
+        named = "|".join(KINDS)  # which the field says in words
+        problem = re.sub(rf"(?<=[(, ])({named})(?=[),]|$)", _kind_said, str(error))
     with head:
         st.header(plain(draft.saved.title), anchor=False)
         if problem:
@@ -172,7 +173,7 @@ def draw_editor(lesson: Lesson) -> None:
         else:
             st.caption(f"Every change is saved {own.place_of(lesson)}.")
     with ways:
-        _draw_ways(draft.saved, max(number, 1))
+        _draw_ways(draft.saved, max(number, 1), "Show the saved lesson" if problem else "Show it")
     if number:
         with order:
             _draw_order(draft, number)
@@ -181,6 +182,10 @@ def draw_editor(lesson: Lesson) -> None:
             _draw_preview(steps[number - 1], key)
     if chosen not in (None, number):
         _go(lesson, chosen)
+
+
+def _kind_said(found: re.Match[str]) -> str:
+    return f"“{KINDS[found[0]]}”"
 
 
 def _title_of_chart(name: str) -> str:
@@ -194,10 +199,10 @@ def _go(lesson: Lesson, number: int) -> None:
     links.go(screens.LESSONS, address_of(lesson, number) | {EDIT: "true"})
 
 
-def _draw_ways(lesson: Lesson, number: int) -> None:
-    """Draw the buttons that concern the whole lesson."""
+def _draw_ways(lesson: Lesson, number: int, shows: str) -> None:
+    """Draw the buttons that concern the whole lesson. shows: the label of the first."""
     there = address_of(lesson, number)
-    links.draw_link("Show the lesson", "play_arrow", screens.LESSONS, there, type="secondary")
+    links.draw_link(shows, "play_arrow", screens.LESSONS, there, type="secondary")
     draw_download("Download", lesson_text(lesson), f"{lesson.id}.toml", icon=":material/download:")
     with st.popover("Delete", icon=":material/delete:"):
         st.markdown(f"{plain(lesson.title)} can't be restored.")
@@ -217,7 +222,9 @@ def _draw_order(draft: EditedLesson, number: int) -> None:
     restores = bool(draft.removed) and st.button("Undo Remove", icon=":material/undo:")
     if not (adds or earlier or later or removes or restores):
         return
-    there = number + adds + later - earlier
+    # Between a prediction and the step with its answer is no place for another.
+    before = adds and steps[number - 1]["kind"] == "predict" and number < n_steps
+    there = number + adds + before + later - earlier
     if restores and draft.removed:
         (there, step), draft.removed = draft.removed, None
     else:

@@ -61,7 +61,7 @@ def draw_fact(choice: PromptsChoice) -> None:
         for column, prompt in zip(st.columns(PER_ROW), row, strict=False):
             with column.container(border=True, height="stretch"):
                 st.html(_answers(choice, prompt, fact))
-                if st.button("Ask it", key=f"ask {prompt}", icon=":material/edit_note:"):
+                if st.button("Ask it", key=f"open {prompt}", icon=":material/edit_note:"):
                     template = study.pool.prompts[prompt].template
                     open_cloze(choice, template, fact)
     if rest := order[MOST_PROMPTS:]:

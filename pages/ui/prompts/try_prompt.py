@@ -74,7 +74,7 @@ def _draw_task(choice: PromptsChoice) -> None:
         else f" Can you beat the manual prompt “{plain(study.pool.templates[manual])}”?"
     )
     st.markdown(
-        f"Write a sentence for the relation **{relation}**: [X] is the subject's place (such as "
+        f"Write a sentence for the relation **{relation}**: [X] stands for the subject (such as "
         f"{plain(fact.subject)}), [Y] for the right answer ({plain(fact.object)}).{beat}"
     )
 

@@ -23,12 +23,14 @@ MOST_IN_SIGHT = 13  # columns; with more, the first ones stay in sight, which ma
 MOST_NARROW_COLUMNS = 7  # with more, `style.css` shows a hint on narrow screens
 MOST_NARROW = 16  # characters of a line's label and value, if it shares the width with another
 Picks = Literal["single-row", "multi-row", "single-cell", "row-or-cell", "rows-or-cell"]
-# What the grid calls the picks; cards pick one row where the grid picks rows or a cell.
+# What the grid calls the picks; cards pick one row where the grid picks rows or a cell. Without
+# columns, a click on a column's title would pick a cell of its first row.
 GRID_PICKS: Mapping[str, Any] = {
-    "row-or-cell": ("single-row", "single-cell"),
-    "rows-or-cell": ("multi-row", "single-cell"),
+    "single-cell": ("single-cell", "single-column"),
+    "row-or-cell": ("single-row", "single-cell", "single-column"),
+    "rows-or-cell": ("multi-row", "single-cell", "single-column"),
 }
-CARD_PICKS = dict.fromkeys(GRID_PICKS, "single-row")
+CARD_PICKS = {"row-or-cell": "single-row", "rows-or-cell": "single-row"}
 # Pattern in a column's title -> the term of the glossary that explains it.
 TERMS = {
     "log-prob": "Log-probability",

@@ -261,7 +261,7 @@ class ModelCard(AboutModel):
         text = text if self.answers else "no facts"
         text += f", {len(self.missing):,} not listed" * bool(self.missing)
         text += f", {counted(n_unranked, 'right answer')} not ranked" * bool(n_unranked)
-        text += f", {n_unknown:,} unknown" * bool(n_unknown and n_known)
+        text += f", {n_unknown:,} without a right answer in the data" * bool(n_unknown and n_known)
         if self.dropped:
             text += f"; {counted(len(self.dropped), 'part')} of its line dropped: not a fact"
         return text

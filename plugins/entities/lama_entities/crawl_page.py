@@ -93,7 +93,8 @@ def draw() -> None:
     with st.expander("New crawl", icon=":material/add:", expanded=is_open):
         draw_run_form(form, ended)
     if not infos:
-        show_note("There is no crawl yet: start one above.")
+        if not (job and job.running):
+            show_note("There is no crawl yet: start one above.")
         return
     left, right = st.columns(2, gap="large")
     title = _titles([*infos.values()])
@@ -336,8 +337,8 @@ def _draw_table(crawls: Sequence[Run], names: Sequence[str]) -> None:
         rows, key=key, picks="row-or-cell", column_config=config, placeholder="–"
     ).rows
     st.caption(
-        f"{counted(len(rows), 'belief')}. Unknown: the data have no answer. Click a row, or tap "
-        "its card, to open a card."
+        f"{counted(len(rows), 'belief')}. Wrong: not the data's answers, which can lack some. "
+        "Unknown: the data have no answer. Click a row, or tap its card, to open a card."
     )
     if picked:
         row, card = rows.iloc[picked[0]], _cards(crawls)

@@ -122,11 +122,11 @@ def _trail(name: str) -> list[tuple[str, str]]:
 
     A name that was typed begins a new trail.
     """
-    if not links.is_new_url() and st.session_state.get(OF_TRAIL) != name:
-        steps = []
-    else:
-        steps = [step for step in st.query_params.get_all(TRAIL) if ":" in step][-MAX_TRAIL:]
-    st.session_state[OF_TRAIL] = name
+    steps = [step for step in st.query_params.get_all(TRAIL) if ":" in step][-MAX_TRAIL:]
+    if not links.is_new_url():  # an interrupted run may not have written its URL
+        of, kept = st.session_state.get(OF_TRAIL, (name, steps))
+        steps = kept if of == name else []
+    st.session_state[OF_TRAIL] = name, steps
     if TRAIL in st.query_params:
         links.set_param(TRAIL, steps or [""])
     pairs = (step[: MAX_SUBJECT + 60].partition(":") for step in steps)

@@ -29,6 +29,7 @@ from lama_core.rounding import counted
 from lama_core.runs.find import load_run
 from lama_core.runs.info import Run
 from lama_core.tables import Table, table_of
+from lama_entities.crawl import CrawlRequest
 
 if TYPE_CHECKING:
     import pyoxigraph
@@ -109,9 +110,11 @@ def summary(crawl: Run) -> str:
     n_queries = len(every.drop_duplicates(["subject", "relation"]))
     n_without = n_queries - len(rows.drop_duplicates(["subject", "relation"]))
     asked = f"{counted(every['subject'].nunique(), 'thing')} asked about"
+    most = (crawl.info.request.fields if crawl.info.request else {}).get("most", CrawlRequest.most)
+    ended = f"; ended at the limit of {counted(most, 'query')}" * (n_queries >= most)
     return (
         f"{counted(len(rows), 'belief')} ({each}); {asked}, {rows['object'].nunique():,} named; "
-        f"{n_without:,} of {counted(n_queries, 'query')} without a probable answer"
+        f"{n_without:,} of {counted(n_queries, 'query')} without a probable answer{ended}"
     )
 
 

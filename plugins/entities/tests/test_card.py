@@ -161,7 +161,7 @@ def test_a_chat_server_is_asked_for_facts_after_examples_and_for_the_type() -> N
     assert curie.dropped == ("Occupation: Physicist",)  # a repetition
     n_others = sum(bool(one.objects) for _, some in asked_of[0] for one in some) - 1
     assert curie.summary().startswith(
-        f"1 of {1 + n_others} right, {n_others} not listed, 2 unknown"
+        f"1 of {1 + n_others} right, {n_others} not listed, 2 without a right answer in the data"
     )
     assert curie.answers[0].predictions[0].token == "Warsaw"
     assert (curie.answers[0].relation.name, curie.answers[2].relation.name) == ("P19", "")
