@@ -59,7 +59,7 @@ def test_a_copy_is_a_file_and_each_valid_change_is_saved() -> None:
     assert "\\<script" in "".join(one.value for one in app.markdown)
 
     field(app, "Text").set_value("").run()
-    assert "step 1 (text): text is empty" in said(app)
+    assert "step 1 (“Text”): text is empty" in said(app)
     assert list_lessons().find(COPY) == saved, "an invalid lesson isn't saved"
     field(app, "Text").set_value("again").run()
     assert not app.error and "again" in lesson_file(COPY).read_text(encoding="utf-8")
