@@ -89,8 +89,8 @@ def _answers(choice: PromptsChoice, prompt: int, fact: int) -> str:
         f'<div class="lx-name" style="font-size:1rem">{escape(query)}</div>{blind}'
         f'<div class="lx-muted">right answer: rank {rank:,}, '
         f"log-prob. {fixed(row['log_prob'], 2)}</div>"
-        '<table class="lx"><thead><tr><th>#</th><th>word</th><th class="num" colspan="2">probability'
-        f"</th></tr></thead><tbody>{''.join(cells)}</tbody></table>"
+        '<table class="lx"><thead><tr><th>#</th><th>word</th><th class="num" colspan="2">'
+        f"probability</th></tr></thead><tbody>{''.join(cells)}</tbody></table>"
     )
 
 
