@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -109,13 +109,13 @@ class EditedLesson:
         saved: The lesson as it was last saved.
         fields: The fields of the lesson's file, which can be invalid.
         version: The number of times that the forms were filled in.
-        removed: The step that was removed last, if any, and its number.
+        removed: The steps that were removed, the last one last, and their numbers.
     """
 
     saved: Lesson
     fields: dict[str, Any]
     version: int
-    removed: tuple[int, dict[str, Any]] | None = None
+    removed: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
 
 
 def draw_editor(lesson: Lesson) -> None:
@@ -225,12 +225,12 @@ def _draw_order(draft: EditedLesson, number: int) -> None:
     # Between a prediction and the step with its answer is no place for another.
     before = adds and steps[number - 1]["kind"] == "predict" and number < n_steps
     there = number + adds + before + later - earlier
-    if restores and draft.removed:
-        (there, step), draft.removed = draft.removed, None
+    if restores:
+        there, step = draft.removed.pop()
     else:
         step = {"kind": "text", "text": NEW["text"]} if adds else steps.pop(number - 1)
     if removes:
-        draft.removed = (number, step)
+        draft.removed.append((number, step))
     else:
         steps.insert(there - 1, step)
     draft.version += 1

@@ -183,7 +183,8 @@ def _draw_card(asked: AskedCard, column: ModelColumn[ModelCard]) -> None:
             found = find_entity(dataset, name)
             typed = "" if found and found.types[0] == kind else kind
             step = (asked.shared.name, answer.relation.name or answer.relation.label)
-            there = _address(name, typed, [*trail, step])
+            steps = trail if name == asked.shared.name else [*trail, step]
+            there = _address(name, typed, steps)
             verdict = answer.right if at == 0 else answer.relation.is_right(item.token) or None
             words.append(
                 {

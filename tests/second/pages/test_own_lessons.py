@@ -142,4 +142,6 @@ def test_steps_are_added_moved_and_removed() -> None:
     assert saved[:2] == ["text", "predict"] and len(saved) == 10
     assert kinds("Undo Remove")[:3] == ["text", "text", "predict"]
     assert kinds("Remove") == saved
+    assert len(kinds("Remove")) == 9  # a second one: both come back
+    assert kinds("Undo Remove") == saved and kinds("Undo Remove")[:2] == ["text", "text"]
     assert editor.DRAFT in app.session_state
