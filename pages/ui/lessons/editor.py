@@ -109,12 +109,14 @@ class EditedLesson:
         saved: The lesson as it was last saved.
         fields: The fields of the lesson's file, which can be invalid.
         version: The number of times that the forms were filled in.
+        kept: Number of a step -> its fields of other kinds, which come back with the kind.
         removed: The steps that were removed, the last one last, and their numbers.
     """
 
     saved: Lesson
     fields: dict[str, Any]
     version: int
+    kept: dict[int, dict[str, Any]] = field(default_factory=dict)
     removed: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
 
 
@@ -152,8 +154,11 @@ def draw_editor(lesson: Lesson) -> None:
                 "Kind of step", kinds, kinds.index(step["kind"]), KINDS.__getitem__, key=key
             )
             if kind != step["kind"]:
+                kept = draft.kept[number] = draft.kept.get(number, {}) | step
                 required = [one.name for one in _fields(STEPS[kind]) if one.required]
-                step = {name: NEW[name] for name in (*required, "text") if name in NEW} | step
+                step = {name: NEW[name] for name in required if name in NEW} | kept
+                if "text" not in required and step.get("text") == NEW["text"]:
+                    del step["text"]
             steps[number - 1] = {"kind": kind} | _draw_fields(STEPS[kind], step, f"{key} {kind}")
         else:
             draft.fields = _draw_fields(LessonFile, draft.fields, key) | {"steps": steps}
@@ -234,6 +239,7 @@ def _draw_order(draft: EditedLesson, number: int) -> None:
     else:
         steps.insert(there - 1, step)
     draft.version += 1
+    draft.kept.clear()  # whose numbers have changed
     _go(draft.saved, min(there, len(steps)))
 
 
