@@ -3,7 +3,7 @@
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from functools import partial
@@ -32,6 +32,7 @@ from lama_entities.triples import (
     ExportCrawlRequest,
     QueryCrawlRequest,
     SparqlAnswer,
+    asked_queries,
     believed_rows,
     crawl_query,
     iri,
@@ -68,7 +69,8 @@ ABOUT_PAGE = (
 NUMBERS = {"depth": "Depth", "most": "Queries (at most)", "above": "Least probability"}
 TYPE = "Type"
 FROM_DATA = "as in the data"
-NO_OTHER, ALL = "none", "all"
+NO_OTHER, ALL, BOTH = "none", "all", "both"
+ONE, ASKED = "asked of one only", "asked of"  # a choice, and a column of two crawls
 FILES = {"nt": "N-Triples", "ttl": "Turtle"}
 MOST_ROWS, SECONDS, PUBLIC_SECONDS = 1000, 10.0, 5.0  # of a query on the page
 PUBLIC_MOST = 2000  # queries of a crawl in public mode
@@ -98,29 +100,41 @@ def draw() -> None:
         return
     left, right = st.columns(2, gap="large")
     title = _titles([*infos.values()])
-    chosen = choose("Crawl", [*infos], key="run", show=title.__getitem__, place=left)
+    # The newest, and what the same command made of the other models, the first model first.
+    first = _made_with(infos, next(iter(infos)))[-1]
+    chosen = choose("Crawl", [*infos], key="run", first=first, show=title.__getitem__, place=left)
     others = [name for name in infos if name != chosen]
+    beside = [name for name in reversed(_made_with(infos, chosen)) if name != chosen]
     other = choose(
         "Compare with",
         [NO_OTHER, *others],
         key="other",
+        first=next(iter(beside), NO_OTHER),
         show=lambda name: title.get(name, name),
         place=right,
-        help="The tabs then show both, and what only one of the two believes.",
+        help="The tabs then show both, and what only one of the two believes. A query about a "
+        "thing that only one came to isn't asked of the other.",
     )
     crawls = [Run(infos[name]) for name in (chosen, other) if name in infos]
     names = [*_titles([one.info for one in crawls], brief=True).values()]
-    draw_headline(
-        ". ".join(f"{name}: {summary(one)}" for name, one in zip(names, crawls, strict=True))
-    )
+    found = [summary(one).partition("; ") for one in crawls]
+    said = list(zip(names, found, strict=True))
+    draw_headline(". ".join(f"{name}: {beliefs}" for name, (beliefs, *_) in said))
+    st.caption(plain(". ".join(f"{name}: {asked}" for name, (*_, asked) in said)))
     draws = {
         "Picture": partial(_draw_picture, crawls, names),
         "Beliefs": partial(_draw_table, crawls, names),
-        "Do they agree?": partial(_draw_agreement, crawls, names),
+        "Is it consistent?": partial(_draw_agreement, crawls, names),
         "Questions": partial(_draw_questions, crawls, names),
     }
     with open_tab(list(draws)) as name:
         draws[name]()
+
+
+def _made_with(infos: Mapping[str, RunInfo], name: str) -> list[str]:
+    """Return the crawls that the same command made, with this one, the newest first."""
+    by = infos[name].request
+    return [one for one, info in infos.items() if one == name or (by and info.request == by)]
 
 
 def _choose() -> CrawlRequest | None:
@@ -290,8 +304,10 @@ def beliefs_table(crawls: Sequence[Run], names: Sequence[str]) -> pd.DataFrame:
     """Return a row for each belief of one crawl or several, with the probability in each.
 
     Columns: depth (the smallest), subject, relation, answer, a probability for each crawl (NaN
-    where it doesn't believe it), truth, right answers, subject_type and object_type.
+    where it doesn't believe it), of several crawls which asked the query, truth, right answers,
+    subject_type and object_type.
     """
+    queries = dict(zip(names, map(asked_queries, crawls), strict=True))
     found: dict[tuple[str, ...], dict[str, Any]] = {}
     of = [f"{name}, %" * (len(names) > 1) or "probability, %" for name in names]
     for column, crawl in zip(of, crawls, strict=True):
@@ -303,15 +319,19 @@ def beliefs_table(crawls: Sequence[Run], names: Sequence[str]) -> pd.DataFrame:
                 "relation": relation_types()[row["relation"]].label,
                 "answer": row["object"],
                 **dict.fromkeys(of, math.nan),
+                ASKED: "",
                 "truth": row["truth"],
                 "right answers": row["right"],
                 "subject_type": row["subject_type"],
                 "object_type": row["object_type"],
             }
+            if len(names) > 1:
+                asked = [name for name, some in queries.items() if key[:2] in some]
+                line[ASKED] = ", ".join(asked) if len(asked) < len(names) else BOTH
             line = found.setdefault(key, line)
             line["depth"] = min(line["depth"], row["depth"])
             line[column] = percentage(row["probability"])
-    return pd.DataFrame(found.values())
+    return pd.DataFrame(found.values()).drop(columns=[] if len(names) > 1 else [ASKED])
 
 
 def _draw_table(crawls: Sequence[Run], names: Sequence[str]) -> None:
@@ -319,16 +339,23 @@ def _draw_table(crawls: Sequence[Run], names: Sequence[str]) -> None:
     rows = beliefs_table(crawls, names)
     shares = [name for name in map(str, rows) if name.endswith(", %")]
     truth = pick("Show", ("all", "right", "wrong", "unknown"), key="truth")
-    who = ALL
+    who, asked = ALL, ""
     if len(crawls) > 1:
         only = [f"only {name}" for name in names]
-        who = pick("Believed by", (ALL, "both", *only), key="by", format_func=plain)
+        who = pick("Believed by", (ALL, BOTH, *only, ONE), key="by", format_func=plain)
+        shared = rows[rows[ASKED] == BOTH]
+        asked = (
+            f" Of the {counted(len(rows), 'belief')}, {len(shared):,} are answers to queries that "
+            f"both were asked; both believe {len(shared[shared[shares].notna().all(axis=1)]):,}."
+        )
     are_believed = rows[shares].notna()
-    if who == "both":
+    if who == ONE:
+        rows = rows[rows[ASKED] != BOTH]
+    elif who == BOTH:
         rows = rows[are_believed.all(axis=1)]
     elif who != ALL:
         by = are_believed[f"{who.removeprefix('only ')}, %"]
-        rows = rows[by & (are_believed.sum(axis=1) == 1)]
+        rows = rows[by & (are_believed.sum(axis=1) == 1) & (rows[ASKED] == BOTH)]
     rows = (rows if truth == "all" else rows[rows["truth"] == truth]).reset_index(drop=True)
     config: dict[str, Any] = dict.fromkeys(("subject_type", "object_type"))
     config |= {name: st.column_config.NumberColumn(format="%.1f") for name in shares}
@@ -337,8 +364,8 @@ def _draw_table(crawls: Sequence[Run], names: Sequence[str]) -> None:
         rows, key=key, picks="row-or-cell", column_config=config, placeholder="–"
     ).rows
     st.caption(
-        f"{counted(len(rows), 'belief')}. Wrong: not the data's answers, which can lack some. "
-        "Unknown: the data have no answer. Click a row, or tap its card, to open a card."
+        f"{counted(len(rows), 'belief')}.{asked} Wrong: not the data's answers, which can lack "
+        "some. Unknown: the data have no answer. Click a row, or tap its card, to open a card."
     )
     if picked:
         row, card = rows.iloc[picked[0]], _cards(crawls)

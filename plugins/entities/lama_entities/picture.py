@@ -20,7 +20,7 @@ from lama_core.grouping import grouped
 from lama_core.rounding import counted, percent
 from lama_core.runs.info import Run
 from lama_core.texts import word_key
-from lama_entities.triples import believed_rows
+from lama_entities.triples import asked_queries, believed_rows
 from lama_entities.types import relation_types
 
 MOST = 100  # things
@@ -42,6 +42,7 @@ ONLY = (
 )  # what only the first or the second believes
 INK, PAGE = ("#1b2430", "#ffffff"), ("#ffffff", "#10151b")
 MUTED = ("#535e6b", "#a9b4c1")
+UNASKED = ("#8c98a5", "#74818e")  # beliefs about what the other crawl didn't ask
 _INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML
 
 
@@ -50,13 +51,14 @@ class Line:
     """A belief in the picture.
 
     subject, object: names of nodes. by: number of each crawl that believes it -> the probability,
-    and right, wrong or unknown.
+    and right, wrong or unknown. asked: numbers of the crawls that asked the query.
     """
 
     subject: str
     object: str
     relation: str
     by: Mapping[int, tuple[float, str]]
+    asked: frozenset[int]
 
     @property
     def truth(self) -> str:
@@ -136,6 +138,8 @@ def make_graph(
     places: dict[str, tuple[str, str, int, tuple[str, str, str] | None]] = {}
     by: dict[str, set[int]] = {}
     found: dict[tuple[str, str, str], dict[int, tuple[float, str]]] = {}
+    queries = [asked_queries(crawl) for crawl in crawls]
+    asked_by: dict[tuple[str, str, str], frozenset[int]] = {}
 
     def node(thing: str, kind: str, number: int) -> str:
         word = word_key(thing)
@@ -150,10 +154,14 @@ def make_graph(
         obj = node(row["object"], row["object_type"], number)
         key = subject, relation_types()[row["relation"]].label, obj
         found.setdefault(key, {})[number] = float(row["probability"]), str(row["truth"])
+        query = word_key(row["subject"]), row["relation"]
+        asked_by[key] = frozenset(at for at, one in enumerate(queries) if query in one)
         depth = int(row["depth"])
         places.setdefault(subject, (row["subject"], row["subject_type"], depth - 1, None))
         places.setdefault(obj, (row["object"], row["object_type"], depth, key))
-    lines = {key: Line(key[0], key[2], key[1], beliefs) for key, beliefs in found.items()}
+    lines = {
+        key: Line(key[0], key[2], key[1], beliefs, asked_by[key]) for key, beliefs in found.items()
+    }
     nodes = [
         Node(name, thing, kind, depth, lines[key] if key else None, frozenset(by[name]))
         for name, (thing, kind, depth, key) in places.items()
@@ -340,6 +348,8 @@ def _ink(graph: Graph, line: Line | None, by: Collection[int], *, dark: bool) ->
     colours, dash = TRUTHS[line.truth if line else "unknown"]
     if len(graph.models) > 1:
         colours = ONLY[min(by)] if len(by) == 1 else MUTED
+        if len(by) == 1 and line and len(line.asked) == 1:
+            colours = UNASKED
     return colours[dark], dash
 
 
@@ -349,7 +359,8 @@ def _drawn_legend(graph: Graph, width: int, *, dark: bool) -> tuple[str, float]:
     if len(graph.models) > 1:
         only = [(f"only {one}", ONLY[at][dark], "") for at, one in enumerate(graph.models)]
         truths = [(name, INK[dark], dash) for name, _, dash in keys]
-        keys = [*only, ("both", MUTED[dark], ""), *truths]
+        shared = [("both", MUTED[dark], ""), ("not asked of both", UNASKED[dark], "")]
+        keys = [*only, *shared, *truths]
     drawn, x, y = [], 8.0, 0.7 * ROW
     for words, colour, dash in keys:
         if x > 8 and x + 32 + wide(words) > width:
@@ -369,7 +380,9 @@ def _said(graph: Graph, line: Line) -> str:
         f"{graph.models[number]}: " * (len(graph.models) > 1) + f"{percent(value)} %, {truth}"
         for number, (value, truth) in line.by.items()
     ]
-    only = "only " * (len(each) < len(graph.models))
+    lacking = [one for at, one in enumerate(graph.models) if at not in line.asked]
+    only = "only " * (len(each) < len(graph.models) and not lacking)
+    each += [f"{one}: not asked" for one in lacking]
     return clean(f"{line.subject} – {line.relation}: {line.object} ({only}{'; '.join(each)})")
 
 

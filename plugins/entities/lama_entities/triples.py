@@ -29,6 +29,7 @@ from lama_core.rounding import counted
 from lama_core.runs.find import load_run
 from lama_core.runs.info import Run
 from lama_core.tables import Table, table_of
+from lama_core.texts import word_key
 from lama_entities.crawl import CrawlRequest
 
 if TYPE_CHECKING:
@@ -100,6 +101,12 @@ def believed_rows(crawl: Run) -> pd.DataFrame:
     rows = crawl.facts
     found: pd.DataFrame = rows[rows["excluded"].isna()].reset_index(drop=True)
     return found
+
+
+def asked_queries(crawl: Run) -> set[tuple[str, str]]:
+    """Return the queries of a crawl: the subject's `word_key` and the relation."""
+    rows = crawl.facts
+    return set(zip(map(word_key, rows["subject"].astype(str)), rows["relation"], strict=True))
 
 
 def summary(crawl: Run) -> str:

@@ -337,6 +337,24 @@ def test_the_table_of_two_crawls_has_both_probabilities(data: Path) -> None:
     ]
 
 
+def test_what_only_one_crawl_asked_is_not_what_only_one_believes(data: Path) -> None:
+    changed = {("Norway", "P36"): {"Rome": 0.9}}
+    crawls = [crawl_world(data, one) for one in (Believer(), Believer("B", changed=changed))]
+    table = beliefs_table(crawls, ["A", "B"]).set_index(["subject", "relation", "answer"])
+    queries = [
+        {(row["subject"], row["relation"]) for row in one.facts.to_dict("records")}
+        for one in crawls
+    ]
+    label = {"capital": "P36"}
+    for (subject, relation, _), asked in table["asked of"].items():
+        if relation in label:
+            query = subject, label[relation]
+            of = [name for name, some in zip("AB", queries, strict=True) if query in some]
+            assert asked == ("both" if len(of) == 2 else of[0])
+    assert table.loc[("Norway", "capital", "Oslo"), "asked of"] == "both"
+    assert {"A", "B"} & {*table["asked of"]}
+
+
 def test_a_summary_counts_what_was_asked_about_and_what_was_named(data: Path) -> None:
     said = triples.summary(crawl_world(data, Believer(), depth=4))
     assert said == (
