@@ -20,6 +20,7 @@ def test_a_walk_from_results_back_to_cloze_and_an_own_sentence(
     page: Page, app_url: str, gates: Gates
 ) -> None:
     page.goto(f"{app_url}/results")
+    wait_until_drawn(page)
     page.get_by_role("tab", name="Compare").click()
     expect(page).to_have_url(re.compile("tab=Compare"))
     wait_until_drawn(page)  # before its style sheet is loaded, a page has the phone's menu, too
