@@ -12,9 +12,10 @@ What an embedded model's encoder had been trained on before isn't among the sour
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from lama_core.metrics.fact_answers import AnswerFilter, by_word, join_answers
 from lama_core.metrics.intervals import Floats
@@ -75,14 +76,9 @@ def n_from_training(model: str, origins: Iterable[str]) -> int:
 
 
 def trained_on(
-    run: Run,
-    *,
-    ranking: Ranking = "filtered",
-    k: int = 1,
-    relations: Sequence[str] = (),
-    model: str = "",
+    run: Run, *, ranking: Ranking = "filtered", k: int = 1, relations: Sequence[str] = ()
 ) -> TrainedOn | None:
-    """Split a run's facts by its model's training sources, or by those of another model.
+    """Split a run's facts by its model's training sources.
 
     None if the catalogue has no training sources of the model, or the data no origins.
 
@@ -91,31 +87,45 @@ def trained_on(
         ranking: Filtered or raw.
         k: A fact is right if its rank is at most k.
         relations: Names of the relations to include; () is all.
-        model: The model whose training sources and text are meant; "" is the run's own.
     """
-    model = model or run.info.model
-    known = training_sources(model)
+    known = training_sources(run.info.model)
     if not known or not (origin := run.column("origin")).notna().any():
         return None
-    counted = run.counted
-    if relations:
-        counted = counted & run.column("relation").isin(relations).to_numpy()
-    right = hits(run.column(f"rank_{ranking}").to_numpy(), run.known_to, k)
-    named = {one: by_word(origin, partial(_names, source=one), False) for one in known}
-    groups = [(source, _group(named[source], counted, right)) for source in known]
-    anywhere = np.logical_or.reduce(list(named.values()))
+    counted, right = _counted(run, ranking, k, relations)
+    groups = [(source, _group(_is_from(origin, [source]), counted, right)) for source in known]
+    anywhere = _is_from(origin, known)
     return TrainedOn(
         _group(anywhere, counted, right),
         _group(~anywhere, counted, right),
         tuple(
             sorted(((name, group) for name, group in groups if group.n), key=lambda one: -one[1].n)
         ),
-        *_by_wording(run, model, counted, right),
+        *_by_wording(run, counted, right),
     )
 
 
-def _by_wording(run: Run, model: str, counted: Bools, right: Floats) -> Iterator[FactGroup]:
+def outside_training(
+    run: Run, model: str, *, ranking: Ranking, k: int, relations: Sequence[str]
+) -> FactGroup:
+    """Return a run's facts that aren't from the training sources of a model, perhaps another one.
+
+    ranking, k, relations: as of `trained_on`.
+    """
+    inside = _is_from(run.column("origin"), training_sources(model))
+    return _group(~inside, *_counted(run, ranking, k, relations))
+
+
+def _counted(run: Run, ranking: Ranking, k: int, relations: Sequence[str]) -> tuple[Bools, Floats]:
+    """Return which rows count, and which are right, [row]."""
+    counted = run.counted
+    if relations:
+        counted = counted & run.column("relation").isin(relations).to_numpy()
+    return counted, hits(run.column(f"rank_{ranking}").to_numpy(), run.known_to, k)
+
+
+def _by_wording(run: Run, counted: Bools, right: Floats) -> Iterator[FactGroup]:
     """Yield the facts whose wording has a form of the training text, then those without."""
+    model = run.info.model
     found = wordings_in_texts(run.facts, [model])
     if found is not None:
         for models in ([model], []):
@@ -148,15 +158,14 @@ def gain_from_training(
     right, other_right = (answers.hits(k)[rows] for answers in joined.runs)
     gained = right - other_right
     both = ~np.isnan(gained)
-    known = training_sources(run.info.model)
-    from_training = by_word(
-        joined.facts["origin"], lambda origin: any(name in origin for name in known), False
-    ).astype(bool)[rows]
+    from_training = _is_from(joined.facts["origin"], training_sources(run.info.model))[rows]
     return RunGain(int(gained[both].sum()), int(gained[both & from_training].sum()))
 
 
-def _names(origin: str, source: str) -> bool:
-    return source in origin
+def _is_from(origin: "pd.Series[Any]", known: Sequence[str]) -> Bools:
+    """Whether each origin names one of the sources, bool [row]."""
+    found: Bools = by_word(origin, lambda text: any(one in text for one in known), False)
+    return found.astype(bool)
 
 
 def _group(rows: Bools, counted: Bools, right: Floats) -> FactGroup:

@@ -6,12 +6,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any
 
-import numpy as np
 import pandas as pd
 
 from lama_core.metrics.headlines import overall
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
-from lama_core.metrics.origins import FactGroup, TrainedOn, sentence, trained_on
+from lama_core.metrics.origins import FactGroup, TrainedOn, outside_training, sentence, trained_on
 from lama_core.metrics.relation_figures import (
     METRICS,
     TEXT_METRICS,
@@ -99,15 +98,14 @@ class RunScores:
         relations: The relations to include; () is all.
         undefined: Which metrics of each run aren't defined, and where, a sentence; "" if all are.
         origins: The facts of each run from its model's training sources; None if unknown.
-        outside: Run id -> its facts that aren't from the training sources of the model of the run
-            with the best P@k, for the other runs.
+        outside: Model and run id -> the run's facts that aren't from the model's training sources.
     """
 
     runs: tuple[tuple[pd.DataFrame, RelationPrecision], ...]
     relations: tuple[str, ...]
     undefined: tuple[str, ...] = ()
     origins: tuple[TrainedOn | None, ...] = ()
-    outside: Mapping[str, FactGroup] = field(default_factory=dict)
+    outside: Mapping[tuple[str, str], FactGroup] = field(default_factory=dict)
     _summed: dict[tuple[By, Average], pd.DataFrame] = field(default_factory=dict)
 
     @cached_property
@@ -219,17 +217,16 @@ class ScoresView(View[ScoresRequest, RunScores]):
 
     def compute(self, runs: Sequence[Run], request: ScoresRequest) -> RunScores:
         """Return the scores of each run by relation."""
-
-        def split(run: Run, model: str = "") -> TrainedOn | None:
-            ranking, names = request.ranking_of(run.info), request.relations
-            return trained_on(run, ranking=ranking, k=request.k, relations=names, model=model)
-
+        origins, outside = [], {}
+        for run in runs:
+            ranking = request.ranking_of(run.info)
+            how: dict[str, Any] = {"ranking": ranking, "k": request.k}
+            how["relations"] = request.relations
+            origins.append(trained_on(run, **how))
+            for model in {one.info.model for one in runs} - {run.info.model}:
+                outside[model, run.info.id] = outside_training(run, model, **how)
         found = scores_of(runs, request, mrr_depth=request.mrr_depth)
-        at_best = np.argsort(-found.every["p_at_k"].to_numpy(dtype=float), kind="stable")[0]
-        others = {run.info.id: split(run, runs[at_best].info.model) for run in runs}
-        del others[runs[at_best].info.id]
-        outside = {run: one.outside for run, one in others.items() if one}
-        return replace(found, origins=tuple(map(split, runs)), outside=outside)
+        return replace(found, origins=tuple(origins), outside=outside)
 
     def frame(self, shown: Shown[ScoresRequest, RunScores]) -> pd.DataFrame:
         """Return a row for each run and relation, source or type; see `metrics.score_table`."""
@@ -394,7 +391,9 @@ def said_of_best(shown: Shown[ScoresRequest, RunScores], run: str, measure: Scor
         )
         text += f" and {percent(outside.p_at_k)} % on the other {outside.n:,}" * bool(outside.n)
         rivals = {
-            name: one.p_at_k for name, one in shown.found.outside.items() if one.n == outside.n > 0
+            other: one.p_at_k
+            for (model, other), one in shown.found.outside.items()
+            if model == shown.infos[number].model and one.n == outside.n > 0
         }
         if rivals:
             rival = max(rivals, key=rivals.__getitem__)

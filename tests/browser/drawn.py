@@ -25,6 +25,10 @@ DRAWN = """([main, seen, frames]) => {
     window.lastFrame = now
     return window.sameFrames >= frames
 }"""
+# How far each table of answers is beyond the right end of its column, in pixels.
+OVERFLOW = """() => [...document.querySelectorAll("[data-testid=stColumn] table.lx")].map(table =>
+    table.getBoundingClientRect().right
+    - table.closest("[data-testid=stColumn]").getBoundingClientRect().right)"""
 # The element's distance from the top, once it is the same in so many frames; the script may run.
 STILL_TOP = """([element, frames]) => {
     const top = document.querySelector(element)?.getBoundingClientRect().top

@@ -170,7 +170,9 @@ def draw_editor(lesson: Lesson) -> None:
             draft.saved = saved
     except UserError as error:
         named = "|".join(KINDS)  # which the field says in words
-        problem = re.sub(rf"(?<=[(, ])({named})(?=[),]|$)", _kind_said, str(error))
+        problem = re.sub(
+            rf"(?<=[(, ])({named})(?=[),]|$)", lambda found: f"“{KINDS[found[0]]}”", str(error)
+        )
     with head:
         st.header(plain(draft.saved.title), anchor=False)
         if problem:
@@ -187,10 +189,6 @@ def draw_editor(lesson: Lesson) -> None:
             _draw_preview(steps[number - 1], key)
     if chosen not in (None, number):
         _go(lesson, chosen)
-
-
-def _kind_said(found: re.Match[str]) -> str:
-    return f"“{KINDS[found[0]]}”"
 
 
 def _title_of_chart(name: str) -> str:

@@ -59,11 +59,8 @@ def _show(names: Sequence[str]) -> NoReturn:
     there = {**screens.PROMPTS, "study": [study.id]}
     if len(study.relations) == 1:  # with the visitor's own prompts
         one = study.relations[0]
-        there |= {
-            "prompts_view": screens.ONE_RELATION,
-            "relation": relation_label(one.name, one.label),
-        }
-        there["set"] = TITLES["all"]
+        title = relation_label(one.name, one.label)
+        there |= {"prompts_view": screens.ONE_RELATION, "relation": title, "set": TITLES["all"]}
     links.go(screens.RESULTS, there)
 
 

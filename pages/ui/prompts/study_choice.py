@@ -241,9 +241,8 @@ def describe(choice: PromptsChoice, studies: Sequence[RelationStudy]) -> str:
     """Describe the ranking, and the facts and candidates of one relation, or of all of a study."""
     study, model = choice.study, plain(title_of(choice.info.model))
     few = len(studies) == 1
-    n_train, n_test = (
-        sum(len(getattr(one, part)) for one in studies) for part in ("train", "test")
-    )
+    n_train = sum(len(one.train) for one in studies)
+    n_test = sum(len(one.test) for one in studies)
     text = (
         f"{describe_ranking(study)} "
         f"{plain(study.relation.name) if few else f'{len(studies)} chosen relations'}: {n_train:,} "
@@ -252,17 +251,15 @@ def describe(choice: PromptsChoice, studies: Sequence[RelationStudy]) -> str:
     )
     if trained := said_of_training(choice, studies):
         text += f" {trained[0].upper()}{trained[1:]}."
-    context = choice.info.context
-    members, eligible = (
-        [one.pool.prompts[n].template for one in studies for n in chosen(one.pool)]
-        for chosen in (
-            lambda pool: pool.members(choice.combination),
-            lambda pool: pool.eligible(choice.combination),
-        )
-    )
-    blind = [template for template in members if not shows_subject(template, context)]
+    pools = [one.pool for one in studies]
+    members = [(pool, number) for pool in pools for number in pool.members(choice.combination)]
+    blind = [
+        (pool, number)
+        for pool, number in members
+        if not shows_subject(pool.prompts[number].template, choice.info.context)
+    ]
     if blind:
-        included = set(blind) & set(eligible)
+        included = any(number in pool.eligible(choice.combination) for pool, number in blind)
         text += (
             f" **{len(blind)} of {len(members)} prompts hide the subject from {model}**: "
             "the subject comes after the blank, and a causal model sees only the text before it. "

@@ -251,7 +251,7 @@ def open_with_template(key: str, name: str, *fields: str) -> None:
 
 def draw_ask(label: str = "Ask") -> None:
     """Draw the button next to a query's text; Enter in the field does the same."""
-    st.button(label, key=f"ask {label}", type="primary", icon=":material/send:", width="stretch")
+    st.button(label, key=f"send {label}", type="primary", icon=":material/send:", width="stretch")
 
 
 def draw_with_ask(draw: DrawField, *fields: str, label: str = "Ask") -> tuple[Any, ...]:

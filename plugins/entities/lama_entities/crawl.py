@@ -178,7 +178,7 @@ def seeds_of(request: CrawlRequest, dataset: Dataset) -> tuple[tuple[str, str], 
     Raises:
         UserError: If a seed is unknown and has no type, or no chosen relation fits the seeds.
     """
-    found: dict[tuple[str, str], None] = {}
+    found = []
     for name in filter(None, (" ".join(name.split()) for name in request.seeds)):
         known = find_entity(dataset, name, (request.type,) if request.type else ())
         if known is None and not request.type:
@@ -188,9 +188,8 @@ def seeds_of(request: CrawlRequest, dataset: Dataset) -> tuple[tuple[str, str], 
                 f"{dataset.name} doesn't have {name[:80]!r}: choose its type, such as person or "
                 f"city.{hint}"
             )
-        found[(known.name, request.type or known.types[0]) if known else (name, request.type)] = (
-            None
-        )
+        kind = request.type or (known.types[0] if known else "")
+        found.append((known.name if known else name, kind))
     chosen = {one.name for one in dataset.choose(request.relations)}
     kinds = {kind for _, kind in found}
     if not any(one.name in chosen for kind in kinds for one in relations_of(dataset, kind)):
@@ -199,7 +198,7 @@ def seeds_of(request: CrawlRequest, dataset: Dataset) -> tuple[tuple[str, str], 
             f"{which} of {dataset.name} fits the type {' or '.join(sorted(kinds))}: choose another "
             "type" + " or other relations" * bool(request.relations) + "."
         )
-    return tuple(found)
+    return tuple(dict.fromkeys(found))
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ def print_crawls(runs: Runs) -> None:
     """Print what each crawl found, with the first beliefs."""
     for crawl in runs:
         rows = believed_rows(crawl)
-        output.print_line(f"{crawl.info.model}: {summary(crawl)}.")
+        output.print_line(f"{crawl.info.model}: {'; '.join(summary(crawl))}.")
         output.print_table(
             ("depth", "subject", "relation", "answer", "probability", "", "right answers"),
             [

@@ -115,12 +115,11 @@ def draw() -> None:
         help="The tabs then show both, and what only one of the two believes. A query about a "
         "thing that only one came to isn't asked of the other.",
     )
-    crawls = [Run(infos[name]) for name in (chosen, other) if name in infos]
+    crawls = [cache.finished_run(infos[name]) for name in (chosen, other) if name in infos]
     names = [*_titles([one.info for one in crawls], brief=True).values()]
-    found = [summary(one).partition("; ") for one in crawls]
-    said = list(zip(names, found, strict=True))
-    draw_headline(". ".join(f"{name}: {beliefs}" for name, (beliefs, *_) in said))
-    st.caption(plain(". ".join(f"{name}: {asked}" for name, (*_, asked) in said)))
+    said = list(zip(names, map(summary, crawls), strict=True))
+    draw_headline(". ".join(f"{name}: {found}" for name, (found, _) in said))
+    st.caption(plain(". ".join(f"{name}: {asked}" for name, (_, asked) in said)))
     draws = {
         "Picture": partial(_draw_picture, crawls, names),
         "Beliefs": partial(_draw_table, crawls, names),
@@ -184,7 +183,8 @@ def _choose() -> CrawlRequest | None:
 
 def _result(names: Sequence[str]) -> str:
     infos = [info for info in list_runs(kinds=(CrawlSpec.kind,)) if info.id in names]
-    return " ".join(f"{plain(title_of(info.model))}: {summary(Run(info))}." for info in infos)
+    said = ((title_of(info.model), *summary(cache.finished_run(info))) for info in infos)
+    return " ".join(f"{plain(model)}: {found}; {asked}." for model, found, asked in said)
 
 
 def _show(names: Sequence[str]) -> NoReturn:
@@ -260,16 +260,17 @@ def _draw_picture(crawls: Sequence[Run], names: Sequence[str]) -> None:
         there = card(node.thing, node.kind)
         return f"{links.path_of(screens.ASK)}?{urlencode(there, doseq=True)}"
 
-    pictures = []
+    whole, pictures = make_graph(crawls, names), []
     for width in WIDTHS:
-        graph = make_graph(crawls, names, columns=max(2, width // LEAST_COLUMN))
+        graph, columns = whole, max(2, width // LEAST_COLUMN)
+        if columns < len(whole.columns):
+            graph = make_graph(crawls, names, columns=columns)
         pictures.append((width, svg(graph, address, width=width, dark=theme() == "dark")))
     draw_pictures = st.components.v2.component("lama_crawl", js=_JS, isolate_styles=False)
     key = f"picture {links.path_of(PAGE)}"
     found = draw_pictures(data={"pictures": pictures}, key=key, on_opened_change=lambda: None)
     if opened := found.get("opened"):
         links.go(screens.ASK, parse_qs(str(opened)))
-    whole = make_graph(crawls, names)
     again = f" Asked again as another type: {', '.join(whole.twice)}." * bool(whole.twice)
     st.caption(
         f"{plain(whole.title)}. Strong lines: the answer by which a thing was found. Thin lines: "
@@ -301,37 +302,36 @@ def _png(picture: str) -> bytes:
 
 
 def beliefs_table(crawls: Sequence[Run], names: Sequence[str]) -> pd.DataFrame:
-    """Return a row for each belief of one crawl or several, with the probability in each.
+    """Return a row for each belief of one crawl or two, with the probability in each.
 
     Columns: depth (the smallest), subject, relation, answer, a probability for each crawl (NaN
-    where it doesn't believe it), of several crawls which asked the query, truth, right answers,
+    where it doesn't believe it), of two crawls which asked the query, truth, right answers,
     subject_type and object_type.
     """
-    queries = dict(zip(names, map(asked_queries, crawls), strict=True))
+    several = len(crawls) > 1
+    queries = dict(zip(names, map(asked_queries, crawls), strict=True)) if several else {}
     found: dict[tuple[str, ...], dict[str, Any]] = {}
-    of = [f"{name}, %" * (len(names) > 1) or "probability, %" for name in names]
+    of = [f"{name}, %" * several or "probability, %" for name in names]
     for column, crawl in zip(of, crawls, strict=True):
         for row in believed_rows(crawl).to_dict("records"):
             key = word_key(row["subject"]), row["relation"], word_key(row["object"])
+            asked = [name for name, some in queries.items() if key[:2] in some]
             line = {
                 "depth": row["depth"],
                 "subject": row["subject"],
                 "relation": relation_types()[row["relation"]].label,
                 "answer": row["object"],
                 **dict.fromkeys(of, math.nan),
-                ASKED: "",
+                **({ASKED: BOTH if len(asked) > 1 else asked[0]} if several else {}),
                 "truth": row["truth"],
                 "right answers": row["right"],
                 "subject_type": row["subject_type"],
                 "object_type": row["object_type"],
             }
-            if len(names) > 1:
-                asked = [name for name, some in queries.items() if key[:2] in some]
-                line[ASKED] = ", ".join(asked) if len(asked) < len(names) else BOTH
             line = found.setdefault(key, line)
             line["depth"] = min(line["depth"], row["depth"])
             line[column] = percentage(row["probability"])
-    return pd.DataFrame(found.values()).drop(columns=[] if len(names) > 1 else [ASKED])
+    return pd.DataFrame(found.values())
 
 
 def _draw_table(crawls: Sequence[Run], names: Sequence[str]) -> None:
@@ -383,8 +383,11 @@ def _draw_table(crawls: Sequence[Run], names: Sequence[str]) -> None:
             draw_download(label, data, file, key=f"{form} {file}", icon=":material/hub:")
 
     export = tuple(map(ExportCrawlRequest, runs))
-    facts = [crawl.facts.assign(run=crawl.info.id) for crawl in crawls]
-    draw_export("crawl", lambda: pd.concat(facts), {"runs": runs}, export, inside=draw_files)
+
+    def all_rows() -> pd.DataFrame:
+        return pd.concat([crawl.facts.assign(run=crawl.info.id) for crawl in crawls])
+
+    draw_export("crawl", all_rows, {"runs": runs}, export, inside=draw_files)
 
 
 def _draw_agreement(crawls: Sequence[Run], names: Sequence[str]) -> None:

@@ -109,8 +109,8 @@ def asked_queries(crawl: Run) -> set[tuple[str, str]]:
     return set(zip(map(word_key, rows["subject"].astype(str)), rows["relation"], strict=True))
 
 
-def summary(crawl: Run) -> str:
-    """Return in one sentence what a crawl found."""
+def summary(crawl: Run) -> tuple[str, str]:
+    """Return what a crawl found, and what it asked."""
     rows, every = believed_rows(crawl), crawl.facts
     truth = rows["truth"].value_counts()
     each = ", ".join(f"{truth.get(one, 0):,} {one}" for one in ("right", "wrong", "unknown"))
@@ -120,8 +120,9 @@ def summary(crawl: Run) -> str:
     most = (crawl.info.request.fields if crawl.info.request else {}).get("most", CrawlRequest.most)
     ended = f"; ended at the limit of {counted(most, 'query')}" * (n_queries >= most)
     return (
-        f"{counted(len(rows), 'belief')} ({each}); {asked}, {rows['object'].nunique():,} named; "
-        f"{n_without:,} of {counted(n_queries, 'query')} without a probable answer{ended}"
+        f"{counted(len(rows), 'belief')} ({each})",
+        f"{asked}, {rows['object'].nunique():,} named; {n_without:,} of "
+        f"{counted(n_queries, 'query')} without a probable answer{ended}",
     )
 
 

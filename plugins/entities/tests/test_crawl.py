@@ -345,12 +345,10 @@ def test_what_only_one_crawl_asked_is_not_what_only_one_believes(data: Path) -> 
         {(row["subject"], row["relation"]) for row in one.facts.to_dict("records")}
         for one in crawls
     ]
-    label = {"capital": "P36"}
-    for (subject, relation, _), asked in table["asked of"].items():
-        if relation in label:
-            query = subject, label[relation]
-            of = [name for name, some in zip("AB", queries, strict=True) if query in some]
-            assert asked == ("both" if len(of) == 2 else of[0])
+    capitals = table["asked of"][table.index.get_level_values("relation") == "capital"]
+    for (subject, _, _), asked in capitals.items():
+        of = [name for name, some in zip("AB", queries, strict=True) if (subject, "P36") in some]
+        assert asked == ("both" if len(of) == 2 else of[0])
     assert table.loc[("Norway", "capital", "Oslo"), "asked of"] == "both"
     assert {"A", "B"} & {*table["asked of"]}
 
@@ -358,6 +356,6 @@ def test_what_only_one_crawl_asked_is_not_what_only_one_believes(data: Path) -> 
 def test_a_summary_counts_what_was_asked_about_and_what_was_named(data: Path) -> None:
     said = triples.summary(crawl_world(data, Believer(), depth=4))
     assert said == (
-        "17 beliefs (12 right, 4 wrong, 1 unknown); 8 things asked about, 8 named; 1 of 16 queries "
-        "without a probable answer"
+        "17 beliefs (12 right, 4 wrong, 1 unknown)",
+        "8 things asked about, 8 named; 1 of 16 queries without a probable answer",
     )

@@ -12,7 +12,7 @@ from random import Random
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-from drawn import MAIN, MAX_WAIT, current_run, wait_until_drawn
+from drawn import MAIN, MAX_WAIT, OVERFLOW, current_run, wait_until_drawn
 from old_addresses import MOVED, Params
 from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
@@ -209,6 +209,7 @@ def test_every_screen_fits_a_phone_and_is_readable_in_the_dark(
     browser: Browser, app_url: str, pages: Pages
 ) -> None:
     size: ViewportSize = {"width": 390, "height": 844}
+    tablet: ViewportSize = {"width": 900, "height": 844}
     page = browser.new_context(viewport=size, color_scheme="dark").new_page()
     page.set_default_timeout(MAX_WAIT)
     wrong = []
@@ -216,6 +217,10 @@ def test_every_screen_fits_a_phone_and_is_readable_in_the_dark(
         wrong += faults(page)
         if page.evaluate(SIDEWAYS) or page.locator("[data-testid=stDataFrame]:visible").count():
             wrong.append(f"{screen.title}: wider than the phone, or a table that isn't cards")
+        page.set_viewport_size(tablet)
+        if max(page.evaluate(OVERFLOW), default=0) > 0:
+            wrong.append(f"{screen.title}: on a tablet, a table is wider than its card")
+        page.set_viewport_size(size)
     page.context.close()
     assert not wrong, "\n".join(wrong)
 

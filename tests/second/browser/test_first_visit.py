@@ -5,15 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
-from drawn import still_top, wait_until_drawn
+from drawn import OVERFLOW, still_top, wait_until_drawn
 from gates import Gates
 from playwright.sync_api import Page, ViewportSize, expect
 
 N_MODELS = 3  # that are chosen at first; SmolLM2 isn't installed
 PHONE: ViewportSize = {"width": 390, "height": 844}
-OVERFLOW = """() => [...document.querySelectorAll("table.lx")].map(table =>
-    table.getBoundingClientRect().right
-    - table.closest("[data-testid=stColumn]").getBoundingClientRect().right)"""
 
 
 def test_a_walk_from_results_back_to_cloze_and_an_own_sentence(

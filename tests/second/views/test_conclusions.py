@@ -230,7 +230,8 @@ def test_the_best_run_is_not_said_to_be_the_best_in_every_relation() -> None:
     beaten = int((table[A] < table[B]).sum())
     origins = shown.found.origins[0]
     assert beaten and origins is not None
-    inside, outside, rival = origins.inside, origins.outside, shown.found.outside[B]
+    inside, outside = origins.inside, origins.outside
+    rival = shown.found.outside[shown.infos[0].model, B]
     assert said_of_best(shown, A, measures(shown)["P@k"]) == (
         f"It isn't the best in {beaten} of {table[A].notna().sum()} relations; over facts, "
         f"P@1 is {100 * inside.p_at_k:.1f} % on the {inside.n:,} from sources that it was "
