@@ -76,8 +76,8 @@ class Stored:
     @property
     def source(self) -> str:
         """Where the answers are from, in words."""
-        of = f"From its run {self.run}" if self.run else "Recorded with the installed model"
-        return f"{of} on {self.n_candidates:,} words"
+        of = f"From its run {self.run}" if self.run else "Recorded from the installed model"
+        return f"{of}, among {self.n_candidates:,} words"
 
     def judged(self, word: str | None) -> "Stored":
         """Return the answers with one gold answer, `word`; with none if its rank isn't stored."""

@@ -190,10 +190,15 @@ def labels_of(infos: tuple[RunInfo, ...]) -> dict[str, str]:
     }
 
 
+def scored_by_all(infos: Sequence[RunInfo]) -> set[str]:
+    """Return the names of the relations that have facts which count in each of these runs."""
+    return set.intersection(*({one.name for one in info.relations if one.n} for info in infos))
+
+
 def scored_labels(infos: tuple[RunInfo, ...], chosen: Sequence[str]) -> list[str]:
-    """Return the labels of the chosen relations that have facts which count in all these runs."""
-    counts = set.intersection(*({one.name for one in info.relations if one.n} for info in infos))
-    return [label for name, label in labels_of(infos).items() if name in chosen and name in counts]
+    """Return the labels of the chosen relations that `scored_by_all` returns."""
+    known = scored_by_all(infos).intersection(chosen)
+    return [label for name, label in labels_of(infos).items() if name in known]
 
 
 def said_interval(low: float, high: float, *, signed: bool = False) -> str:

@@ -27,7 +27,7 @@ from lama_core.scoring.prompt_choice import PROMPT_SETS
 from lama_core.scoring.ranking import Ranking
 from lama_core.views.choice import TopRequest, described_small
 from lama_core.views.colours import run_colours
-from lama_core.views.figure import labels_of
+from lama_core.views.figure import labels_of, scored_by_all
 from lama_core.views.view import Shown, ViewFunction, narrowed
 from pages.ui.shared import cache, links, screens
 from pages.ui.shared.messages import counted, plain, show_error, show_note
@@ -545,13 +545,12 @@ def unscored(choice: RunChoice) -> str:
 
     Other sentences count only relations with scored facts: `61 of 62 relations`.
     """
-    scored = [{one.name for one in run.relations if one.n} for run in choice.runs]
-    counts = set.intersection(*scored)
-    names = [name for name in choice.relations or choice.labels if name not in counts]
+    scored = scored_by_all(choice.runs)
+    names = [name for name in choice.relations or choice.labels if name not in scored]
     few = ", ".join(choice.labels.get(name, name) for name in names[:MOST_NAMED])
     more = f" and {len(names) - MOST_NAMED} more relations" * (len(names) > MOST_NAMED)
-    all_score = "all runs score" if len(scored) > 1 else "counts"
-    return f"Without a fact that {all_score}: **{plain(few)}**{more}." if names else ""
+    why = "is scored by all runs" if len(choice.runs) > 1 else "counts"
+    return f"Left out, as no fact {why}: **{plain(few)}**{more}." if names else ""
 
 
 def draw_question(choice: RunChoice) -> None:

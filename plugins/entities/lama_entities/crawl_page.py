@@ -364,8 +364,9 @@ def _draw_table(crawls: Sequence[Run], names: Sequence[str]) -> None:
         rows, key=key, picks="row-or-cell", column_config=config, placeholder="–"
     ).rows
     st.caption(
-        f"{counted(len(rows), 'belief')}.{asked} Wrong: not the data's answers, which can lack "
-        "some. Unknown: the data have no answer. Click a row, or tap its card, to open a card."
+        f"{counted(len(rows), 'belief')}.{asked} Wrong: not among the data's answers, which "
+        "can lack some. Unknown: the data have no answer. Click a row, or tap its card, to open a "
+        "card."
     )
     if picked:
         row, card = rows.iloc[picked[0]], _cards(crawls)

@@ -108,7 +108,7 @@ def test_the_stored_answers_stand_in_for_a_model_that_is_not_here() -> None:
     predict(app, step)
     to_step(app, 3)
     assert any(one.label.startswith("Get it") for one in app.button)
-    assert "Recorded with the installed model on 15,809 words" in html(app)
+    assert "Recorded from the installed model, among 15,809 words" in html(app)
     for rank in (1, 2):  # of MiniLM-MLM, and of the stored answer
         assert html(app).count(f"Right answer <b>Canberra</b>: rank <b>{rank}</b>") == 1
     assert html(app).count('<tr class="gold">') == 2, "the stored answer is marked, too"

@@ -219,8 +219,8 @@ def test_a_view_names_the_relations_of_which_not_all_runs_score_a_fact() -> None
         return unscored(choice)
 
     assert said(run(1, 1, 1, 1, 1)) == ""
-    assert said(run(1, 0, 1, 1, 1)) == "Without a fact that counts: **P1 label**."
-    both = "Without a fact that all runs score: "
+    assert said(run(1, 0, 1, 1, 1)) == "Left out, as no fact counts: **P1 label**."
+    both = "Left out, as no fact is scored by all runs: "
     assert said(run(1, 0, 1, 1, 1), run(0, 1, 1, 1, 1)) == f"{both}**P0 label, P1 label**."
     assert said(run(1, 0, 1, 1, 1), run(1, 1, 1, 1, 1), chosen=("P0",)) == ""
     many = said(run(0, 0, 0, 0, 0), run(1, 1, 1, 1, 1))
