@@ -2,6 +2,7 @@
 
 import re
 
+from drawn import current_run, wait_until_drawn
 from opened import all_gates, app_home, app_url, browser, gates, page, start_app  # noqa: F401
 from playwright.sync_api import Page, expect
 
@@ -11,7 +12,9 @@ def test_a_crawl_is_started_seen_and_asked(page: Page, app_url: str) -> None:  #
     expect(page.get_by_role("dialog")).to_have_count(0)
     page.get_by_role("button", name="Start", exact=True).click()
     expect(page.get_by_text("Crawl finished")).to_be_visible()
+    shown = current_run(page)
     page.get_by_role("button", name="Show it").click()
+    wait_until_drawn(page, shown)  # the form closes, so that the tabs move
     picture = page.locator("svg[role=group]")
     oslo = picture.get_by_role("link", name="Oslo", exact=True)
     expect(oslo).to_be_visible()
