@@ -321,9 +321,9 @@ class _Drawing:
         return rows.assign(at=at, ahead=at - 0.46 * thick, behind=at + 0.46 * thick)
 
     def _values(
-        self, axis: Axis, *columns: pd.Series, room: float = 1.0, grid: bool = True
+        self, axis: Axis, *columns: pd.Series, texts: float = 0.0, grid: bool = True
     ) -> Spec:
-        """Return an axis of numbers; room: a factor for its end."""
+        """Return an axis of numbers; texts: the width of those behind the marks, 0 without."""
         scale, size = 100 if axis.share else 1, self.look.size
         vertical = self.figure.shape in UPRIGHT and axis is self.figure.value
         length = self.height if vertical else (self.look.width or 340) - 1.2 * self.left
@@ -353,9 +353,16 @@ class _Drawing:
                 low, high = ends if len(inside) > 1 else (places[0], places[-1])
                 shown["values"] = inside if len(inside) > 1 else places
             elif not axis.ends:
-                low, high = places[0], max(places[-1], room * high)
+                low, high = places[0], places[-1]
+        most = float(every.max()) if len(every) else high
+
+        def end(width: float) -> float:
+            inner = max(width - self.left, texts + 3 * size)
+            return max(high, low + 1.02 * (most - low) * inner / (inner - texts))
+
         made: Spec = {
             "domain": [low, high if high > low else low + 1],
+            **({"domainMax": self.by_width(end)} if texts else {}),
             "nice": axis.log and not axis.ends and not axis.ticks,
         }
         made |= {"type": "log"} if axis.log else {"zero": False}
@@ -475,12 +482,10 @@ class _Drawing:
         table = self._series(table, thick, ours)
         ends = [self._baseline(one)["line"] for one in figure.baselines]
         texts: list[str] = list(figure.frame[figure.text].astype(str)) if figure.text else []
-        longest = max((_wide(text, size) for text in texts), default=0) + size
-        inner = max((look.width or 330) - self.left, longest + 3 * size)
-        room = 1.02 * inner / (inner - longest) if len(texts) else 1.0
+        longest = max(_wide(text, size) for text in texts) + size if texts else 0.0
         ends += [pd.Series([0.0])] if bars else []
         self.across = self._values(
-            figure.value, table["value"], table["low"], table["high"], *ends, room=room
+            figure.value, table["value"], table["low"], table["high"], *ends, texts=longest
         )
         self.across["axis"] |= {"titleAnchor": "end", "titleAlign": "right"}
         if bars:

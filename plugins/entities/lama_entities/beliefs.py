@@ -411,17 +411,20 @@ class BeliefsView(View[BeliefsRequest, CheckedBeliefs]):
             )
             for line in frame.to_dict("records")
         ]
-        least, most = frame["n"].min(), frame["n"].max()
         return Figure(
             shape="bars",
-            frame=frame.assign(said=lines),
+            frame=frame.assign(
+                said=lines, text=[f"{kept:,} of {n:,}" for kept, n in frame[["kept", "n"]].values]
+            ),
             by=Axis(column="constraint", title="constraint"),
             value=Axis(column="share", title="beliefs that keep it, %", share=True),
             names=shown.names,
             low="low",
             high="high",
+            text="text",
             title=shown.title_of("Beliefs that agree"),
-            caption=f"{least:,} to {most:,} beliefs per bar; whiskers: 95 % intervals",
+            caption="behind each bar: beliefs that keep it, of those counted; whiskers: 95 % "
+            "intervals",
         )
 
 

@@ -17,6 +17,7 @@ import streamlit as st
 
 from lama_core.errors import UserError
 from lama_core.grouping import grouped
+from lama_core.reports.table_files import csv_of
 from lama_core.rounding import counted, percent, percentage
 from lama_core.runs.find import list_runs
 from lama_core.runs.info import Run, RunInfo
@@ -44,7 +45,7 @@ from lama_entities.types import relation_types, type_words
 from pages.ui.results.draw_view import draw_rows
 from pages.ui.router import open_tab
 from pages.ui.shared import cache, jobs, links, screens, visitors
-from pages.ui.shared.export import draw_download, draw_export, file_stem
+from pages.ui.shared.export import draw_download, draw_export, file_stem, frame_of
 from pages.ui.shared.figures import draw_figure
 from pages.ui.shared.messages import draw_headline, errors_shown, plain, show_note
 from pages.ui.shared.request_fields import draw_field, fields_of
@@ -377,6 +378,13 @@ def _draw_table(crawls: Sequence[Run], names: Sequence[str]) -> None:
     runs = [crawl.info.id for crawl in crawls]
 
     def draw_files() -> None:
+        draw_download(
+            f"Only these {len(rows):,}, CSV",
+            lambda: csv_of(frame_of(rows)),
+            f"{file_stem('beliefs', {'runs': runs})}.csv",
+            key="shown beliefs csv",
+            icon=":material/filter_list:",
+        )
         for (form, label), (crawl, name) in product(FILES.items(), zip(crawls, names, strict=True)):
             stem = file_stem("crawl", {"run": crawl.info.id})
             label += f", {plain(name)}" * (len(crawls) > 1)
@@ -419,8 +427,10 @@ def _draw_questions(crawls: Sequence[Run], names: Sequence[str]) -> None:
         )
         with st.popover("Prefixes and relations", icon=":material/list:"):
             known = [f"{name}: <{of}>" for name, of in PREFIXES.items()]
-            spelled = [(iri("relation", one.name), one.label) for one in info.relations]
-            known += [f"{short(one)}  # {label}" for one, label in spelled]
+            known += [
+                f"{short(iri('relation', one.name))}  # {relation_types()[one.name].label}"
+                for one in info.relations
+            ]
             st.code("\n".join(known), language=None)
     rows = {one: _has_rows(info.id, one, seconds) for one in EXAMPLES}
     questions = sorted(EXAMPLES, key=lambda one: not rows[one])

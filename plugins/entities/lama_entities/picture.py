@@ -27,7 +27,7 @@ MOST = 100  # things
 LETTER, SMALL = 12.0, 10.0  # height of the letters of names and of relations, in pixels
 ROW, TWO_LINES = 19, 30  # height of a row; if the relation is below the name
 GAP, MOST_GAP = 36.0, 400.0  # between columns
-LEAST_COLUMN = 118  # pixels; columns that don't fit are only counted
+LEAST_COLUMN = 160  # pixels; columns that don't fit are only counted
 WIDTHS = (1236, 980, 730, 540, 358)  # of pictures for pages of different widths, in pixels
 FONT = "Source Sans, Liberation Sans, Arial, Helvetica, sans-serif"
 # What a line says -> its colour on light and on dark pages, and its dashes.

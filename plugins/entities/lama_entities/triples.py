@@ -31,6 +31,7 @@ from lama_core.runs.info import Run
 from lama_core.tables import Table, table_of
 from lama_core.texts import word_key
 from lama_entities.crawl import CrawlRequest
+from lama_entities.types import relation_types
 
 if TYPE_CHECKING:
     import pyoxigraph
@@ -153,7 +154,9 @@ def triples_of(crawl: Run) -> "Iterator[pyoxigraph.Triple]":
 
     a = NamedNode(f"{RDF}type")
     for one in crawl.info.relations:
-        yield said(NamedNode(iri("relation", one.name)), f"{RDFS}label", one.label or one.name)
+        yield said(
+            NamedNode(iri("relation", one.name)), f"{RDFS}label", relation_types()[one.name].label
+        )
     for number, row in enumerate(believed_rows(crawl).to_dict("records")):
         nodes: list[Any] = []
         for place in ("subject", "object"):
