@@ -62,15 +62,15 @@ PROPER = {"person", "city", "country", "region", "organisation", "language", "co
 RULES = {
     "inverse": "the inverse query about the answer has the subject among its answers (capital, "
     "capital of)",
-    "symmetric": "the same query about the answer has the subject among its answers (shares border "
-    "with)",
-    "another thing": "the answer isn't the subject itself (shares border with, member of)",
+    "symmetric": "the same query about the answer has the subject among its answers (such as "
+    "shares border with)",
+    "another thing": "the answer isn't the subject itself (such as shares border with)",
     "one value": "the query has no other answer; for capital and capital of, no other query has "
     "this answer either",
     "type": "the data know the answer as something of a type that the relation can have (a country "
     "as a country)",
     "country": "the country that the model gives for the inner place is the outer one, or the "
-    "country that it gives for that (capital of, location)",
+    "country that it gives for that (such as capital of)",
 }
 BASIS = (
     "A belief is an answer, right or wrong: the first one to a query of a run; of a crawl, each "
@@ -389,16 +389,15 @@ class BeliefsView(View[BeliefsRequest, CheckedBeliefs]):
         if shares.empty:
             return ""
         means = {name: percent(shares[run].mean()) for run, name in shown.names.items()}
-        kept = (f"{name} {mean} %" for name, mean in means.items())
-        names = ", ".join(name for name in RULES if name in shares.index)
-        said = f"Beliefs that agree, the mean of {names}: {', '.join(kept)}"
+        kept = ", ".join(f"{name} {mean} %" for name, mean in means.items())
+        over = counted(len(shares), "constraint")
         if len(means) == 1:
-            return said
-        rows = shown.frame.to_dict("records")
-        sizes = grouped((row["constraint"], (row["n"], shown.names[row["run"]])) for row in rows)
-        most = max(shares.index, key=lambda one: max(sizes[one])[0] / min(sizes[one])[0])
-        n = (f"{counted(int(size), 'belief')} of {name}" for size, name in sizes[most])
-        return f"{said}. These are each model's own beliefs ({most}: {', '.join(n)}), not a ranking"
+            return f"Mean share of beliefs that agree, over {over}: {kept}"
+        n = shown.frame.loc[shown.frame["constraint"].isin(shares.index), "n"]
+        return (
+            f"Not a ranking, as each model's own beliefs are counted ({n.min():,} to {n.max():,} "
+            f"for a constraint). Mean share that agree, over {over}: {kept}"
+        )
 
     def figure(self, shown: Shown[BeliefsRequest, CheckedBeliefs]) -> Figure:
         """Return bars for each constraint."""

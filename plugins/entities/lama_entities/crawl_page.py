@@ -33,6 +33,7 @@ from lama_entities.triples import (
     ExportCrawlRequest,
     QueryCrawlRequest,
     SparqlAnswer,
+    all_rows,
     asked_queries,
     believed_rows,
     crawl_query,
@@ -120,7 +121,11 @@ def draw() -> None:
     names = [*_titles([one.info for one in crawls], brief=True).values()]
     said = list(zip(names, map(summary, crawls), strict=True))
     draw_headline(". ".join(f"{name}: {found}" for name, (found, _) in said))
-    st.caption(plain(". ".join(f"{name}: {asked}" for name, (_, asked) in said)))
+    asked = ". ".join(f"{name}: {asked}" for name, (_, asked) in said)
+    if len(crawls) > 1:
+        n_shared = len(set.intersection(*map(asked_queries, crawls)))
+        asked += f". Asked of both: {counted(n_shared, 'query')}; Beliefs compares the answers"
+    st.caption(plain(f"{asked}."))
     draws = {
         "Picture": partial(_draw_picture, crawls, names),
         "Beliefs": partial(_draw_table, crawls, names),
@@ -276,7 +281,8 @@ def _draw_picture(crawls: Sequence[Run], names: Sequence[str]) -> None:
     st.caption(
         f"{plain(whole.title)}. Strong lines: the answer by which a thing was found. Thin lines: "
         f"further beliefs, with an arrow unless they go to the right.{plain(again)} Point at a "
-        "line to read it; click a name to open its card. The tab Beliefs has all as a table."
+        "name to see only its lines, at a line to read it; click a name to open its card. The tab "
+        "Beliefs has all as a table."
     )
     stem = file_stem("crawl", {"runs": [crawl.info.id for crawl in crawls]})
     with st.container(horizontal=True):
@@ -361,17 +367,20 @@ def _draw_table(crawls: Sequence[Run], names: Sequence[str]) -> None:
     config: dict[str, Any] = dict.fromkeys(("subject_type", "object_type"))
     config |= {name: st.column_config.NumberColumn(format="%.1f") for name in shares}
     key = f"beliefs {[crawl.info.id for crawl in crawls]} {truth} {who}"
+    cards = st.container(horizontal=True, vertical_alignment="center")
     picked = draw_table(
         rows, key=key, picks="row-or-cell", column_config=config, placeholder="–"
     ).rows
     st.caption(
         f"{counted(len(rows), 'belief')}.{asked} Wrong: not among the data's answers, which "
-        "can lack some. Unknown: the data have no answer. Click a row, or tap its card, to open a "
-        "card."
+        "can lack some. Unknown: the data have no answer."
     )
-    if picked:
-        row, card = rows.iloc[picked[0]], _cards(crawls)
-        with st.container(horizontal=True):
+    with cards:
+        if not picked:
+            st.caption("Click a row, or tap its card, to choose the card of its subject or answer.")
+        else:
+            row, card = rows.iloc[picked[0]], _cards(crawls)
+            st.caption("Open the card of:", width="content")
             for place, kind in (("subject", "subject_type"), ("answer", "object_type")):
                 there = card(str(row[place]), str(row[kind]))
                 links.draw_link(plain(str(row[place])), "badge", screens.ASK, there, key=place)
@@ -393,10 +402,10 @@ def _draw_table(crawls: Sequence[Run], names: Sequence[str]) -> None:
 
     export = tuple(map(ExportCrawlRequest, runs))
 
-    def all_rows() -> pd.DataFrame:
-        return pd.concat([crawl.facts.assign(run=crawl.info.id) for crawl in crawls])
+    def every_row() -> pd.DataFrame:
+        return pd.concat([all_rows(crawl).assign(run=crawl.info.id) for crawl in crawls])
 
-    draw_export("crawl", all_rows, {"runs": runs}, export, inside=draw_files)
+    draw_export("crawl", every_row, {"runs": runs}, export, inside=draw_files)
 
 
 def _draw_agreement(crawls: Sequence[Run], names: Sequence[str]) -> None:
@@ -407,7 +416,8 @@ def _draw_agreement(crawls: Sequence[Run], names: Sequence[str]) -> None:
     shown: Shown[BeliefsRequest, CheckedBeliefs] = cache.shown(beliefs.view, request, infos, named)
     draw_figure(shown.figure, shown.inks, "agreement")
     st.caption(ABOUT)
-    draw_rows(shown.frame, shown.chosen("model constraint n kept share interval"))
+    columns = shown.chosen("model constraint n kept share interval")
+    draw_rows(shown.frame, columns, height="content")
     draw_broken(shown, {info.id: info.model for info in infos})
     draw_export("agreement", lambda: shown.frame, {"runs": [*named]}, request, record=shown.to_json)
 

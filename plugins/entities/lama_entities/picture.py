@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from lama_core.grouping import grouped
 from lama_core.rounding import counted, percent
@@ -149,7 +149,12 @@ def make_graph(
         by.setdefault(name, set()).add(number)
         return name
 
-    for number, row in sorted(rows, key=lambda one: int(one[1]["depth"])):
+    rows.sort(key=lambda one: int(one[1]["depth"]))
+    for number, row in rows:
+        if int(row["depth"]) == 1:  # a seed, also where it is an answer, too
+            seed = node(row["subject"], row["subject_type"], number)
+            places.setdefault(seed, (row["subject"], row["subject_type"], 0, None))
+    for number, row in rows:
         subject = node(row["subject"], row["subject_type"], number)
         obj = node(row["object"], row["object_type"], number)
         key = subject, relation_types()[row["relation"]].label, obj
@@ -287,6 +292,7 @@ def svg(graph: Graph, address: Callable[[Node], str] | None, *, width: int, dark
     height = top + layout.height
     firsts = {id(node.first) for nodes in graph.columns for node in nodes}
     told = grouped(((one.subject, one.object), _said(graph, one)) for one in graph.lines)
+    numbers = {node.name: at for at, node in enumerate(chain(*graph.columns))}
     lines = []
     for line in sorted(graph.lines, key=lambda one: id(one) in firsts):  # the strong ones on top
         colour, dash = _ink(graph, line, {*line.by}, dark=dark)
@@ -295,12 +301,14 @@ def svg(graph: Graph, address: Callable[[Node], str] | None, *, width: int, dark
         said = "\n".join(told[line.subject, line.object])  # all that are at this place
         head = f'<path d="{arrow}" fill="{colour}" stroke="none"/>' * bool(arrow)
         lines.append(
-            f'<g fill="none" stroke="{colour}" stroke-width="{thick}" opacity="{opacity}">'
+            f'<g data-ends="{numbers[line.subject]} {numbers[line.object]}" fill="none" '
+            f'stroke="{colour}" stroke-width="{thick}" opacity="{opacity}">'
             f'<title>{said}</title><path d="{path}" stroke-dasharray="{dash}"/>'
             f'{head}<path d="{path}" stroke-width="7" stroke-opacity="0"/></g>'  # to point at
         )
     texts = [
-        _name(graph, node, layout, address, dark=dark) for nodes in graph.columns for node in nodes
+        _name(graph, node, numbers[node.name], layout, address, dark=dark)
+        for node in chain(*graph.columns)
     ]
     title = clean(graph.title)
     back = f'<rect width="100%" height="100%" fill="{PAGE[dark]}"/>' if address is None else ""
@@ -315,6 +323,7 @@ def svg(graph: Graph, address: Callable[[Node], str] | None, *, width: int, dark
 def _name(
     graph: Graph,
     node: Node,
+    number: int,
     layout: _Layout,
     address: Callable[[Node], str] | None,
     *,
@@ -340,14 +349,14 @@ def _name(
     if address is None:
         return f"<g>{mark}</g>"
     there = f'href="{clean(address(node))}" target="_self" aria-label="{clean(node.name)}"'
-    return f"<a {there}>{mark}</a>"
+    return f'<a data-node="{number}" {there}>{mark}</a>'
 
 
 def _ink(graph: Graph, line: Line | None, by: Collection[int], *, dark: bool) -> tuple[str, str]:
     """Return the colour of a belief or a thing of some crawls, and dashes of a belief's truth."""
     colours, dash = TRUTHS[line.truth if line else "unknown"]
     if len(graph.models) > 1:
-        colours = ONLY[min(by)] if len(by) == 1 else MUTED
+        colours = ONLY[min(by)] if len(by) == 1 else INK
         if len(by) == 1 and line and len(line.asked) == 1:
             colours = UNASKED
     return colours[dark], dash
@@ -358,8 +367,8 @@ def _drawn_legend(graph: Graph, width: int, *, dark: bool) -> tuple[str, float]:
     keys = [(name, colours[dark], dash) for name, (colours, dash) in TRUTHS.items()]
     if len(graph.models) > 1:
         only = [(f"only {one}", ONLY[at][dark], "") for at, one in enumerate(graph.models)]
-        truths = [(name, INK[dark], dash) for name, _, dash in keys]
-        shared = [("both", MUTED[dark], ""), ("not asked of both", UNASKED[dark], "")]
+        truths = [(name, MUTED[dark], dash) for name, _, dash in keys]
+        shared = [("both", INK[dark], ""), ("not asked of both", UNASKED[dark], "")]
         keys = [*only, *shared, *truths]
     drawn, x, y = [], 8.0, 0.7 * ROW
     for words, colour, dash in keys:

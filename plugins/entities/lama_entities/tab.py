@@ -276,7 +276,8 @@ def _draw_below(answer: CardsAnswer, lines: Sequence[DeltaGenerator], _: object)
     sizes = {card.name: card.n_candidates for card in answer.models if not card.listed}
     notes = [
         "Click an answer to open its card, or a relation to open its sentence. Bars and numbers: "
-        "probabilities of the answers."
+        "probabilities of the answers. ✗: not among the data's answers, which can lack some. "
+        "Rank: the best of the right answers'. Likelier: a token that isn't a candidate."
         if sizes
         else "Click an answer to open its card. Bars and numbers: probabilities of the written "
         "answers' tokens. A relation that a model didn't list counts as not right."

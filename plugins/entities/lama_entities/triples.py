@@ -60,7 +60,7 @@ MAX_QUERY = 20_000  # characters
 EXAMPLES = {
     "Which cities are believed to be the capital of two countries?": """\
 SELECT ?city (GROUP_CONCAT(?name; SEPARATOR=", ") AS ?countries) WHERE {
-  ?country wdt:P36 ?capital ; rdfs:label ?name .
+  ?country wdt:P36 ?capital ; a type:country ; rdfs:label ?name .
   ?capital rdfs:label ?city .
 } GROUP BY ?city HAVING (COUNT(DISTINCT ?country) > 1) ORDER BY ?city""",
     "Which wrong beliefs have the highest probability?": """\
@@ -102,6 +102,12 @@ def believed_rows(crawl: Run) -> pd.DataFrame:
     rows = crawl.facts
     found: pd.DataFrame = rows[rows["excluded"].isna()].reset_index(drop=True)
     return found
+
+
+def all_rows(crawl: Run) -> pd.DataFrame:
+    """Return every query's answers; the truth is empty where the answer isn't believed."""
+    rows = crawl.facts
+    return rows.assign(truth=rows["truth"].where(rows["excluded"].isna()))
 
 
 def asked_queries(crawl: Run) -> set[tuple[str, str]]:
@@ -182,7 +188,7 @@ def triples_of(crawl: Run) -> "Iterator[pyoxigraph.Triple]":
 def written(crawl: Run, form: str) -> bytes:
     """Return a crawl as a file: csv has all rows, nt and ttl have what is believed."""
     if form == "csv":
-        return crawl.facts.to_csv(index=False, quoting=csv.QUOTE_MINIMAL).encode()
+        return all_rows(crawl).to_csv(index=False, quoting=csv.QUOTE_MINIMAL).encode()
     import pyoxigraph
 
     found = dict.fromkeys(triples_of(crawl))  # each once

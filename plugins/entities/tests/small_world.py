@@ -90,9 +90,8 @@ def crawl_world(data: Path, model: Believer, **fields: Any) -> Run:
     options = {"out": None, "stopped": None, "candidates": "full"} | fields
     stopped, out = options.pop("stopped"), options.pop("out")
     notes = options.setdefault("on_note", lambda _: None)
-    request = CrawlRequest(
-        ("Norway",), **{"models": (model.name,), "dataset": str(data), **options}
-    )
+    seeds = options.pop("seeds", ("Norway",))
+    request = CrawlRequest(seeds, **{"models": (model.name,), "dataset": str(data), **options})
     request.check()
     specs = plan_crawl(request, load=lambda *_, **__: model)
     (run,) = execute_all(

@@ -57,7 +57,7 @@ def test_each_constraint_of_a_crawl_is_counted(data: Path) -> None:
         "country": (8 - 4, 8),
     }
     mean = percent((6 / 7 + 4 / 5 + 1 + 8 / 12 + 1 + 4 / 8) / 6)
-    assert shown.conclusion.endswith(f"type, country: {shown.names[run.info.id]} {mean} %")
+    assert shown.conclusion.endswith(f"6 constraints: {shown.names[run.info.id]} {mean} %")
     assert broken(shown, "inverse") == [
         ("The capital of Norway is Oslo .", "Oslo is the capital of Sweden .")
     ]
@@ -162,9 +162,10 @@ def test_models_with_other_beliefs_are_no_ranking_and_names_are_the_datas(data: 
     lower = Believer("lower", changed={("Norway", "P36"): {"oslo": 0.9}, ("Rome", "P1376"): {}})
     runs = [crawl_world(data, model, depth=4).info.id for model in (Believer(), lower)]
     shown = beliefs.answer(BeliefsRequest(tuple(runs)))
-    assert shown.conclusion.endswith(
-        "(inverse: 7 beliefs of believer, crawl Norway, 5 beliefs of lower, crawl Norway), "
-        "not a ranking"
+    n = shown.frame["n"]
+    assert (n.min(), n.max()) == (5, 17)
+    assert shown.conclusion.startswith(
+        "Not a ranking, as each model's own beliefs are counted (5 to 17 for a constraint)."
     )
     found = {one.belief.sentence for one in shown.found.checks[runs[1]]}
     assert "The capital of Norway is Oslo ." in found

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 from small_world import BELIEFS, TEMPLATES, Believer, crawl_world, write_world
 
@@ -216,6 +217,10 @@ def test_a_query_reads_the_beliefs(world: str, query: str) -> None:
 
 
 def test_the_examples_are_answered(world: str) -> None:
+    crawl = load_run(world, kinds=("crawl",), what="crawl")
+    rows = pd.read_csv(io.BytesIO(triples.written(crawl, "csv")), keep_default_na=False)
+    assert len(rows) == len(crawl.facts) and {*(rows["excluded"] != "")} == {True, False}
+    assert ((rows["truth"] == "") == (rows["excluded"] != "")).all()  # what isn't believed
     answers = [triples.crawl_query(world, query) for query in triples.EXAMPLES.values()]
     capitals, wrong, borders, most, elsewhere = (one.to_dict("records") for one in answers)
     (oslo,) = capitals

@@ -18,6 +18,11 @@ def test_a_crawl_is_started_seen_and_asked(page: Page, app_url: str) -> None:  #
     picture = page.locator("svg[role=group]")
     oslo = picture.get_by_role("link", name="Oslo", exact=True)
     expect(oslo).to_be_visible()
+    oslo.hover()
+    number, lines = oslo.get_attribute("data-node"), picture.locator("g[data-ends]")
+    ends = [str(line.get_attribute("data-ends")).split() for line in lines.all()]
+    clear = lines.evaluate_all("all => all.map(one => one.style.opacity === '1')")
+    assert clear == [number in one for one in ends] and {*clear} == {True, False}
     page.get_by_role("tab", name="Questions").click()
     page.get_by_role("button", name="Which things are the answer").click()
     expect(page.locator("[data-testid=stDataFrame]")).to_be_visible()

@@ -155,6 +155,15 @@ def test_answers_that_repeat_the_thing_are_counted_not_drawn(tmp_path: Path) -> 
     assert graph.title.endswith("3 beliefs; 1 answer that repeats the thing not drawn")
 
 
+def test_a_start_that_is_an_answer_too_stays_a_start(tmp_path: Path) -> None:
+    seeds = ("Norway", "Sweden", "France")
+    run = crawl_world(write_world(tmp_path), Believer(), depth=2, seeds=seeds)
+    graph = make_graph([run], NAMES)
+    assert {node.name for node in graph.columns[0]} == {*seeds}
+    assert "from Norway, Sweden, France:" in graph.title
+    assert ("Norway", "Sweden") in {(line.subject, line.object) for line in graph.lines}
+
+
 def test_a_node_without_an_address_is_not_a_link(crawl: Run) -> None:
     graph = make_graph([crawl], NAMES)
     assert "<a " not in svg(graph, None, width=WIDTHS[0], dark=False)
