@@ -277,12 +277,15 @@ def _draw_picture(crawls: Sequence[Run], names: Sequence[str]) -> None:
     found = draw_pictures(data={"pictures": pictures}, key=key, on_opened_change=lambda: None)
     if opened := found.get("opened"):
         links.go(screens.ASK, parse_qs(str(opened)))
+    n_columns = len(whole.columns)
+    fewer = f" (of {n_columns} columns, of which a narrow screen has the first ones)"
+    fewer *= n_columns > min(WIDTHS) // LEAST_COLUMN
     again = f" Asked again as another type: {', '.join(whole.twice)}." * bool(whole.twice)
     st.caption(
-        f"{plain(whole.title)}. Strong lines: the answer by which a thing was found. Thin lines: "
-        f"further beliefs, with an arrow unless they go to the right.{plain(again)} Point at a "
-        "name to see only its lines, at a line to read it; click a name to open its card. The tab "
-        "Beliefs has all as a table."
+        f"{plain(whole.title)}{fewer}. Strong lines: the answer by which a thing was found. "
+        "Thin lines: further beliefs, with an arrow unless they go to the right."
+        f"{plain(again)} Point at a name to see only its lines, at a line to read it; click a name "
+        "to open its card. The tab Beliefs has all as a table."
     )
     stem = file_stem("crawl", {"runs": [crawl.info.id for crawl in crawls]})
     with st.container(horizontal=True):

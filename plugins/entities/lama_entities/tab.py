@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from lama_core.datasets.library.installed import STARTER, dataset_names
 from lama_core.queries.question import can_generate
 from lama_core.queries.wordings import MAX_SUBJECT
-from lama_core.texts import word_key
+from lama_core.texts import answer_key, word_key
 from lama_entities.card import (
     AskedCard,
     CardAnswer,
@@ -199,13 +199,15 @@ def _draw_card(asked: AskedCard, column: ModelColumn[ModelCard]) -> None:
             )
         right = ""
         if answer.right is not True and answer.relation.objects:
-            shown = ", ".join(answer.relation.objects[:3])
-            right = f"right: {shown}" + f" ({answer.gold_place})" * bool(answer.gold)
+            first, *others = answer.relation.objects[:3]
+            first += f" ({answer.gold_place})" * bool(answer.gold)  # the rank is of the first
+            right = f"right: {', '.join((first, *others))}"
         sentence = answer.relation.sentence(asked.shared.name, "___") if answer.context else ""
-        alone = links.params_without(PARAMS) | {
-            "text": sentence,
-            "gold": (*answer.relation.objects, "")[0],
-        }
+        keys = [answer_key(item.token) for item in answer.predictions]
+        objects = {answer_key(one): one for one in reversed(answer.relation.objects)}
+        golds = [objects[key] for key in keys if key in objects]
+        gold = (*golds, *answer.relation.objects, "")[0]  # the likeliest that the card shows
+        alone = links.params_without(PARAMS) | {"text": sentence, "gold": gold}
         return {
             "label": answer.relation.label,
             "sentence": sentence,
@@ -277,7 +279,7 @@ def _draw_below(answer: CardsAnswer, lines: Sequence[DeltaGenerator], _: object)
     notes = [
         "Click an answer to open its card, or a relation to open its sentence. Bars and numbers: "
         "probabilities of the answers. ✗: not among the data's answers, which can lack some. "
-        "Rank: the best of the right answers'. Likelier: a token that isn't a candidate."
+        "Likelier: a token that isn't a candidate."
         if sizes
         else "Click an answer to open its card. Bars and numbers: probabilities of the written "
         "answers' tokens. A relation that a model didn't list counts as not right."

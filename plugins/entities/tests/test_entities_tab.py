@@ -1,6 +1,7 @@
 """The tab Entities."""
 
 import json
+import re
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -33,6 +34,18 @@ def test_a_card_has_relations_with_a_right_answer_first() -> None:
     alone = first["alone"]["params"]
     assert (alone["text"], alone["gold"]) == ("The capital of Norway is ___.", "Oslo")
     assert "tab" not in alone and "entity" not in alone
+
+
+def test_of_several_right_answers_the_likeliest_is_opened_and_the_first_has_its_rank() -> None:
+    (rows,) = cards(open_page("cloze", **CARD, entity="France"))
+    (borders,) = (one for one in rows if one.get("label") == "shares border with")
+    shown = {word["text"]: word["verdict"] for word in borders["words"]}
+    right = [word for word, verdict in shown.items() if verdict == "✓"]
+    assert right and borders["alone"]["params"]["gold"].casefold() == right[0]
+    app = open_page("cloze", **CARD | {"models": "MiniLM-MLM twin"}, entity="France")
+    (borders,) = (one for one in cards(app)[0] if one.get("label") == "shares border with")
+    first, *others = borders["right"].removeprefix("right: ").split(", ")
+    assert re.fullmatch(r"\w+ \(rank \d+\)", first) and others == ["Italy", "Spain"]
 
 
 def test_a_trail_shows_the_way_and_leads_back(gone: list[dict[str, Any]]) -> None:
