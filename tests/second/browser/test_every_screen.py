@@ -221,6 +221,7 @@ def test_every_screen_fits_a_phone_and_is_readable_in_the_dark(
         if max(page.evaluate(OVERFLOW), default=0) > 0:
             wrong.append(f"{screen.title}: on a tablet, a table is wider than its card")
         page.set_viewport_size(size)
+        expect(page.get_by_test_id("stTopNavLink")).to_have_count(0)  # the menu of wider screens
     page.context.close()
     assert not wrong, "\n".join(wrong)
 
