@@ -391,12 +391,13 @@ class BeliefsView(View[BeliefsRequest, CheckedBeliefs]):
         means = {name: percent(shares[run].mean()) for run, name in shown.names.items()}
         kept = ", ".join(f"{name} {mean} %" for name, mean in means.items())
         over = counted(len(shares), "constraint")
+        said = f"Mean share of beliefs that agree, over {over}: {kept}"
         if len(means) == 1:
-            return f"Mean share of beliefs that agree, over {over}: {kept}"
+            return said
         n = shown.frame.loc[shown.frame["constraint"].isin(shares.index), "n"]
         return (
             f"Not a ranking, as each model's own beliefs are counted ({n.min():,} to {n.max():,} "
-            f"for a constraint). Mean share that agree, over {over}: {kept}"
+            f"for a constraint). {said}"
         )
 
     def figure(self, shown: Shown[BeliefsRequest, CheckedBeliefs]) -> Figure:

@@ -124,7 +124,9 @@ def draw() -> None:
     asked = ". ".join(f"{name}: {asked}" for name, (_, asked) in said)
     if len(crawls) > 1:
         n_shared = len(set.intersection(*map(asked_queries, crawls)))
-        asked += f". Asked of both: {counted(n_shared, 'query')}; Beliefs compares the answers"
+        asked += (
+            f". Asked of both: {counted(n_shared, 'query')}; the tab Beliefs compares the answers"
+        )
     st.caption(plain(f"{asked}."))
     draws = {
         "Picture": partial(_draw_picture, crawls, names),
@@ -278,11 +280,11 @@ def _draw_picture(crawls: Sequence[Run], names: Sequence[str]) -> None:
     if opened := found.get("opened"):
         links.go(screens.ASK, parse_qs(str(opened)))
     n_columns = len(whole.columns)
-    fewer = f" (of {n_columns} columns, of which a narrow screen has the first ones)"
-    fewer *= n_columns > min(WIDTHS) // LEAST_COLUMN
+    fewer = f" The narrowest screens show only the first {columns} of {n_columns} columns."
+    fewer *= columns < n_columns
     again = f" Asked again as another type: {', '.join(whole.twice)}." * bool(whole.twice)
     st.caption(
-        f"{plain(whole.title)}{fewer}. Strong lines: the answer by which a thing was found. "
+        f"{plain(whole.title)}.{fewer} Strong lines: the answer by which a thing was found. "
         "Thin lines: further beliefs, with an arrow unless they go to the right."
         f"{plain(again)} Point at a name to see only its lines, at a line to read it; click a name "
         "to open its card. The tab Beliefs has all as a table."

@@ -161,9 +161,7 @@ def make_graph(
         found.setdefault(key, {})[number] = float(row["probability"]), str(row["truth"])
         query = word_key(row["subject"]), row["relation"]
         asked_by[key] = frozenset(at for at, one in enumerate(queries) if query in one)
-        depth = int(row["depth"])
-        places.setdefault(subject, (row["subject"], row["subject_type"], depth - 1, None))
-        places.setdefault(obj, (row["object"], row["object_type"], depth, key))
+        places.setdefault(obj, (row["object"], row["object_type"], int(row["depth"]), key))
     lines = {
         key: Line(key[0], key[2], key[1], beliefs, asked_by[key]) for key, beliefs in found.items()
     }

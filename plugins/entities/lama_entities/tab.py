@@ -203,10 +203,10 @@ def _draw_card(asked: AskedCard, column: ModelColumn[ModelCard]) -> None:
             first += f" ({answer.gold_place})" * bool(answer.gold)  # the rank is of the first
             right = f"right: {', '.join((first, *others))}"
         sentence = answer.relation.sentence(asked.shared.name, "___") if answer.context else ""
+        rights = answer.relation.objects
         keys = [answer_key(item.token) for item in answer.predictions]
-        objects = {answer_key(one): one for one in reversed(answer.relation.objects)}
-        golds = [objects[key] for key in keys if key in objects]
-        gold = (*golds, *answer.relation.objects, "")[0]  # the likeliest that the card shows
+        likeliest = [one for key in keys for one in rights if answer_key(one) == key]
+        gold = (*likeliest, *rights, "")[0]
         alone = links.params_without(PARAMS) | {"text": sentence, "gold": gold}
         return {
             "label": answer.relation.label,
@@ -279,7 +279,7 @@ def _draw_below(answer: CardsAnswer, lines: Sequence[DeltaGenerator], _: object)
     notes = [
         "Click an answer to open its card, or a relation to open its sentence. Bars and numbers: "
         "probabilities of the answers. ✗: not among the data's answers, which can lack some. "
-        "Likelier: a token that isn't a candidate."
+        "Likelier: a more probable token that isn't a candidate."
         if sizes
         else "Click an answer to open its card. Bars and numbers: probabilities of the written "
         "answers' tokens. A relation that a model didn't list counts as not right."
