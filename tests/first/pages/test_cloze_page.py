@@ -1,13 +1,10 @@
 """The Cloze page without a browser: the form for a subject and a relation; several blanks."""
 
-import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import streamlit as st
-from chart_marks import charts
 from opening import captions, html, open_page
 from streamlit.testing.v1 import AppTest
 from tiny_models import save_model_folder
@@ -17,9 +14,8 @@ from lama_core.models.cache import check_and_add_model
 from lama_core.models.protocols import FIRST_RESCORED, Kind, StatementScores
 from lama_core.queries.blank_answers import BlankAnswer
 from lama_core.queries.sentences import ModelSentences, compare_sentences
-from pages.ui.queries.grid import LEAST, SCALES
 from pages.ui.queries.sentences import _preferred
-from pages.ui.shared import links, predictions, query_queue
+from pages.ui.shared import predictions, query_queue
 from pages.ui.shared.messages import plain
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -66,24 +62,6 @@ def test_subjects_and_objects_are_asked_as_they_are_typed() -> None:
     blank = opened(subject="the ___ of")
     (fault,) = (one.value for one in blank.error)
     assert fault.startswith(plain("The subject contains a blank")) and not blank.dataframe
-
-
-def test_an_encoder_decoder_model_is_asked_blank_by_blank_and_sees_both_sides(
-    tmp_path: Path,
-) -> None:
-    folder = str(save_model_folder("t5", tmp_path / "t5"))
-    check_and_add_model(folder)
-    app = open_page("cloze", text="Paris is in ___, said ___.", models=folder, candidates="full")
-    boxes = "".join(one.proto.body for one in app.get("html"))
-    assert "encoder-decoder · sees both sides" in boxes
-    first = boxes.split('<td class="word">')[1].split("<")[0]
-    captions = "".join(one.value for one in app.caption)
-    asked = plain(f"Paris is in {first}, said ___.")
-    assert f"Query with the model's own first answers filled in: {asked}" in captions
-    score = open_page("analogy", analogy="Score", models=folder)
-    boxes = "".join(one.proto.body for one in score.get("html"))
-    assert "encoder-decoder · pseudo-perplexity" in boxes
-    assert "lx-pair" in boxes
 
 
 def test_a_causal_model_shows_its_first_words_before_its_ranking(
@@ -163,38 +141,6 @@ def test_a_worked_example_ranks_phrases_and_marks_the_gold() -> None:
     assert shown.count("lx-strip") == 4
 
 
-def test_answers_with_equal_scores_share_their_ranks() -> None:
-    shown = html(ranked(statement="Oslo is in ___.", answers="Norway\nnorway\nRome"))
-    assert shown.count('<td class="rank">1–2</td>') == 2 and '<td class="rank">3</td>' in shown
-    assert "Equal scores share the ranks 1–2: Norway, norway." in shown
-    assert "No answer leads" in shown and "<b>Norway, norway</b>" in shown
-    given = {"statement": "Oslo is in ___.", "answers": "Norway\nnorway", "right_answer": "norway"}
-    assert "rank <b>1–2</b> of 2, equal to the best other answer" in html(ranked(**given))
-
-
-def test_typed_answers_give_way_to_no_gold_and_the_address_gives_the_same() -> None:
-    app = ranked()
-    app.text_area(key="answers").set_value("Oslo\n\n  New   York\n").run()
-    assert app.selectbox(key="right_answer").value is None
-    assert app.selectbox(key="right_answer").options == ["Oslo", "New York"]
-    assert "The first answer leads by" in html(app)
-    linked = ranked(answers="Oslo\nNew York", statement="It is in ___.", right_answer="Oslo")
-    assert linked.selectbox(key="right_answer").value == "Oslo"
-    assert "Right answer <b>Oslo</b>: rank <b>" in html(linked) and "of 2, " in html(linked)
-    stale = ranked(answers="Oslo\nNew York", right_answer="Paris")
-    assert stale.selectbox(key="right_answer").value is None and not stale.error
-
-
-def test_the_sentence_stays_when_only_some_answers_are_ranked() -> None:
-    app = open_page("cloze", models=MODEL, text="Insulin is made in the ___.")
-    for view, answers in (("Only these answers", 4), ("Any word", 5), ("Only these answers", 4)):
-        app.query_params["score"] = app.session_state["score"] = view
-        app.run()
-        assert app.text_input(key="text").value == "Insulin is made in the ___." and not app.error
-        assert html(app).count('<td class="word">') == answers
-    assert app.query_params["answers"] == "pancreas\nliver\nadrenal glands\nthyroid gland"
-
-
 def test_what_is_ranked_is_shown_as_text_and_mistakes_are_a_sentence() -> None:
     assert "<b>Ada*" not in html(ranked(answers="<b>Ada*\nOslo"))
     assert "&lt;b&gt;Ada*" in html(ranked(answers="<b>Ada*\nOslo"))
@@ -218,42 +164,6 @@ def test_sentences_are_compared_token_by_token() -> None:
     assert less == pytest.approx(second - first, abs=0.011)
     app.text_area(key="sentences").set_value("Only one.").run()
     assert plain("number of sentences is 1") in app.error[0].value
-
-
-def test_a_sentence_with_alternatives_opens_the_grid(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened_with: list[object] = []
-
-    def go(_: str, params: object, **options: object) -> None:
-        opened_with.append((params, options))
-        st.stop()
-
-    monkeypatch.setattr(links, "go", go)
-    text = "{Paris|Rome} is the capital of ___."
-    open_page("cloze", models=MODEL, text=text, gold="Rome")
-    open_page("", tab="Several", models=MODEL, sentences_many=f"{text}\tRome")
-    params = {"tab": "Several", "what": "Alternatives", "grid": text, "models": [MODEL]}
-    params["grid_gold"] = "Rome"
-    assert opened_with == [(params, {"replaces": True})] * 2
-
-
-def test_a_grid_has_the_best_ranked_words_until_all_words_are_wanted() -> None:
-    app = open_page("", tab="Grid", models=MODEL)
-    (few,) = charts(app)
-    assert len(few.parameter("names")) == 12
-    assert len(few.marks("rect")) == 12 * 4, "a word whose rank isn't known can be clicked, too"
-    cells = [mark for mark in few.marks("rect") if "probability" in mark["said"]]
-    for mark in cells:  # one scale for all models and sentences
-        prob = mark["said"].rsplit(" ", 1)[1]
-        if not prob.startswith("<"):
-            red = int(mark["ink"][1:3], 16)
-            tone = math.log10(max(float(prob), LEAST)) / math.log10(LEAST)
-            low, high = (int(ink[1:3], 16) for ink in SCALES["light"])
-            assert red == pytest.approx(high + tone * (low - high), abs=18)
-    app.toggle(key="all_words").set_value(True).run()
-    (every,) = charts(app)
-    assert len(every.parameter("names")) > 12
-    bold = [layer for layer in every.layers("text") if layer["mark"]["fontWeight"] == "bold"]
-    assert [len(one["data"]["values"]) for one in bold] == [40], "four sentences' first ten words"
 
 
 def test_most_of_the_probability_outside_the_candidates_is_said_and_one_click_takes_it_in() -> None:
@@ -296,27 +206,6 @@ def test_a_text_that_the_models_dont_read_says_which_language_they_read() -> Non
         (note,) = (one.value for one in app.info)
         assert script in note and "English" in note
         assert not app.error and "lx" in html(app)
-
-
-def test_an_unknown_relation_or_tab_of_an_address_is_named_with_the_nearest_one() -> None:
-    app = opened(relation="P137", subject="Rome")
-    (note,) = (one.value.replace("\\", "") for one in app.info)
-    assert note.startswith("Relation: P137 is unknown (did you mean 'P1376'?); showing P36")
-    app = opened(relation="P1376", subject="Rome")
-    assert not app.info
-    assert app.selectbox(key="relation").value == "P1376", "its name alone is enough"
-    app = open_page("cloze", models=MODEL, tab="Severals")
-    note = next(one.value.replace("\\", "") for one in app.info)
-    assert "Tab: Severals is unknown (did you mean 'Several'?); showing" in note and not app.error
-
-
-def test_the_short_name_of_a_model_typed_or_in_an_address_chooses_it() -> None:
-    app = open_page("cloze", text="Rome is in ___.", models=["minilm-mlm"])
-    field = app.multiselect(key="models")
-    assert field.value == ["minilm-mlm"] and field.options[0] == "MiniLM-MLM"
-    field.set_value(["minilm-mlm", "MINILM-MLM-TWIN"]).run()
-    field = app.multiselect(key="models")
-    assert field.value == ["minilm-mlm", "minilm-mlm-twin"], "not a model with the typed name"
 
 
 def test_only_a_causal_models_sentences_are_compared_as_probabilities() -> None:

@@ -11,7 +11,6 @@ import msgspec
 import pytest
 from opening import open_page, press, said
 from streamlit.testing.v1 import AppTest
-from written_statements import write_bear
 
 from lama_core.datasets.library import download
 from lama_core.probes.cloze.request import ProbeRequest
@@ -22,10 +21,9 @@ from lama_core.runs.find import runs_dir
 from lama_core.runs.importers.importing import ImportRunRequest
 from lama_core.runs.manage import list_kept
 from lama_core.runs.parts import PARTS, REQUEST_FILE, StartedRun
-from pages.ui.data import mapping
 from pages.ui.data.datasets import PATTERN
 from pages.ui.results.new_run import PROBING, WHOLE_ANSWERS
-from pages.ui.shared import cache, jobs, run_time, screens, visitors
+from pages.ui.shared import jobs, run_time, screens, visitors
 from pages.ui.shared.jobs import IMPORT_ROOT, Job
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -83,20 +81,6 @@ def test_a_table_is_previewed_mapped_and_given_its_template(
     assert [one for _, one, _ in started] == [request]
 
 
-def test_a_table_too_large_to_scan_is_imported_with_one_template(
-    tmp_path: Path, started: list[tuple[str, Request, object]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(mapping, "MAX_SCANNED", 10)
-    path = tmp_path / "cities.csv"
-    path.write_text("subject,object\nPeru,Lima\nUSA,Washington\n")
-    app = open_import(path)
-    assert any("checked only during the import" in one.value for one in app.caption)
-    field(app.text_input, "Template for rows without one").set_value(TEMPLATE).run()
-    press(app, "Import")
-    request = download.ImportRequest(str(path), template=(TEMPLATE,))
-    assert [one for _, one, _ in started] == [request]
-
-
 def test_the_example_table_is_imported_without_a_choice(tmp_path: Path) -> None:
     path = tmp_path / "facts.csv"
     path.write_text(PATTERN)
@@ -124,33 +108,6 @@ def test_columns_and_templates_are_guessed_and_each_relation_without_one_has_a_f
         download.ImportRequest(str(path), template=(TEMPLATE,), **guessed),
         download.ImportRequest(str(facts), template=(f"capital={TEMPLATE}",)),
     ]
-
-
-def test_the_first_sentences_are_shown_and_one_is_tried(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "odd.csv"
-    path.write_text(
-        "Subject;Relation name;Correct answer;Note\nParis;capital of;France;a\n"
-        "Rome;capital of;Italy;b\ncow;makes sound;moo;c\n"
-    )
-    asked: list[object] = []
-    word = SimpleNamespace(token="france", prob=0.5)
-
-    def answer(_: object, request: object, name: str) -> object:
-        asked.append((request, name))
-        return SimpleNamespace(blanks=[SimpleNamespace(rows=[word])])
-
-    monkeypatch.setattr(cache, "answer", answer)
-    app = open_import(path)
-    assert field(app.text_input, "Template of capital of").value == "[X] is the capital of [Y]."
-    assert field(app.text_input, "Template of makes sound").value == "[X] makes the sound [Y]."
-    (shown,) = (one.value for one in app.markdown if "→" in one.value)
-    assert "**France**" in shown and "cow makes the sound" in shown and "Rome" not in shown
-    press(app, "Try the first sentence")
-    ((request, _),) = asked
-    assert (request.text, request.gold) == ("Paris is the capital of [MASK].", "France")
-    assert any("answers: france" in one.value for one in app.caption)
 
 
 def test_an_import_says_what_was_excluded_and_leads_to_whole_answers(
@@ -259,44 +216,6 @@ def test_a_finished_run_is_announced_only_in_the_session_that_started_it(
         monkeypatch.setattr(run_time, "about", lambda _: "")
     assert [one.value[:13] for one in app.run().success] == ["Run finished."] * is_own
     assert not app.get("progress")
-
-
-def test_filled_templates_are_not_shown_as_evidence(tmp_path: Path) -> None:
-    path = tmp_path / "LAMA" / "data"
-    (path / "TREx").mkdir(parents=True)
-    template = '{"relation": "%s", "label": "capital", "template": "[Y] is the capital of [X] ."}\n'
-    (path / "relations.jsonl").write_text(template % "P36" + template % "P1376")
-    line = (
-        '{"uuid": "%s", "predicate_id": "%s", "sub_uri": "Q1", "sub_label": "Peru", '
-        '"obj_uri": "Q2", "obj_label": "Lima", "masked_sentences": ["%s"]}\n'
-    )
-    same, other = "[MASK] is the capital of Peru.", "[MASK] is old."
-    (path / "TREx" / "P36.jsonl").write_text(line % ("a", "P36", same))
-    both = line % ("b", "P1376", same) + line % ("c", "P1376", other)
-    (path / "TREx" / "P1376.jsonl").write_text(both)
-    name = download.import_dataset(path).folder.name
-    shown = {}
-    for relation in ("P36", "P1376"):
-        app = open_page("data", source=name, relation=relation)
-        (shown[relation],) = (one.value for one in app.dataframe if "subject" in one.value)
-    assert "sentence" not in shown["P36"]
-    assert shown["P1376"]["sentence"].dropna().tolist() == ["___ is old."]
-    assert "1 sentence of its own" in said(app)
-
-
-def test_an_answer_space_and_domains_are_shown_as_the_data_have_them(tmp_path: Path) -> None:
-    folder = write_bear(tmp_path / "cities", FACTS, ["Lima", "New York", "*Oslo*"])
-    (folder / "relation_info.json").write_text('{"P1": {"domains": ["Geographic", "*Arts*"]}}')
-    download.import_dataset(folder)
-    app = open_page("data", source="cities")
-    tables = [one.value for one in app.dataframe]
-    (relations,) = [table for table in tables if "answers" in table]
-    assert relations.iloc[0][["relation", "answers", "domains"]].tolist() == [
-        "P1", 3, "Geographic, *Arts*",
-    ]  # fmt: skip
-    (answers,) = [table for table in tables if list(table) == ["answer"]]
-    assert answers["answer"].tolist() == ["Lima", "New York", "*Oslo*"]
-    assert any(one.value == r"Domains: Geographic, \*Arts\*" for one in app.caption)
 
 
 def test_analogy_questions_are_shown_with_their_right_choice(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,15 +11,12 @@ from chart_marks import charts
 from opening import open_page
 from streamlit.testing.v1 import AppTest
 
-from lama_core.errors import UserError
-from lama_core.progress import OnProgress, Progress
 from lama_core.queries.table import QUERIES
 from lama_core.requests import RequestField, literal_values, request_fields
 from lama_core.service.queries import Visitor
 from lama_core.testing import check_query
 from pages.ui.queries import draw, history
-from pages.ui.queries.table import all_tabs
-from pages.ui.shared import cache, links, query_queue
+from pages.ui.shared import cache
 from pages.ui.shared.messages import plain
 from pages.ui.shared.screens import LIST, ONLY_THESE, WORDINGS
 
@@ -121,20 +117,6 @@ def shown_value(app: AppTest, key: str) -> Any:
     return value if value is not None or field_of(app, key).type == "selectbox" else ""
 
 
-def test_an_interrupted_rerun_leaves_no_parameter_in_the_url_of_another_tab(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    with monkeypatch.context() as patch:  # a click on another tab interrupts the query
-        patch.setattr(query_queue, "cached_answer", lambda *_: st.stop())
-        patch.setattr(cache, "cached_answer", lambda *_: st.stop())
-        app = open_page("", tab="Batch", models=[MODELS[0]], sentences_many=TEXT)
-    queries: list[str] = []
-    monkeypatch.setattr(links, "_order", lambda _, query, act: queries.append(query))
-    app.query_params["tab"] = app.session_state["tab"] = "Analogy"
-    app.run()
-    assert "tab=Analogy" in queries[-1] and "sentences_many" not in queries[-1]
-
-
 def other_value(choice: RequestField, value: Any) -> Any:
     """A value that differs from a field's."""
     if names := literal_values(choice.kind):
@@ -190,39 +172,12 @@ def test_a_stopped_query_is_resumed_by_a_button(monkeypatch: pytest.MonkeyPatch)
     assert not app.error and len(charts(app)) == 1
 
 
-def test_a_bar_says_what_is_computed_and_goes_when_the_query_fails(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    shown: list[str] = []
-
-    def run(_visitor: Visitor, *_: object, on_progress: OnProgress, **__: object) -> None:
-        for step in (Progress("Loading it"), Progress("Ranking", 32, 64, "words")):
-            on_progress(step)
-        raise UserError("It failed.")
-
-    monkeypatch.setattr(cache, "SHOW_AFTER", 0.0)
-    monkeypatch.setattr(cache, "usual_seconds", lambda *_: 9.0)
-    monkeypatch.setattr(cache, "run_query", run)
-    bar = SimpleNamespace(progress=lambda _, text: shown.append(text))
-    monkeypatch.setattr(cache.st, "progress", lambda _: bar)
-    app = open_page("", text="That fails is ___.", models=[MODELS[0]])
-    assert shown == ["Loading it, about 9 s", plain("Ranking: 32 of 64 words")]
-    assert [one.value for one in app.error] == [plain("It failed.")]
-    assert not [one for one in app.button if one.label == "Stop"]
-
-
 def test_a_step_with_several_long_queries_to_one_model_is_drawn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cache, "SHOW_AFTER", 0.0)
     app = open_page("lessons", lesson="6-where-knowledge-comes-from", step="2")
     assert not app.exception and not app.error
-
-
-@pytest.mark.parametrize("tab", all_tabs().values(), ids=lambda tab: tab.name)
-def test_a_form_has_the_fields_of_its_request(tab: Any) -> None:
-    names = {choice.name for choice in request_fields(tab.form.request)}
-    assert set(tab.form.widgets) <= names
 
 
 def test_a_query_that_waits_without_a_step_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,14 +18,6 @@ def opened(**params: str) -> AppTest:
     return open_page("cloze", **{"models": MODEL, "text": TEXT, "gold": "Oslo", **params})
 
 
-def test_nothing_is_computed_before_it_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-    monkeypatch.setattr("pages.ui.queries.inspection._draw_lens", lambda *_: asked.append(""))
-    app = opened()
-    assert app.segmented_control(key="look").value is None
-    assert not asked and not app.dataframe
-
-
 def test_the_last_layer_stands_first_in_the_table_and_ranks_as_above() -> None:
     app = opened(look="Layers", k="3")
     table = app.dataframe[0].value
@@ -74,23 +66,6 @@ def test_a_word_is_edited_among_the_alternatives(gone: list[dict[str, Any]]) -> 
     assert known[0] == TEXT and known[1].startswith("The capital of ") and known[1] != TEXT
     assert old == [TEXT, "The capital of Peru is ___."], "an earlier link's"
     assert unknown == ["it is ___."], "no name to change"
-
-
-def test_what_is_looked_at_can_be_had_as_a_command_and_in_python() -> None:
-    app = opened(look="Which words mattered", explain="Rome")
-    code = [one.value for one in app.code]
-    assert any(
-        one.startswith("lama-explorer inspect") and one.endswith(f"--gold Oslo '{TEXT}'")
-        and "--lens tokens --answer Rome" in one
-        for one in code
-    )  # fmt: skip
-    call = (
-        f"lama.inspect('{TEXT}', models=['{MODEL}'], candidates='own', lens='tokens', "
-        "answer='Rome', gold='Oslo'"
-    )
-    assert any(call in one for one in code), code
-    fill = f"lama.fill('{TEXT}', models=['{MODEL}'], candidates='own', gold='Oslo')"
-    assert any(fill in one for one in code)
 
 
 def test_a_trace_starts_with_a_click_and_restores_the_answer() -> None:

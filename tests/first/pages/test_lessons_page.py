@@ -23,7 +23,6 @@ from lama_core.queries.analogy import SolveRequest
 from lama_core.queries.cloze import ClozeRequest
 from lama_core.scoring.blanks import parse_query
 from pages.ui.lessons import progress
-from pages.ui.lessons.step_view import _mark
 
 pytestmark = pytest.mark.usefixtures("home")
 FIRST = "1-cloze-queries"
@@ -115,15 +114,6 @@ def test_the_stored_answers_stand_in_for_a_model_that_is_not_here() -> None:
     assert "Ranked by MiniLM-MLM: 22,426 words that are one token each." in said(app)
 
 
-def test_a_lesson_shows_what_a_model_that_is_not_here_would_answer() -> None:
-    app = open_page("lessons", lesson="9-ways-of-asking", step="3", large="true")
-    assert html(app).count("likelier: the 0.") == 3 and "(not ranked: function word)" in html(app)
-    assert "New</b>" in html(app) and "→ New Orleans" in html(app)
-    assert html(app).count("right answer: Europe") == 2 and "isn't installed" in said(app)
-    app = open_page("lessons", lesson="2-wordings", step="3", large="true")
-    assert html(app).count('<td class="num">') == 8, "four wordings of each model"
-
-
 def test_every_query_of_a_lesson_has_a_recorded_answer() -> None:
     wanted = {
         (name, tuple(request.models), request.context, _text(request))
@@ -175,13 +165,6 @@ def test_the_readers_own_query_is_kept_for_the_handout(home: Path) -> None:
     assert "Right answer <b>Norway</b>: rank" in html(app)
     app.text_input(key="own").set_value("The capital of Peru is ___.").run()
     assert app.text_input(key="meant").value == "", "it belongs to the former sentence"
-
-
-def test_two_queries_are_compared_one_below_the_other(home: Path) -> None:
-    queries = 'query = "The capital of Norway is ___."\nother = "The capital of Peru is ___."'
-    app = lesson_at(home, f'kind = "try"\n{queries}\nmodels = ["minilm-mlm"]')
-    rows = app.session_state[progress.KEY]["mine"][1].shown[1].rows
-    assert [row[1].split(" (")[0] for row in rows] == ["oslo", "lima"]
 
 
 def test_the_handout_marks_right_answers_as_the_page_does(home: Path) -> None:
@@ -283,9 +266,3 @@ def test_a_student_sheet_has_blanks_and_a_teacher_sheet_the_answers() -> None:
     answered = sheet(lesson, {step + 1: shown})
     assert "Answer: <b>french</b>" in answered and "Answer: <b>not shown</b>" in answered
     assert "class=line" not in answered.partition("</style>")[2]
-
-
-def test_a_ruled_out_first_answer_is_wrong() -> None:
-    assert _mark("french", "", "French") == "wrong"
-    assert _mark("french", "French", "") == "gold"
-    assert _mark("french", "", "") == _mark("french", "Dutch", "English") == ""

@@ -18,16 +18,6 @@ pytestmark = pytest.mark.usefixtures("home")
 ABSENT = "bert-base-cased"  # not on a fresh machine: it is offered, and nothing is scored
 
 
-def test_scores_template_is_the_same_after_a_click_and_by_its_link() -> None:
-    clicked = open_page("analogy", models=ABSENT)
-    clicked.selectbox(key="template").select("as-what").run()
-    clicked.session_state["analogy"] = "Score"
-    clicked.run()
-    linked = open_page("analogy", models=ABSENT, analogy="Score")
-    template = linked.selectbox(key="score_template").value
-    assert clicked.selectbox(key="score_template").value == template != "as-what"
-
-
 def test_the_address_of_prompts_holds_its_study_when_another_comes_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

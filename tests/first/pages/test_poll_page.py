@@ -130,19 +130,6 @@ def test_equally_frequent_answers_are_tied() -> None:
         assert f"Class, {tied}: <b>{', '.join(answers)}</b><" in html(phone.run())
 
 
-def test_the_same_page_is_the_same_participant() -> None:
-    room = opened()
-    phone = answer(room, "Rome")
-    me = phone.session_state["me"]
-    again = open_page("poll", room=room.code.lower(), me=me)
-    assert "Your answer: **Rome**" in said(again)
-    again.text_input(key="poll 1").set_value("Paris")
-    press(again, "Send")
-    assert room.tally() == (("Paris", 1),) and room.n_participants() == 1
-    press(again, "Send")
-    assert room.n_participants() == 1
-
-
 def test_a_class_chooses_among_the_lecturers_options() -> None:
     room = opened(options=("Rome", ":red[Paris]"))
     phone = open_page("poll", room=room.code)

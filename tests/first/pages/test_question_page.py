@@ -14,7 +14,6 @@ from lama_core.queries.question import AskRequest
 from lama_core.queries.question_prompts import BRIEFLY
 from lama_core.requests import command_line
 from lama_core.runs.find import list_runs, load_run
-from pages.ui.queries import pins
 from pages.ui.queries.question import EXAMPLES
 from pages.ui.shared import links, screens
 from pages.ui.shared.query_queue import ANSWERS
@@ -132,20 +131,6 @@ def test_models_that_fill_blanks_and_servers_of_an_address_are_not_asked() -> No
     assert any("Not asked" in one.value for one in app.info) and not answers(app)
     app = open_page("", tab="Question", generators=["chat:http://127.0.0.1:9#x"])
     assert any("can't reference" in one.value for one in app.warning) and not answers(app)
-
-
-@pytest.mark.usefixtures("speaking")
-def test_a_question_is_pinned() -> None:
-    app = opened()
-    app.button(key="question pin").click().run()
-    assert not app.exception and not app.error
-    app.text_input(key="question").set_value("Another one?").run()
-    assert any(one.value == "Pinned" for one in app.subheader)
-    tables = [one.proto.body for one in app.get("html") if "<table" in one.proto.body]
-    assert any("It is Oslo" in one and "Right answer Oslo: match" in one for one in tables)
-    request = AskRequest(NORWAY, ("Oslo",), models=(SMOLLM,))
-    assert app.session_state[pins.PINS] == (request,)
-    assert pins.read_pin(pins.write_pin(request)) == request
 
 
 @pytest.mark.skipif(not is_here(find_model(SMOLLM)), reason="SmolLM2 isn't installed")

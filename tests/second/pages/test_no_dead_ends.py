@@ -54,19 +54,3 @@ def test_what_is_not_here_is_fetched_by_one_button_however_often_it_is_missed(
     (button,) = app.button
     button.click().run()
     assert asked == [GetRequest("lama")]
-
-
-@pytest.mark.parametrize(
-    ("page", "params", "said"),
-    [
-        ("cloze", {"text": "Paris is in France."}, "no blank"),
-        ("analogy", {"solve": f"a : b :: {'x' * 1000} : ?"}, "1,000 characters"),
-    ],
-)
-def test_a_mistake_in_an_address_is_one_sentence_and_stays(
-    page: str, params: dict[str, str], said: str
-) -> None:
-    app = open_page(page, models="minilm-mlm", **params)
-    (fault,) = app.error
-    assert said in fault.value.replace("\\", "")
-    assert {*params.values()} <= {field.value for field in app.text_input}

@@ -112,13 +112,6 @@ def test_no_address_makes_the_app_read_a_text_of_the_machine(
     assert set(read) == {"starter"}
 
 
-def test_without_a_text_that_is_ready_visitors_see_no_choice(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("pages.ui.shared.visitors.is_local_connection", lambda *_: False)
-    assert "book" not in [one.key for one in opened(book="starter").selectbox]
-
-
 def test_a_passage_is_looked_up_once_and_for_no_longer_text_than_a_question(
     corpus: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -126,21 +126,6 @@ def test_a_step_of_each_kind_is_made_by_its_form(kind: str) -> None:
 
 
 @pytest.mark.usefixtures("home")
-def test_what_was_typed_comes_back_with_the_kind_of_step() -> None:
-    app = copied()
-
-    def choose(kind: str) -> None:
-        (choice,) = (one for one in app.selectbox if one.label == "Kind of step")
-        choice.set_value(kind).run()
-
-    choose("predict")
-    field(app, "Question").set_value("Which sea?").run()
-    choose("text")
-    choose("predict")
-    assert field(app, "Question").value == "Which sea?"
-
-
-@pytest.mark.usefixtures("home")
 def test_steps_are_added_moved_and_removed() -> None:
     app = copied()
 

@@ -1,57 +1,25 @@
 """The Prompts page without a browser: every tab draws, and the first paint needs no torch."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 import pytest
-from opening import open_page, press
+from opening import open_page
 from probe_fakes import CITIES, hash_model, write_dataset
-from project_files import ROOT
 from streamlit.testing.v1 import AppTest
 
-from lama_core.datasets.library.download import import_dataset
-from lama_core.errors import UserError
-from lama_core.probes.prompts.gains import Gain
 from lama_core.probes.prompts.plan import plan
 from lama_core.probes.prompts.request import StudyRequest
 from lama_core.probes.prompts.spec import Study, list_studies
 from lama_core.runs.execute import execute
 from lama_core.runs.find import bundled_dir
-from lama_core.runs.info import RunInfo
 from pages.ui.prompts import study_choice
 from pages.ui.prompts.published import TABLES, PaperTable, python_of, relations_of
-from pages.ui.prompts.study_choice import PromptsChoice, default_study
+from pages.ui.prompts.study_choice import PromptsChoice
 from pages.ui.prompts.view import VIEWS
-from pages.ui.shared import cache, screens
-
-SCRIPT = """
-import sys
-from streamlit.components.v2 import manifest_scanner
-from opening import open_page
-from pages.ui.prompts.view import PARTS, VIEWS
-
-manifest_scanner.scan_component_manifests = lambda: []
-parts = [(view, {key: part}) for view, (key, parts) in PARTS.items() for part in parts[1:]]
-views = [{"prompts_view": view, **more} for view, more in [*((v, {}) for v in VIEWS), *parts]]
-prompts = [("results", {"tab": "Prompts", **view}) for view in views]
-for page, params in (*prompts, ("data", {"tab": "New study"}), ("results", {}), ("data", {})):
-    app = open_page(page, **params)
-    assert app.header and not app.error, (params, app.error)
-    assert "torch" not in sys.modules, params
-"""
-
-
-def test_results_data_and_every_tab_of_prompts_draw_without_torch(home: Path) -> None:
-    path = os.pathsep.join(map(str, (ROOT, ROOT / "tests")))
-    subprocess.run(
-        [sys.executable, "-c", SCRIPT],
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, check=True,
-    )  # fmt: skip
+from pages.ui.shared import screens
 
 
 @pytest.fixture
@@ -68,24 +36,6 @@ def open_on(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTes
         return app
 
     return opened
-
-
-def test_the_page_opens_on_the_study_of_most_facts_whose_gain_is_known(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    studies = list_studies([bundled_dir()])
-    assert default_study(studies) is default_study(studies[::-1])
-    assert default_study(studies).info.n == max(study.info.n for study in studies)
-    one, known = studies
-
-    def gain_of(info: RunInfo) -> Gain:
-        if info.id == one.info.id:
-            raise UserError("damaged")
-        return Gain("mine", "top1", {"P1": -0.5})
-
-    monkeypatch.setattr(cache, "gain_of", gain_of)
-    assert default_study([one, known]) is known
-    assert default_study([one]) is one
 
 
 def test_prompts_that_tell_a_left_to_right_model_nothing_are_marked(
@@ -144,21 +94,6 @@ def test_a_prompt_of_the_study_is_compared_with_the_manual_one_at_once(
     assert flips["manual prompt"].str.endswith(" ✓").sum() == lost
 
 
-def test_a_new_prompt_is_compared_on_the_facts_that_were_queried(
-    open_on: Callable[..., AppTest],
-) -> None:
-    app = open_on(
-        lambda study: study.info.model == "minilm-mlm", screens.ONE_RELATION, relation="P36 capital"
-    )
-    app.text_input(key="try").set_value("The chief city of [X] is [Y] .").run()
-    press(app, "Try it")
-    assert not app.error
-    assert any("on the same 88 facts" in one.value for one in app.markdown)
-    assert any(one.value.endswith("; 88 of 88 test facts") for one in app.caption)
-    board = next(one.value for one in app.dataframe if "from" in one.value)
-    assert board.set_index("from").loc["yours", "prompt"] == "The chief city of [X] is [Y] ."
-
-
 def test_every_tab_of_a_filtered_study_is_filtered(
     open_on: Callable[..., AppTest], tmp_path: Path
 ) -> None:
@@ -188,16 +123,6 @@ def test_every_tab_of_a_filtered_study_is_filtered(
             table = app.dataframe[0].value.set_index("weights")["P@1"]
             assert table["optimised"] == pytest.approx(right)
             assert any("filtered ranking; log-linear" in one.value for one in app.caption)
-
-
-def test_an_imported_set_of_prompts_feeds_a_new_study(home: Path, tmp_path: Path) -> None:
-    _write_mined(tmp_path / "own" / "prompt", "P36")
-    import_dataset(tmp_path / "own", name="mine-own")
-    app = open_page("data", tab="New study")
-    app.selectbox(key="study prompts").set_value("mine-own").run()
-    assert not app.exception and not app.error
-    assert app.multiselect(key="study_relations").options == ["P36 capital"]
-    assert any("--prompts mine-own" in code.value for code in app.code)
 
 
 def _write_mined(folder: Path, relation: str = "P47") -> None:

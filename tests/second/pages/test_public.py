@@ -311,17 +311,6 @@ def test_a_gold_that_is_no_word_is_refused_before_it_is_kept() -> None:
         assert "The right answer has 1,001 characters; the maximum is 1,000" in said(app)
 
 
-@pytest.mark.parametrize(("address", "n"), [("http://localhost:8501/", 0), ("http://x.org/", 1)])
-def test_only_an_address_that_others_can_open_has_a_code(
-    address: str, n: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(share, "whole_address", lambda query: address)
-    share.qr_code.cache_clear()
-    app = open_page("method")
-    assert share.qr_code.cache_info().currsize == n
-    assert any("Works on this computer only" in one.value for one in app.caption) == (not n)
-
-
 @pytest.mark.usefixtures("public")
 def test_a_command_that_cant_be_written_ends_its_job_with_a_sentence(
     monkeypatch: pytest.MonkeyPatch,

@@ -65,33 +65,6 @@ def test_the_headline_is_about_the_chosen_relation_k_measure_and_facts() -> None
     assert headline(app).endswith("the models are scored on different facts")
 
 
-@pytest.mark.parametrize("name", ["scores", screens.CURVES, "ranks"])
-def test_each_chart_of_the_overview_opens_larger_in_place(
-    gone: list[dict[str, Any]], name: str
-) -> None:
-    click(open_page("results", data="made-up", models=TWO), f"Enlarge {name}")
-    assert gone[-1]["large"] == [name] and len(gone[-1]["models"]) == 2 and "tab" not in gone[-1]
-    app = open_page("results", data="made-up", models=TWO, large=name)
-    assert len(charts(app)) == 1 and len(app.dataframe) > 1 and not app.error
-    click(app, "All charts")
-    assert gone[-1]["large"] == []
-
-
-def test_a_selection_has_a_way_back_to_all_and_to_its_wrong_answers(
-    gone: list[dict[str, Any]],
-) -> None:
-    chosen: dict[str, Any] = {"data": "made-up", "models": TWO, "relations": [CAPITAL]}
-    buttons = [one.label for one in open_page("results", data="made-up").button]
-    assert not {"All models", "All relations"} & set(buttons)
-    click(open_page("results", **chosen), "All relations")
-    titles = [title_of(name) for name in TWO]
-    assert (gone[-1]["models"], gone[-1]["relations"]) == (titles, [])
-    click(open_page("results", **chosen), "All models")
-    assert (gone[-1]["models"], gone[-1]["relations"]) == ([], [CAPITAL])
-    click(open_page("results", **chosen), "Wrong answers")
-    assert gone[-1].items() >= {"relations": [CAPITAL], "wrong": TWO[:1]}.items()
-
-
 def test_the_weakest_relations_lead_to_facts_that_every_model_gets_wrong(
     gone: list[dict[str, Any]], runs: dict[str, Run]
 ) -> None:
@@ -122,28 +95,6 @@ def test_the_best_two_are_compared_in_one_click(
     ahead = title_of(best if shown > 0 else other)
     assert f"{ahead} is ahead of" in headline(app)
     assert f"by {percent(abs(shown))} points (" in headline(app)
-
-
-def test_the_better_of_the_first_two_is_b(runs: dict[str, Run]) -> None:
-    for models in (TWO, TWO[::-1]):
-        app = open_page("results", data="made-up", models=models, tab="Compare")
-        tile = next(one for one in app.metric if one.label.startswith("B minus A over"))
-        assert tile.value.startswith("+")
-    a, b = (box.value for box in app.selectbox if box.label in ("A (baseline)", "B"))
-    app = open_page("results", data="made-up", models=TWO, tab="Compare", run_a=b, run_b=a)
-    assert [box.value for box in app.selectbox if box.label in ("A (baseline)", "B")] == [b, a]
-
-
-def test_the_sentence_over_slices_counts_the_slices_below_it(runs: dict[str, Run]) -> None:
-    app = open_page(
-        "results", data="made-up", models=TWO, tab="Compare", differ_by="type of relation"
-    )
-    (by,) = (box for box in app.selectbox if box.label == "Slice by")
-    assert by.value == "type of relation"
-    (said,) = (one.value for one in app.subheader if "slices, " in one.value)
-    rows = charts(app)[-1].parameter("names")
-    assert said.startswith(f"Of {len(rows)} slices, ")
-    assert "type of relation" in said
 
 
 def test_the_menu_has_eight_questions_with_the_charts_that_answer_them(

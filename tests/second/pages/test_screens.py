@@ -40,12 +40,3 @@ def test_a_screen_with_numbers_has_the_paper_whose_rules_they_follow(
     page: str, params: dict[str, str | None], paper: str
 ) -> None:
     assert screens.paper_of(page, params) == paper
-
-
-@pytest.mark.parametrize("name", screens.OLD_PAGES)
-def test_an_old_page_has_one_screen_whatever_was_open_in_it(name: str) -> None:
-    screen = screens.resolve(name, {})
-    for params in ({"tab": "Weights"}, {"view": "gone"}, {"tab": "Curves", "view": "Score"}):
-        page, there = screens.resolve(name, params)
-        assert (page, {**params, **there}) == (screen[0], {**params, **screen[1]})
-        assert there.get("tab") in (screen[1].get("tab"), params.get("tab"))

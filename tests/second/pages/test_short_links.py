@@ -26,12 +26,6 @@ def test_the_same_choices_have_the_same_link_and_others_another() -> None:
     assert params == {"tab": ["Compare"], "data": ["starter"], "text": ["<b> & \n"], "gold": [""]}
 
 
-def test_a_link_of_an_earlier_version_leads_to_the_new_place() -> None:
-    name = short_links.store("", "tab=Batch", "a")
-    assert short_links.read(name) == screens.resolve("", {"tab": ["Batch"]})
-    assert short_links.read(name) != (screens.ASK, {"tab": ["Batch"]})
-
-
 def test_an_unknown_name_and_a_damaged_link_open_nothing(home: Path) -> None:
     for name in ("", "../../etc/passwd", "a" * 16, "a" * 17, "A" * 16, "a\n"):
         assert short_links.read(name) is None

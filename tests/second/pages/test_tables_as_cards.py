@@ -1,11 +1,9 @@
 """Tables as cards, which phones show."""
 
 import pandas as pd
-import pytest
 import streamlit as st
 
-from lama_core.glossary import explain
-from pages.ui.shared.tables import Card, CardLine, Picked, explained, make_cards, picked_of
+from pages.ui.shared.tables import Card, CardLine, Picked, make_cards, picked_of
 
 number, text = st.column_config.NumberColumn, st.column_config.TextColumn
 
@@ -72,20 +70,3 @@ def test_a_pick_in_the_grid_counts_before_one_in_the_cards() -> None:
     assert picked_of(ticks, None, 9) == Picked((2, 3), (0, "n"), ticked=True)
     lacking = {"selection": {"rows": [7], "cells": [(7, "n")]}}
     assert picked_of(lacking, None, 7) == Picked()
-
-
-@pytest.mark.parametrize(
-    ("title", "term"),
-    [
-        ("log-prob. here", "Log-probability"),
-        ("Test P@1", "P@k"),
-        ("ECE", "Expected calibration error"),
-    ],
-)
-def test_a_title_with_a_term_has_the_glossarys_explanation(title: str, term: str) -> None:
-    table = pd.DataFrame({title: [1], "named": [1], "own": [1], "hidden": [1], "subject": [1]})
-    config = {"named": title, "own": number(title, help="Own."), "hidden": None}
-    found = explained(table, config)
-    assert set(found) == {title, "named"}
-    assert [one["help"] for one in found.values()] == [explain(term)] * 2
-    assert found["named"]["label"] == title

@@ -2,11 +2,9 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
-from chart_marks import drawn as drawn_figure
 from opening import open_page, said
 from statement_fakes import make_ways
 from streamlit.testing.v1 import AppTest
@@ -16,9 +14,7 @@ from lama_core.probes.kinds import request_of
 from lama_core.probes.tracing.request import TraceRequest
 from lama_core.probes.tracing.traces import ALL_FACTS, read_traces, trace_runs
 from lama_core.runs.info import Run
-from pages.ui.results import traces
-from pages.ui.shared import links, screens, tables
-from pages.ui.shared.run_form import show_runs
+from pages.ui.shared import screens
 
 RUNS = trace_runs("starter")
 if not RUNS:
@@ -59,54 +55,6 @@ def test_layers_with_the_same_effect_are_named_together() -> None:
         effect=[0.1, 0.395, 0.4, 0.392, 0.2, 0.399],
     )  # fmt: skip
     assert replace(found, effects=effects).best_layers == (2, 4)
-
-
-def test_every_role_has_a_line_and_a_band() -> None:
-    effects = read_traces(RUN).effects
-    chart = drawn_figure(traces.effect_lines(effects, "effects", "a run"), traces.INKS)
-    n = effects.groupby("role")["n"].max()
-    roles = [
-        role if n[role] == n.max() else f"{role} ({n[role]} facts)"
-        for role in traces.ROLES
-        if role in n.index
-    ]
-    assert len({*n}) > 1
-    assert (
-        list(chart.keys) == roles == list(dict.fromkeys(one["name"] for one in chart.marks("line")))
-    )
-    assert list(dict.fromkeys(one["name"] for one in chart.marks("area"))) == roles
-
-
-def test_a_point_shows_its_facts_and_a_fact_is_traced_on_ask(
-    home: Path, gone: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(traces, "draw_figure", lambda *_, **__: {"layer": 1, "role": "blank"})
-    drawn = tables.draw_table
-
-    def tick_first(*given: Any, **named: Any) -> tables.Picked:
-        drawn(*given, **named)
-        return tables.Picked((0,))
-
-    monkeypatch.setattr(traces, "draw_table", tick_first)
-    app = open_traces(trace_relation=RELATION.name)
-    assert "layer 1, blank" in said(app)
-    (asked,) = gone
-    first = app.dataframe[0].value.iloc[0]
-    assert asked["page"] == screens.ASK and asked["look"] == "Causal trace"
-    assert asked["subject"] == first["subject"] and asked["gold"] == first["right answer"]
-    assert asked["subject"] in asked["text"] and "[MASK]" in asked["text"]
-
-
-def test_a_run_on_data_and_runs_opens_its_chart(monkeypatch: pytest.MonkeyPatch) -> None:
-    gone: list[dict[str, Any]] = []
-    monkeypatch.setattr(links, "go", lambda _, params: gone.append(dict(params)))
-    show_runs([RUN.info])
-    assert gone[0] == {
-        "tab": "More",
-        "chart": screens.TRACES,
-        "data": "starter",
-        "trace_run": RUN.info.id,
-    }
 
 
 def test_a_run_without_options_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

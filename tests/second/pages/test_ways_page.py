@@ -34,25 +34,6 @@ def open_fact(run: Run, row: int, *others: Run) -> AppTest:
     return open_page("facts", data="stated", runs=ids, fact=f"{key(run, row)}#0")
 
 
-def test_the_chart_says_which_facts_it_compares(runs: tuple[Run, Run, Run]) -> None:
-    app = open_ways()
-    assert (
-        "filler knows 1 of 7 facts in all ways, 3 in two, 2 in one way only, 1 in no way"
-        in said(app)
-    )
-    assert "the same 7 facts of 2 relations, which all 3 runs score" in said(app)
-    assert "word at a blank 7; whole answers 8; generated answer 8" in said(app)
-    totals, differences, by_relation, facts = (one.value for one in app.dataframe[:4])
-    assert totals["known in this way only"].tolist() == [0, 0, 2]
-    assert differences["points"].tolist() == ["+0.0", "-14.3", "-14.3"]
-    assert by_relation["facts"].tolist() == [4] * 3 + [3] * 3
-    assert facts["subject"].tolist() == ["Cleo", "Isle"]
-    assert facts[f"{TEXT} "].tolist() == ["✓ In Rome.", "✓ Berlin or Paris"]
-    app = open_ways(relations="P19", known_as=TEXT)
-    assert "the same 4 facts of 1 relation" in said(app)
-    assert app.dataframe[3].value["subject"].tolist() == ["Cleo"]
-
-
 def test_verdicts_are_counted_on_request(runs: tuple[Run, Run, Run]) -> None:
     change_tags(runs[2].info, [(key(runs[2], 2), 0)], add=["judged wrong"])
     app = open_ways()
@@ -62,17 +43,6 @@ def test_verdicts_are_counted_on_request(runs: tuple[Run, Run, Run]) -> None:
     assert app.dataframe[3].value["subject"].tolist() == ["Isle"]
     (command,) = [one.value for one in app.code if "results ways" in one.value][:1]
     assert "--verdicts" in command
-
-
-def test_without_two_kinds_of_runs_the_menu_says_what_is_needed(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    texts = make_ways(home, home / "data" / "runs")[2]
-    monkeypatch.setattr("pages.ui.results.ways_of_asking.runs_by_way", lambda _: {})
-    app = open_page("results", data="stated", runs=texts.info.id, tab="More", chart=screens.WAYS)
-    assert "Needs: runs of one model in at least two ways" in said(app)
-    ranks = {"tab": "More", "chart": screens.RANKS}
-    assert "a run with ranks" in said(open_page("results", runs=texts.info.id, **ranks))
 
 
 def test_a_text_is_shown_as_text_with_its_question(runs: tuple[Run, Run, Run]) -> None:
