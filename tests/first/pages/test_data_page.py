@@ -23,11 +23,10 @@ from lama_core.runs.manage import list_kept
 from lama_core.runs.parts import PARTS, REQUEST_FILE, StartedRun
 from pages.ui.data.datasets import PATTERN
 from pages.ui.results.new_run import PROBING, WHOLE_ANSWERS
-from pages.ui.shared import jobs, run_time, screens, visitors
+from pages.ui.shared import jobs, screens, visitors
 from pages.ui.shared.jobs import IMPORT_ROOT, Job
 
 pytestmark = pytest.mark.usefixtures("home")
-FACTS = [("Peru", "Lima"), ("USA", "New York")]
 PROBE = ProbeRequest("starter", ("minilm-mlm",), limit=5)
 TEMPLATE = "The capital of [X] is [Y]."
 
@@ -199,23 +198,6 @@ def test_a_cancelled_run_is_resumed_in_its_row_by_its_own_job(
     jobs._JOBS[PROBING] = replace(job, name=PROBING)
     (said,) = [one.value.replace("\\", "") for one in open_page("data", **screens.NEW_RUN).info]
     assert said == f"Run: cancelled, {kept}"
-
-
-@pytest.mark.parametrize("is_own", (True, False))
-@pytest.mark.parametrize("there", (screens.RUNS, screens.NEW_RUN))
-def test_a_finished_run_is_announced_only_in_the_session_that_started_it(
-    monkeypatch: pytest.MonkeyPatch, is_own: bool, there: screens.Params
-) -> None:
-    app = open_page("data", **there)
-    job = Job(PROBING, SimpleNamespace(returncode=0), request=PROBE, owner="another")
-    job.results.append(Result("run", next(run.name for run in list_kept() if run.bundled)))
-    job.over.set()
-    monkeypatch.setattr(jobs, "_JOBS", {PROBING: job})
-    if is_own:
-        monkeypatch.setattr(jobs, "_session", lambda: job.owner)
-        monkeypatch.setattr(run_time, "about", lambda _: "")
-    assert [one.value[:13] for one in app.run().success] == ["Run finished."] * is_own
-    assert not app.get("progress")
 
 
 def test_analogy_questions_are_shown_with_their_right_choice(tmp_path: Path) -> None:

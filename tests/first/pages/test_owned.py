@@ -124,14 +124,3 @@ def test_the_owner_alone_chooses_where_models_compute(monkeypatch: pytest.Monkey
     monkeypatch.setattr(visitors, "may", lambda what: what != "manage")
     monkeypatch.setattr(devices, "available_devices", lambda: pytest.fail("nobody asked"))
     assert "device" not in {one.key for one in open_page("models").selectbox}
-
-
-def test_unloading_bf16_keeps_fp32(monkeypatch: pytest.MonkeyPatch) -> None:
-    cache = ModelCache(max_bytes=30)
-    for precision in ("fp32", "bf16"):
-        cache.get("minilm-mlm", precision, Weights)
-    monkeypatch.setattr("lama_core.service.queries.CACHE", cache)
-    app = open_page("models")
-    unload = [button for button in app.button if button.label == "Unload"]
-    next(button for button in unload if "bf16" in (button.key or "")).click().run()
-    assert [held.precision for held in cache.held()] == ["fp32"]

@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -23,14 +22,6 @@ from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import title_of
 from pages.ui.wrong_answers.filters import params_of
 from tools.bench.made_up import SOURCES, make_runs
-
-EVERY_SLICE: dict[str, Any] = {
-    "data": "made-up",
-    "tab": "More",
-    "chart": "Slices",
-    "models": ["gpt2"],
-    "slice_by": "every way",
-}
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +157,8 @@ def test_a_chart_of_many_relations_shows_sources_and_opens_one(
 
 @pytest.mark.usefixtures("here")
 def test_a_slice_leads_to_as_many_facts_as_it_counts() -> None:
-    page = open_page("results", **EVERY_SLICE)
+    chart = {"tab": "More", "chart": "Slices", "slice_by": "every way"}
+    page = open_page("results", data="made-up", models=["gpt2"], **chart)
     table = tables(page)[0]
     assert any(plain("text of GPT-2 small isn't known") in one.value for one in page.caption)
     assert WORDING_SEEN not in set(table["slice by"])

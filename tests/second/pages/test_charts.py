@@ -198,18 +198,14 @@ def contrast(one: str, other: str) -> float:
     return (bright + 0.05) / (dark + 0.05)
 
 
-def drawn_with(frame: pd.DataFrame, **more: Any) -> Drawn:
-    """A figure of the run `a` with its marks."""
-    figure = Figure(frame=frame.assign(run="a", said="a"), names={"a": "a"}, title="", **more)
-    return drawn(figure, COLOURS)
-
-
 def test_a_box_has_its_quartiles_whiskers_and_mean() -> None:
     box = {"n": 9, "low": 1, "q1": 2, "median": 3, "q3": 4, "high": 9, "mean": 4, "who": "a"}
-    chart = drawn_with(
-        pd.DataFrame([box]), shape="boxes", by=Axis(column="who", title="model"),
+    figure = Figure(
+        frame=pd.DataFrame([box]).assign(run="a", said="a"), names={"a": "a"}, title="",
+        shape="boxes", by=Axis(column="who", title="model"),
         value=Axis(column="mean", title="rank", log=True), low="low", high="high",
     )  # fmt: skip
+    chart = drawn(figure, COLOURS)
     assert chart.spec["background"] == "transparent"
     (body,), (mean,) = chart.marks("rect"), chart.marks("point")
     assert (body["q1"], body["q3"], mean["value"]) == (2, 4, 4)

@@ -11,8 +11,6 @@ from calling import invoke
 from opening import open_page
 from streamlit.testing.v1 import AppTest
 
-from lama_core.glossary import glossary_text, read_terms
-from lama_core.metrics import METRICS
 from lama_core.metrics.origins import FactGroup, sentence, trained_on
 from lama_core.paths import DOCS, plugin_pages
 from lama_core.runs.facts_table import SCHEMA
@@ -54,22 +52,6 @@ def test_the_page_shows_every_departure_and_an_address_opens_those_of_one_paper(
     papers = [one.query_string for one in links if "measured" in one.label]
     assert papers == ["paper=LPAQA"], "a screen with numbers links to its paper's"
     assert opened(open_page("method")) == ["All departures in a table"]
-
-
-def test_the_glossary_is_shown_whole_with_the_figures() -> None:
-    few = {one.label for one in open_page("help").expander}
-    assert plain("Rank") in few and plain("Kappa") not in few
-    app = open_page("help", all_terms="true")
-    terms = {one.label: one.markdown[0].value for one in app.expander}
-    named = [*read_terms(glossary_text()), *(one.label for one in METRICS.values())]
-    labels = [plain(name[0].upper() + name[1:]) for name in sorted(named, key=str.casefold)]
-    assert labels == [one for one in terms if one in labels]
-    for metric in METRICS.values():
-        text = terms[plain(metric.label[0].upper() + metric.label[1:])]
-        assert metric.meaning in text and metric.formula in text
-    first = open_page("help", term="mean rank").expander[0]
-    assert first.label == "Mean rank" and first.proto.expanded
-    assert any("None of the" in one.value for one in open_page("help", term="zzz").caption)
 
 
 @pytest.fixture

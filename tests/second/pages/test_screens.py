@@ -23,20 +23,3 @@ def test_an_address_of_no_screen_opens_its_page() -> None:
     assert screens.resolve("facts", {"view": []})[0] == screens.RESULTS
     assert screens.resolve("prompts", {"tab": ["gone", "Weights"]})[0] == screens.RESULTS
     assert screens.resolve("gone", {"tab": "Several"})[0] == screens.ASK
-
-
-@pytest.mark.parametrize(
-    ("page", "params", "paper"),
-    [
-        (screens.ASK, {"tab": "Several"}, "LAMA"),
-        (screens.ASK, {"tab": "Analogy"}, "Analogy probes"),
-        (screens.RESULTS, {"tab": "Prompts"}, "LPAQA"),
-        (screens.RESULTS, {"tab": "More", "chart": "Analogy probes"}, "Analogy probes"),
-        (screens.RESULTS, {"tab": "Overview", "chart": "Analogy probes"}, "LAMA"),
-        (screens.DATA, {"tab": "Runs"}, ""),
-    ],
-)
-def test_a_screen_with_numbers_has_the_paper_whose_rules_they_follow(
-    page: str, params: dict[str, str | None], paper: str
-) -> None:
-    assert screens.paper_of(page, params) == paper

@@ -13,8 +13,6 @@ from lama_core.runs.tags import change_tags, read_tags
 from pages.ui.shared import screens
 from pages.ui.wrong_answers.tags import AS_MATCHED
 
-TEXT = "generated answer"
-
 
 @pytest.fixture
 def runs(home: Path) -> tuple[Run, Run, Run]:
