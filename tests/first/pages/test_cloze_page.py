@@ -141,6 +141,15 @@ def test_a_worked_example_ranks_phrases_and_marks_the_gold() -> None:
     assert shown.count("lx-strip") == 4
 
 
+def test_answers_with_equal_scores_share_their_ranks() -> None:
+    shown = html(ranked(statement="Oslo is in ___.", answers="Norway\nnorway\nRome"))
+    assert shown.count('<td class="rank">1–2</td>') == 2 and '<td class="rank">3</td>' in shown
+    assert "Equal scores share the ranks 1–2: Norway, norway." in shown
+    assert "No answer leads" in shown and "<b>Norway, norway</b>" in shown
+    given = {"statement": "Oslo is in ___.", "answers": "Norway\nnorway", "right_answer": "norway"}
+    assert "rank <b>1–2</b> of 2, equal to the best other answer" in html(ranked(**given))
+
+
 def test_what_is_ranked_is_shown_as_text_and_mistakes_are_a_sentence() -> None:
     assert "<b>Ada*" not in html(ranked(answers="<b>Ada*\nOslo"))
     assert "&lt;b&gt;Ada*" in html(ranked(answers="<b>Ada*\nOslo"))

@@ -23,6 +23,7 @@ from lama_core.queries.analogy import SolveRequest
 from lama_core.queries.cloze import ClozeRequest
 from lama_core.scoring.blanks import parse_query
 from pages.ui.lessons import progress
+from pages.ui.lessons.step_view import _mark
 
 pytestmark = pytest.mark.usefixtures("home")
 FIRST = "1-cloze-queries"
@@ -266,3 +267,9 @@ def test_a_student_sheet_has_blanks_and_a_teacher_sheet_the_answers() -> None:
     answered = sheet(lesson, {step + 1: shown})
     assert "Answer: <b>french</b>" in answered and "Answer: <b>not shown</b>" in answered
     assert "class=line" not in answered.partition("</style>")[2]
+
+
+def test_a_ruled_out_first_answer_is_wrong() -> None:
+    assert _mark("french", "", "French") == "wrong"
+    assert _mark("french", "French", "") == "gold"
+    assert _mark("french", "", "") == _mark("french", "Dutch", "English") == ""

@@ -1,6 +1,7 @@
 """Network addresses of clients, connections per address, and the server's start."""
 
 import asyncio
+import logging
 from types import SimpleNamespace
 from typing import Any
 
@@ -192,6 +193,22 @@ def test_the_servers_start_replaces_what_it_limits(monkeypatch: pytest.MonkeyPat
     assert serve.BASE in page.body and page.headers["content-type"].startswith("text/html")
     icon = asyncio.run(files.get_response("favicon.png", {**scope, "path": "/favicon.png"}))
     assert str(icon.path).endswith("favicon.png")
+
+
+def test_few_messages_of_one_line_are_logged_a_minute() -> None:
+    def record(line: int, at: float) -> logging.LogRecord:
+        made = logging.LogRecord("x", logging.WARNING, "server.py", line, "refused", (), None)
+        made.created = at
+        return made
+
+    few = serve.FewOfEach(most=3)
+    records = [record(1, n / 10) for n in range(9)]
+    assert [few.keeps(one) for one in records] == [True] * 3 + [False] * 6
+    assert [one.getMessage() for one in records[1:3]] == [
+        "refused",
+        "refused (more of this kind are dropped for a minute)",
+    ]
+    assert few.keeps(record(2, 1.0)) and few.keeps(record(1, 60.0))
 
 
 def test_a_search_of_a_hundred_thousand_characters_is_dropped() -> None:

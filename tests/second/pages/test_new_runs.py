@@ -31,6 +31,23 @@ def no_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "_JOBS", {})
 
 
+def test_the_choices_of_a_new_run_are_in_its_url() -> None:
+    app = open_page(
+        "data",
+        tab="New run",
+        data="starter",
+        run_relations=[RELATION],
+        run_limit="7",
+        run_prompts="paraphrases",
+    )
+    assert app.multiselect(key="run_relations").value == [RELATION]
+    assert app.number_input(key="run_limit").value == 7
+    assert "Scores **7 facts** of 1 relation with MiniLM-MLM" in said(app)
+    command = next(code.value for code in app.code if "probe" in code.value)
+    assert "--limit 7" in command and "--prompts paraphrases" in command
+    assert app.query_params["data"] == "starter"
+
+
 @pytest.mark.parametrize(
     "request_",
     (

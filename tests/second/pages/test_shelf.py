@@ -162,6 +162,7 @@ def test_of_many_pins_those_that_nobody_asked_wait_until_they_are_wanted(
         ("[" * 100_000, "it is not valid JSON"),
         (json.dumps({**PIN, "kind": "probe"}), "it has no known kind of query"),
         (json.dumps({**PIN, "models": "minilm-mlm"}), "models must be a list"),
+        (json.dumps({**PIN, "models": [MODEL] * 9}), "9 models are chosen"),
         (json.dumps({**PIN, "top_k": 10**9}), "top k can't be 1000000000"),
         (json.dumps({**PIN, "text": "\ud800 ___"}), "it is not valid JSON"),
         (json.dumps({**PIN, "models": ["/etc"]}), "can't reference the model '/etc'"),
