@@ -184,26 +184,6 @@ def sharded(files: dict[str, bytes]) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("reference", ("lab/tiny", f"lab/tiny@{COMMIT}"))
-def test_a_download_that_breaks_off_is_not_taken_for_a_model_and_can_go_on(
-    hub: Hub, tiny_files: dict[str, bytes], reference: str
-) -> None:
-    repository = hub.repositories["lab/tiny"]
-    repository.files = sharded(tiny_files)
-    repository.cut.add(SHARDS[1])
-    entry = find_model(reference)
-    with pytest.raises(UserError, match="not on this machine"):
-        fetch(entry)
-    assert locate(entry) is None
-    repository.cut.clear()
-    located = fetch(entry)
-    assert {*SHARDS} <= {file.name for file in located.folder.iterdir()}
-    try:
-        assert load_model(reference).kind == "masked"
-    finally:
-        CACHE.drop(reference, "fp32")
-
-
 def test_a_hub_name_is_added_only_if_the_hub_has_it(
     hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
