@@ -179,18 +179,6 @@ def test_reasoning_gets_enough_tokens(stack: ExitStack, begun: str, whole: str) 
     assert len(server.asked) == 3, "it is known to reason"
 
 
-def test_a_window_without_room_for_reasoning_gives_the_answer_that_was_cut(
-    stack: ExitStack,
-) -> None:
-    server = Server(
-        chats={"": choice("Well, the", "length")},
-        refused=f'"max_tokens": {7 + REASONING_TOKENS}',
-        refusal=(400, {"error": {"message": "maximum context length is 64 tokens"}}),
-    )
-    (found,) = opened_chat(stack, server).generate(QUESTION, 7)
-    assert (found.text, found.ending) == ("Well, the", "cut")
-
-
 def test_the_tokens_of_an_answer_are_those_after_the_reasoning(stack: ExitStack) -> None:
     text = "<think>Hm</think>\n\nParis\nIt"
     tokens = ["<think>", "Hm", "</think>", "\n\n", "Par", "is", "\n", "It"]

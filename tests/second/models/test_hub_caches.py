@@ -4,11 +4,11 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hub_server import COMMIT, Hub, Repository, fresh_cache, point_to, serve
-from test_hub import sharded
 from tiny_models import save_model_folder
 
 from lama_core.errors import UserError
@@ -19,6 +19,7 @@ from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import fault_of, fetch, locate
 
 Files = dict[str, bytes]
+SHARDS = ("model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors")
 POINTER = LFS_POINTER + b"oid sha256:" + b"0" * 64 + b"\nsize 1234\n"
 
 
@@ -81,6 +82,28 @@ def sentence_pieces(files: Files) -> Files:
     model.trainer_spec.bos_id = -1
     model.normalizer_spec.name = "identity"
     return files | {"spiece.model": model.SerializeToString()}
+
+
+def sharded(files: dict[str, bytes]) -> dict[str, bytes]:
+    import json
+
+    import torch
+    from safetensors.torch import load, save
+
+    tensors: dict[str, torch.Tensor] = load(files["model.safetensors"])
+    names = sorted(tensors)
+    halves = (names[: len(names) // 2], names[len(names) // 2 :])
+    weight_map = {name: shard for shard, half in zip(SHARDS, halves, strict=True) for name in half}
+    index: dict[str, Any] = {"metadata": {}, "weight_map": weight_map}
+    others = {name: data for name, data in files.items() if name != "model.safetensors"}
+    return {
+        **others,
+        "model.safetensors.index.json": json.dumps(index).encode(),
+        **{
+            shard: save({name: tensors[name] for name in half}, metadata={"format": "pt"})
+            for shard, half in zip(SHARDS, halves, strict=True)
+        },
+    }
 
 
 def fp16_beside(files: Files) -> Files:

@@ -14,7 +14,7 @@ import torch
 import transformers
 from data_files import change_json
 from safetensors.torch import load_file, save_file
-from test_hub import sharded
+from test_hub_caches import sharded
 from tiny_models import FAMILIES, make_model, save_model_folder, tiny_tokenizer
 
 from lama_core.errors import UserError

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from analogy_fakes import Work, embed, run_probes
-from analogy_fakes import dataset as analogies
 from completions_server import NAME, QUICK, Server, serve
 from every_kind import plan_runs
 from probe_fakes import write_dataset
@@ -21,11 +19,9 @@ from lama_core.errors import TextRefusedError, UserError
 from lama_core.models.protocols import Chat, Message
 from lama_core.models.server.backend import ServerModel, open_server
 from lama_core.models.server.chat import open_chat
-from lama_core.probes.analogy.scorers import ModelPairScorer
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.generation import plan as generation
 from lama_core.probes.statements.request import StatementsRequest
-from lama_core.queries.analogy_templates import TEMPLATES
 from lama_core.runs.execute import execute
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -136,28 +132,6 @@ def test_a_run_excludes_refused_facts_and_scores_the_others(
     for name in columns:
         assert run.facts[name][~is_refused].tolist() == whole[name][~is_refused].tolist(), name
         assert run.facts[name][is_refused].isna().all()
-
-
-def test_analogies_exclude_decisions_with_a_refused_sentence(
-    stack: ExitStack, tmp_path: Path
-) -> None:
-    server = Server(refused="Tokyo", refusal=REFUSALS["TGI"])
-    model = opened(stack, server)
-    judge = ModelPairScorer(model, embed, template=TEMPLATES["what-to"], normalise="sum")
-    work = Work(analogies(), ("capital",), ("random-head",), ("unsupervised",))
-    (run,) = run_probes(judge, work, folder=tmp_path / "runs")
-    rows = run.rows().to_pylist()
-    for row in rows:
-        is_refused = "Tokyo" in row["query"] + (row["negative"] or "")
-        assert (row["excluded"] or "").startswith("refused by the server") == is_refused
-        assert (row["rank_raw"] is None) == is_refused
-    assert 0 < run.info.n < len(rows)
-    server.refused = "prompt"  # every request
-    judge = ModelPairScorer(model, embed, template=TEMPLATES["what-to"], normalise="sum")
-    with pytest.raises(
-        UserError, match=r"No instance can be decided with .* refused by the server"
-    ):
-        run_probes(judge, work, folder=tmp_path / "none")
 
 
 def test_generated_answers_exclude_refused_questions(stack: ExitStack, tmp_path: Path) -> None:
