@@ -59,12 +59,6 @@ def test_a_path_out_of_the_folder_is_refused(tmp_path: Path, name: str) -> None:
     assert not (tmp_path / "out.txt").exists()
 
 
-def test_a_bomb_is_refused(tmp_path: Path) -> None:
-    bomb = make_zip(tmp_path / "a.zip", {"a.txt": b"\0" * 20 * MB})
-    assert bomb.stat().st_size < MB
-    refused(bomb, tmp_path / "out", "unpacks to more than 1,048,576 bytes")
-
-
 def test_a_tar_bomb_is_stopped_while_it_unpacks(tmp_path: Path) -> None:
     members = [(tarfile.TarInfo(f"{i}.txt"), b"\0" * MB) for i in range(4)]
     bomb = make_tar(tmp_path / "a.tar.gz", members)
@@ -79,12 +73,6 @@ def test_a_zip_that_declares_too_little_is_counted_as_it_is_written(tmp_path: Pa
     assert content.count(true_size) >= 1
     bomb.write_bytes(bytes(content).replace(true_size, lie))
     refused(bomb, tmp_path / "out", "can't be unpacked|unpacks to more")
-
-
-def test_too_many_members_are_refused(tmp_path: Path) -> None:
-    archive = make_zip(tmp_path / "a.zip", {f"{i}.txt": b"" for i in range(12)})
-    with pytest.raises(UserError, match="more than 10 files"):
-        unpack(archive, tmp_path / "out", max_bytes=MB, max_members=10)
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE])

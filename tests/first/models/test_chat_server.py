@@ -1,7 +1,6 @@
 """Chat servers: answers are asked for once, and every fault is one sentence."""
 
 import json
-import math
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,16 +10,13 @@ from completions_server import NAME, QUICK, Server, opened_chat, serve
 from probe_fakes import write_dataset
 
 import lama_core as lama
-from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
 from lama_core.models.protocols import Chat, Message
 from lama_core.models.server.chat import ChatModel, open_chat
 from lama_core.probes.generation.plan import plan
 from lama_core.probes.generation.request import GenerateRequest
-from lama_core.queries.batch import ManyRequest, batch
 from lama_core.queries.batch_lines import read_lines
 from lama_core.queries.batch_texts import generate_lines
-from lama_core.queries.kind import Answer, Asked
 from lama_core.queries.question_prompts import BRIEFLY, COMPLETE
 from lama_core.runs.execute import execute
 
@@ -70,13 +66,6 @@ def test_a_stored_answer_that_is_damaged_is_asked_for_again(stack: ExitStack, ho
     assert len(server.asked) == 2 and json.loads(stored.read_text())["text"] == "Paris"
 
 
-def test_a_server_without_log_probabilities_answers_too(stack: ExitStack) -> None:
-    model = opened_chat(stack, Server(no_logprobs=True))
-    (found,) = model.generate([chat("Norway?")], 7)
-    assert found.text == "Paris" and found.tokens == ()
-    assert math.isnan(found.log_probs.sum())
-
-
 def test_a_batch_is_completed_and_its_questions_are_answered(stack: ExitStack) -> None:
     server = Server(chats={"Norway": "It is Oslo.", "Peru": "I don't know."})
     model = opened_chat(stack, server)
@@ -100,16 +89,6 @@ def test_a_batch_is_completed_and_its_questions_are_answered(stack: ExitStack) -
             f"{COMPLETE}The capital of Norway is ___.",
         )
     }
-    asked = Asked(ManyRequest("x"), lines, Candidates("full", None))
-    table = Answer(batch.kind, asked, (found,))
-    assert table.rows()[1]["word"] == "It is Oslo." and table.rows()[1]["right"]
-    answers = table.to_json()["models"][0]["answers"]
-    assert answers[1] == answers[1] | {"answer": "It is Oslo.", "right": True}
-
-
-def test_questions_are_only_for_chat_servers() -> None:
-    with pytest.raises(UserError, match=r"No sentence is valid.*has no blank"):
-        read_lines("What is the capital of Peru?", models=["smollm2-135m"])
 
 
 def test_a_plain_text_is_refused(stack: ExitStack) -> None:
@@ -131,7 +110,6 @@ def test_an_answer_of_another_form_is_one_sentence(
     [
         lambda name: lama.fill("Paris is in ___.", models=(name,)),
         lambda name: lama.rank("Paris is in ___.", answers=("France", "Peru"), models=(name,)),
-        lambda name: lama.rank("___ is big.", answers=("France", "Peru"), models=(name,)),
         lambda name: lama.sentences(("Paris is big.", "Paris is small."), models=(name,)),
         lambda name: lama.score_analogies("a:b", ["c:d", "e:f"], models=(name,)),
         lambda name: lama.probe(dataset="starter", relations=("P36",), models=(name,)),

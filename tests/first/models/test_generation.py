@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny_models import CAUSAL, MASKED, SEQ2SEQ, open_family, tiny_tokenizer
+from tiny_models import CAUSAL, SEQ2SEQ, open_family, tiny_tokenizer
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 from lama_core.errors import ControlTokenError, UserError, WindowError
-from lama_core.models import generators
 from lama_core.models.hf.generation import _Reader, _special_ids, generate, prompt_ids
 from lama_core.models.protocols import Chat, GeneratedText, Message
 
@@ -108,12 +107,6 @@ def test_texts_are_those_of_transformers(family: str, prompts: list[str], tmp_pa
         check_text(text, *alone(model, prompt, tmp_path / "model"), atol=1e-4)
 
 
-def test_masked_models_generate_nothing(tmp_path: Path) -> None:
-    model = open_family(MASKED[0], tmp_path / "model")
-    with pytest.raises(UserError, match="can't generate text: choose a causal"):
-        generators.generate(model, ["Paris is"], 3)
-
-
 CHAT_TEMPLATE = (
     "{% for one in messages %}{{ one['role'] + ': ' + one['content'] + '\n' }}{% endfor %}"
     "{% if add_generation_prompt %}{{ 'assistant:' }}{% endif %}"
@@ -131,24 +124,6 @@ def test_a_chat_goes_through_the_template(tmp_path: Path) -> None:
     assert prompt_ids(model, chat) == prompt_ids(model, plain)
     (first,), (second,) = generate(model, [chat], 5), generate(model, [plain], 5)
     assert first.text == second.text
-
-
-@pytest.mark.parametrize("family", [*CAUSAL, *SEQ2SEQ])
-def test_special_tokens_anywhere_are_left_out_as_in_transformers(family: str) -> None:
-    tokenizer = tiny_tokenizer(family)
-    special = _special_ids(tokenizer)
-    words = tokenizer("Paris is in France", add_special_tokens=False)["input_ids"]
-    reader = _Reader(tokenizer, special, words, is_chat=False)
-    draw = np.random.default_rng(1)
-    for _ in range(20):
-        ids = list(words)
-        for token in draw.choice(sorted(special), 3):
-            ids.insert(int(draw.integers(len(ids) + 1)), int(token))
-        text, found = reader.read(ids)
-        assert text == tokenizer.decode(ids, skip_special_tokens=True)
-        assert text[found.start : found.end] == text
-        answer = reader.answer(ids, [0.0] * len(ids), 99, in_time=True)
-        assert answer.text == text and len(answer.tokens) == len(words)
 
 
 def read(template: str, text: str, *, is_chat: bool = True) -> GeneratedText:

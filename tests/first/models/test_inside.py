@@ -22,12 +22,7 @@ from tiny_models import FAMILIES
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.spelling import AFTER_SPACE
 from lama_core.errors import UserError
-from lama_core.models.cache import load_model
-from lama_core.models.hf.inspection import InspectableModel
-from lama_core.models.hf.transformer import cutting_places
 from lama_core.models.protocols import BLANK, MAX_ERROR_SHARE, Attribution, Encoded
-from lama_core.models.sources.catalog import find_model
-from lama_core.models.sources.locations import is_here
 from lama_core.scoring.blanks import parse_query
 from lama_core.types import Query
 
@@ -111,12 +106,6 @@ def test_each_layers_answer_is_the_head_on_its_hidden_state(
 def test_a_cap_on_the_logits_is_part_of_the_head(tmp_path: Path) -> None:
     model, plain = open_small("causal", "gemma2", tmp_path)
     check_layers(model, plain, HEADS["gemma2"])
-
-
-def test_of_a_model_whose_layers_pass_more_than_a_state_it_is_said(tmp_path: Path) -> None:
-    model, _ = open_small("masked", "funnel", tmp_path)
-    with pytest.raises(UserError, match="read the layers of funnel: funnel models don't"):
-        model.layer_log_probs(encode(model), FULL.columns(model.vocabulary), [])
 
 
 def log_prob(model: Any, encoded: Encoded, token: int) -> float:
@@ -206,16 +195,6 @@ def test_when_the_time_is_over_no_more_points_are_taken(tiny_model: Models) -> N
         model.integrated_gradients(encoded, [7], steps=4000, until=over)
 
 
-def test_erasure_ends_when_its_time_is_over(
-    tiny_model: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = tiny_model("bert-cased")
-    monkeypatch.setattr(type(model), "tokens_per_pass", 1)
-    found = model.erased(encode(model), [7], until=time.monotonic())
-    tried = ~np.isnan(found.values)
-    assert tried.sum() == 1 and tried[0]
-
-
 def test_a_text_that_begins_with_its_blank_has_nothing_to_hide(tiny_model: Models) -> None:
     for family in ("gpt2", "llama", "opt"):
         model = tiny_model(family)
@@ -252,41 +231,3 @@ def test_other_threads_answers_are_not_touched(tiny_model: Models) -> None:
     done.set()
     other.join()
     assert wrong and max(wrong) < 1e-4
-
-
-EMBEDDED = {
-    "minilm-mlm": lambda m, h: m.cls.predictions(h),
-    "smollm2-135m": lambda m, h: m.lm_head(m.model.norm(h)),
-}
-
-
-@pytest.mark.usefixtures("users_models")
-@pytest.mark.parametrize("name", EMBEDDED)
-def test_layers_and_tokens_of_the_embedded_models(name: str) -> None:
-    if not is_here(find_model(name)):
-        pytest.skip(f"{name} is not here")
-    model = load_model(name, precision="fp32")
-    assert isinstance(model, InspectableModel)
-    encoded, columns = encode(model), FULL.columns(model.vocabulary)
-    layers = getattr(model.model.base_model, "layers", None) or model.model.bert.encoder["layer"]
-    states: list[torch.Tensor] = []
-    at = encoded.positions[0]
-
-    def keep(_module: Any, _given: Any, output: Any) -> None:
-        states.append((output if isinstance(output, torch.Tensor) else output[0])[0, at].clone())
-
-    hooks = [layer.register_forward_hook(keep) for layer in layers]
-    with torch.no_grad():
-        model.cut_at(())
-        logits = model.model(input_ids=torch.tensor([encoded.token_ids])).logits[0, at]
-        rows = torch.stack([EMBEDDED[name](model.model, one) for one in states])
-    model.cut_at(cutting_places(model.model))
-    for hook in hooks:
-        hook.remove()
-    ids = columns.table(AFTER_SPACE).ids[:, 0]
-    found = model.layer_log_probs(encoded, columns, [[7]]).log_probs
-    np.testing.assert_allclose(found[1:], rows.log_softmax(-1)[:, ids].numpy(), atol=1e-4)
-    np.testing.assert_allclose(found[-1], logits.log_softmax(-1)[ids].numpy(), atol=1e-4)
-    if model.kind == "masked":  # a left-to-right model's way takes minutes to follow
-        given = model.integrated_gradients(encoded, model.vocabulary.pieces("Paris"))
-        assert completeness_error(given) <= MAX_ERROR_SHARE

@@ -6,7 +6,6 @@ gradients of the logit times each module's output, with the scales of norms and 
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,7 @@ from torch import nn
 from torch.nn import functional
 
 from lama_core.errors import UserError
-from lama_core.models.cache import load_model
 from lama_core.models.protocols import Encoded, LogitParts, PartReader
-from lama_core.models.sources.catalog import find_model
-from lama_core.models.sources.locations import is_here
 from lama_core.scoring.blanks import parse_query
 from lama_core.types import Query
 
@@ -180,37 +176,6 @@ def test_a_trace_equals_one_pass_for_each_draw_layer_and_token(
     assert found.corrupted == pytest.approx(corrupted, abs=1e-4, rel=1e-3)
     np.testing.assert_allclose(found.restored, expected, atol=1e-4, rtol=1e-3)
     assert np.ptp(found.restored) > 0
-
-
-@pytest.mark.parametrize("family", ("bert-cased", "gpt2"))
-def test_neither_batches_nor_copied_rows_change_a_trace(
-    family: str, tiny_model: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = tiny_model(family)
-    encoded = encode(model)
-    at = model.find_tokens(shown(model), encoded, SUBJECT)
-    for part in ("states", "mlp"):
-        whole = model.trace(encoded, at, [7], part=part, draws=3).restored
-        with monkeypatch.context() as patch:
-            patch.setattr(model, "copies_rows", False)
-            np.testing.assert_allclose(
-                model.trace(encoded, at, [7], part=part, draws=3).restored, whole, rtol=1e-3
-            )
-        with monkeypatch.context() as patch:
-            patch.setattr(type(model), "tokens_per_pass", 5 * len(encoded.token_ids))
-            np.testing.assert_allclose(
-                model.trace(encoded, at, [7], part=part, draws=3).restored, whole, rtol=1e-3
-            )
-
-
-def test_when_the_time_is_over_the_other_cells_are_unknown(
-    tiny_model: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = tiny_model("gpt2")
-    encoded = encode(model)
-    monkeypatch.setattr(type(model), "tokens_per_pass", 4 * len(encoded.token_ids))
-    found = model.trace(encoded, (2,), [7], draws=2, until=time.monotonic()).restored
-    assert np.isnan(found).any() and np.isnan(found[-1]).all()
 
 
 def test_when_the_time_is_over_the_finished_draws_count(
@@ -461,27 +426,6 @@ def test_a_family_that_isnt_supported_gets_one_sentence(family: str, tiny_model:
         assert UNSUPPORTED[family] in said
 
 
-def test_deberta_with_a_convolution_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plain = tiny_models.FAMILIES["deberta-v3"]
-    sizes = plain.sizes | {"conv_kernel_size": 3, "conv_act": "gelu"}
-    monkeypatch.setitem(tiny_models.FAMILIES, "convolved", replace(plain, sizes=sizes))
-    model = tiny_models.open_family("convolved", tmp_path)
-    with pytest.raises(UserError, match="a convolution changes the first layer's hidden states"):
-        model.trace(encode(model), (1,), [7])
-
-
-@pytest.mark.parametrize("family", ("olmo2", "mistral", "qwen3", "gemma3_text"))
-def test_parts_of_other_causal_families_add_up(family: str, tmp_path: Path) -> None:
-    model, _ = open_small("causal", family, tmp_path)
-    encoded = encode(model)
-    found = model.logit_parts(encoded, [7])
-    own = float(model.logits([encoded.token_ids], [encoded.positions])[0, 7])
-    assert sum(part.value for part in found.parts) == pytest.approx(own, abs=1e-3)
-    assert values_of(found)["remainder"] == pytest.approx([0.0], abs=1e-3)
-
-
 def test_logits_that_are_changed_after_the_table_are_refused(tmp_path: Path) -> None:
     model, _ = open_small("causal", "gemma2", tmp_path)
     with pytest.raises(UserError, match=r"gemma2.*logits aren't a product"):
@@ -492,20 +436,3 @@ def test_a_state_that_more_is_added_to_is_refused(tmp_path: Path) -> None:
     model, _ = open_small("causal", "granite", tmp_path, residual_multiplier=0.5)
     with pytest.raises(UserError, match=r"granite.*more than attention and MLPs changes"):
         model.logit_parts(encode(model), [7])
-
-
-@pytest.mark.usefixtures("users_models")
-@pytest.mark.parametrize("name", ("minilm-mlm", "minilm-mlm-twin", "smollm2-135m"))
-def test_parts_of_the_embedded_models_add_up(name: str) -> None:
-    if not is_here(find_model(name)):
-        pytest.skip(f"{name} is not here")
-    model: Any = load_model(name, precision="fp32")
-    encoded = encode(model)
-    token = model.vocabulary.pieces("Paris")[0]
-    own = float(model.logits([encoded.token_ids], [encoded.positions])[0, token])
-    found = model.logit_parts(encoded, [token])
-    assert found.logit == pytest.approx(own, abs=1e-3)
-    values = values_of(found)
-    assert sum(map(sum, values.values())) == pytest.approx(own, abs=1e-3)
-    assert len(values["mlp"]) == model.model.config.num_hidden_layers
-    assert abs(values["remainder"][0]) < (1e-3 if model.kind == "causal" else 5)

@@ -20,7 +20,7 @@ from lama_core.candidates.columns import Candidates
 from lama_core.candidates.spelling import places_of
 from lama_core.errors import UserError
 from lama_core.models.proposals import turned_text
-from lama_core.models.protocols import FIRST_RESCORED, HIDINGS, Scores, Statement
+from lama_core.models.protocols import HIDINGS, Statement
 from lama_core.models.vocabulary import CONTINUATION
 from lama_core.scoring.blanks import parse_query
 from lama_core.types import Query
@@ -196,44 +196,6 @@ def test_rescored_words_have_the_normalised_probability_of_the_whole_sentence(
         assert found.log_prob == pytest.approx(word - np.logaddexp(word, whole), abs=3e-4)
 
 
-def test_the_right_context_counts(tiny_model: Models) -> None:
-    model = tiny_model("gpt2")
-    columns = FULL.columns(model.vocabulary)
-    one, other = (
-        model.blank_log_probs([model.encode(Query(("It is ", right)), "both")], columns)
-        for right in (" in Norway", " of a poet")
-    )
-    seen = np.isfinite(one.log_probs)
-    assert not np.allclose(one.log_probs[seen], other.log_probs[seen])
-    close(one.order, other.order, 1e-5)
-
-
-def test_the_first_words_are_reported_before_the_others_are_scored(tiny_model: Models) -> None:
-    model = tiny_model("smollm2")
-    columns = FULL.columns(model.vocabulary)
-    text = "The capital of France is [MASK], said Ann"
-    queries = [parse_query(text), parse_query(f"{text}.")]  # one left context, the same proposals
-    encoded = [replace(model.encode(query, "both"), n_rescored=100) for query in queries]
-    reported: list[Scores] = []
-    final = model.rescored_log_probs(encoded, columns, reported.append)
-    (first,) = reported
-    likeliest = np.flatnonzero(np.isfinite(first.log_probs[0]))
-    assert len(likeliest) == FIRST_RESCORED
-    for row in range(2):
-        assert np.flatnonzero(np.isfinite(first.log_probs[row])).tolist() == likeliest.tolist()
-        assert np.exp(first.log_probs[row, likeliest]).sum() == pytest.approx(1, abs=1e-5)
-        close(
-            *(one.log_probs[row, likeliest] + one.normaliser[row] for one in (first, final)), 1e-5
-        )
-    silent = model.blank_log_probs(encoded, columns)
-    np.testing.assert_array_equal(final.log_probs, silent.log_probs)
-    reported.clear()
-    model.rescored_log_probs(
-        [replace(encoded[0], n_rescored=FIRST_RESCORED)], columns, reported.append
-    )
-    assert not reported, "words that fit in the first pass are not reported twice"
-
-
 # Each token of texts and of statements
 
 
@@ -262,16 +224,6 @@ def test_tokens_of_statements_are_those_of_a_plain_pass(
     found = model.statement_log_probs(STATEMENTS, hiding=hiding)
     for one, scores in zip(STATEMENTS, found, strict=True):
         close(scores.log_probs, plain.of_tokens(one.text, slice(one.start, one.end), hiding))
-
-
-def test_the_two_ways_of_hiding_differ_within_a_word_alone(tiny_model: Models) -> None:
-    model = tiny_model("bert-cased")
-    (within,) = model.statement_log_probs([STATEMENTS[4]])
-    (original,) = model.statement_log_probs([STATEMENTS[4]], hiding="original")
-    same = np.isclose(within.log_probs, original.log_probs, atol=1e-5)
-    assert within.in_answer.sum() > 1
-    assert same[np.flatnonzero(within.in_answer)[-1]], "nothing of the word stands behind its end"
-    assert not same[within.in_answer][:-1].any()
 
 
 def folded(text: str) -> str:

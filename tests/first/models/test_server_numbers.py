@@ -2,19 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from completions_server import QUICK, Server, serve
-from written_statements import write_bear
 
 from lama_core.candidates.columns import Candidates
 from lama_core.models.protocols import Statement
 from lama_core.models.server.backend import ServerModel, open_server
-from lama_core.probes.statements import plan as statements
-from lama_core.runs.execute import execute
 from lama_core.scoring.blanks import parse_query
 
 # The plain one; with a start token and SentencePiece's pieces; one place too early; short lists.
@@ -114,26 +110,3 @@ def test_statements_have_the_models_own_log_probabilities(
         if scored == "answer":
             wanted = np.where(found.in_answer, wanted, np.nan)
         np.testing.assert_allclose(found.log_probs, wanted, atol=2e-4)
-
-
-def test_a_run_of_statements_is_made_with_a_server_and_equals_the_models_own(
-    tmp_path: Path, tiny_model: Models
-) -> None:
-    cities = ("Lima", "New York", "Saint Petersburg")
-    data = write_bear(tmp_path / "toy", [("Peru", "Lima"), ("Ohio", "New York")], cities)
-    server = Server(family="llama")
-    with serve(server):
-        found = []
-        for model in (open_server(server.reference, QUICK), tiny_model("llama")):
-            (spec,) = statements.plan(
-                statements.StatementsRequest(str(data), (model.name,)),
-                load=lambda *_args, _model=model, **_options: _model,
-            )
-            made = execute(
-                spec, folder=tmp_path, load=lambda *_args, _model=model, **_options: _model
-            )
-            found.append(made.facts)
-    there, here = found
-    assert there["rank_raw"].tolist() == here["rank_raw"].tolist()
-    np.testing.assert_allclose(there["log_prob"], here["log_prob"], atol=1e-3)
-    np.testing.assert_allclose(there["margin"], here["margin"], atol=1e-3)

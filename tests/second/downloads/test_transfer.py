@@ -186,11 +186,6 @@ def test_a_refusal_is_said_at_once(tmp_path: Path, code: int) -> None:
         assert len(served.ranges) == 1
 
 
-def test_endless_redirects_are_said(tmp_path: Path) -> None:
-    with serving(redirect) as served, pytest.raises(UserError, match="redirects"):
-        fetch(the_file(served), tmp_path, patience=QUICK)
-
-
 def test_an_unencrypted_redirect_of_an_encrypted_address_is_refused() -> None:
     import requests
 

@@ -1,24 +1,15 @@
 """The models that the project knows by name: what is said of them, and what can be had."""
 
 import re
-from pathlib import Path
 
-import numpy as np
 import pytest
-import torch
-import transformers
-from tiny_models import tiny_tokenizer
 
-from lama_core.candidates.columns import Candidates
-from lama_core.candidates.spelling import AFTER_SPACE
 from lama_core.errors import UserError
 from lama_core.models.languages import language_note
 from lama_core.models.protocols import KINDS
-from lama_core.models.registry import open_model
 from lama_core.models.sources.catalog import Entry, find_model, known_models
-from lama_core.models.sources.locations import LocatedModel, fetch, locate
+from lama_core.models.sources.locations import fetch, locate
 from lama_core.paths import DOCS
-from lama_core.scoring.blanks import parse_query
 
 HUB = [entry for entry in known_models() if entry.source.how == "hub"]
 REFUSED = [entry for entry in known_models() if entry.source.how == "none"]
@@ -73,38 +64,6 @@ def test_a_model_that_nothing_runs_is_refused_with_the_reason(entry: Entry) -> N
         UserError, match=re.escape(f"{entry.title} can't be run here: {entry.source.why}")
     ):
         fetch(entry)
-
-
-def test_weights_in_memory_are_four_or_two_bytes_a_parameter() -> None:
-    entry = find_model("olmo-2-1b")
-    assert entry.bytes_held("fp32") == 4 * 1_485_000_000
-    assert entry.bytes_held("bf16") == 2 * 1_485_000_000
-    assert find_model("lab/unknown").bytes_held("fp32") is None
-
-
-def test_bart_as_it_is_published_is_asked_as_a_masked_model(tmp_path: Path) -> None:
-    """It is stored without its output layer, which is its table of tokens."""
-    tokenizer = tiny_tokenizer("roberta")
-    torch.manual_seed(0)
-    config = transformers.BartConfig(
-        vocab_size=len(tokenizer), d_model=32, encoder_layers=2, decoder_layers=2,
-        encoder_ffn_dim=48, decoder_ffn_dim=48, encoder_attention_heads=4,
-        decoder_attention_heads=4, max_position_embeddings=80, init_std=0.35,
-        pad_token_id=tokenizer.pad_token_id, bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id, decoder_start_token_id=tokenizer.eos_token_id,
-    )  # fmt: skip
-    body = transformers.BartModel(config).eval()
-    body.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    model = open_model("tiny-bart", LocatedModel(tmp_path, "tiny-bart"), "masked", "fp32")
-    encoded = model.encode(parse_query("The capital of France is [MASK]."), "both")
-    columns = Candidates("full", None).columns(model.vocabulary)
-    with torch.no_grad():
-        hidden = body(input_ids=torch.tensor([encoded.token_ids])).last_hidden_state
-        plain = torch.log_softmax(hidden[0, encoded.positions[0]] @ body.shared.weight.T, dim=0)
-    scores = model.blank_log_probs([encoded], columns)
-    ids = columns.table(AFTER_SPACE).ids[:, 0]
-    np.testing.assert_allclose(scores.log_probs[0], plain.numpy()[ids], atol=1e-4)
 
 
 ENGLISH = find_model("minilm-mlm")

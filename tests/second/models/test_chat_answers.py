@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 from asking import ask_loaded
 from completions_server import NAME, QUICK, Choice, Server, choice, opened_chat
-from hypothesis import given
-from hypothesis import strategies as st
 from probe_fakes import write_dataset
 
 from lama_core.errors import TextRefusedError
@@ -131,20 +129,6 @@ def test_an_answer_is_the_first_line_with_text_that_is_not_a_mark(text: str, ans
     assert answer_in(text) == answer
 
 
-@given(st.lists(st.sampled_from(sorted({
-    mark.format(name) for pair in FORMS.values() for mark in pair for name in ("think", "answer")
-} | {"\n", " ", "Paris", "<b>", "</b>", "[A]", "<s>", "</s>", "<|im_end|>", "assistant"})),
-    max_size=8))  # fmt: skip
-def test_any_text_has_an_answer_of_one_line(pieces: list[str]) -> None:
-    text = "".join(pieces)
-    found = find_answer(text)
-    assert 0 <= found.start <= found.end <= len(text)
-    assert "\n" not in text[found.start : found.end].strip("\n")
-    if found.is_whole:  # what comes later doesn't change the answer of a model that stops here
-        longer = find_answer(f"{text}\nLyon")
-        assert (longer.start, longer.end) == (found.start, found.end)
-
-
 @pytest.mark.parametrize("piece", ["<x>\n", '<a="', "<|channel|>"])
 def test_a_hostile_text_is_read_in_linear_time(piece: str) -> None:
     assert find_answer(piece * 20_000).start >= 0  # quadratic: a minute
@@ -195,18 +179,6 @@ def test_reasoning_gets_enough_tokens(stack: ExitStack, begun: str, whole: str) 
     assert len(server.asked) == 3, "it is known to reason"
 
 
-def test_a_window_without_room_for_reasoning_gives_the_answer_that_was_cut(
-    stack: ExitStack,
-) -> None:
-    server = Server(
-        chats={"": choice("Well, the", "length")},
-        refused=f'"max_tokens": {7 + REASONING_TOKENS}',
-        refusal=(400, {"error": {"message": "maximum context length is 64 tokens"}}),
-    )
-    (found,) = opened_chat(stack, server).generate(QUESTION, 7)
-    assert (found.text, found.ending) == ("Well, the", "cut")
-
-
 def test_the_tokens_of_an_answer_are_those_after_the_reasoning(stack: ExitStack) -> None:
     text = "<think>Hm</think>\n\nParis\nIt"
     tokens = ["<think>", "Hm", "</think>", "\n\n", "Par", "is", "\n", "It"]
@@ -217,17 +189,6 @@ def test_the_tokens_of_an_answer_are_those_after_the_reasoning(stack: ExitStack)
 
     (found,) = opened_chat(stack, Server(chats={"": answer})).generate(QUESTION, 7)
     assert found.tokens == ("Par", "is") and found.log_probs.tolist() == [-2.0, -2.5]
-
-
-def test_tokens_of_reasoning_beside_the_text_are_left_out(stack: ExitStack) -> None:
-    given = [{"token": token, "logprob": -1.0} for token in ("Hm", ".", "Par", "is")]
-
-    def answer(_: dict[str, Any]) -> dict[str, Any]:
-        message = {"content": "Paris", "reasoning_content": "Hm."}
-        return {"message": message, "logprobs": {"content": given}}
-
-    (found,) = opened_chat(stack, Server(chats={"": answer})).generate(QUESTION, 7)
-    assert found.tokens == ("Par", "is")
 
 
 def test_fields_that_a_server_refuses_are_renamed_or_left_out(stack: ExitStack) -> None:

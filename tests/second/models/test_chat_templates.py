@@ -1,6 +1,5 @@
 """A broken or hostile chat template is one sentence; questions without it are answered."""
 
-import string
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -8,13 +7,11 @@ from pathlib import Path
 import pytest
 from calling import call
 from data_files import change_json
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from systems import ON_WINDOWS
 from tiny_models import save_model_folder
 
 from lama_core.errors import UserError
-from lama_core.models.cache import CACHE, check_and_add_model, load_model
+from lama_core.models.cache import CACHE, load_model
 from lama_core.models.hf import chat_templates
 from lama_core.models.hf.chat_templates import RENDERER, TRIAL, render_chat
 from lama_core.models.protocols import Chat, Message
@@ -83,26 +80,6 @@ def test_a_process_that_was_ended_is_started_again(monkeypatch: pytest.MonkeyPat
     assert RENDERER.render("again", TRIAL, {}) == "again"
 
 
-PIECES = st.sampled_from([
-    "{{", "}}", "{%", "%}", "{#", "#}", "for", "in", "messages", "m", "if", "endif", "endfor",
-    "set", "macro", "endmacro", "f()", "loop", "'", '"', "[0]", "['content']", ".x", "|",
-    "tojson", "trim", "*", "+", "%", "10", "2", "=", "(", ")", ",", "not", "is", "defined", "\n",
-    " ", "é", "\ud800",
-    "\0", "eos_token", "add_generation_prompt", "raise_exception", "namespace", "break",
-    "generation",
-])  # fmt: skip
-
-
-@settings(max_examples=60)
-@given(pieces=st.lists(PIECES, max_size=12), text=st.text(string.printable, max_size=20))
-def test_any_template_renders_a_text_or_has_a_reason(pieces: list[str], text: str) -> None:
-    for template in (" ".join(pieces), f"{{{{ {' '.join(pieces)} }}}}", text):
-        try:
-            assert RENDERER.render(template, TRIAL, {"eos_token": "</s>"}).strip()
-        except ValueError as error:
-            assert "\n" not in str(error)
-
-
 def test_a_chat_is_rendered_as_in_transformers(tmp_path: Path) -> None:
     from transformers import AutoTokenizer
 
@@ -168,11 +145,3 @@ def test_a_models_template_is_part_of_its_runs_identity(home: Path, tmp_path: Pa
     with pytest.raises(UserError, match="has changed since this run was planned"):
         first.unchanged(load_model(str(folder)))
     assert "template" not in planned(replace(request, plain=True)).options()
-
-
-def test_a_template_is_tried_when_its_model_is_added(home: Path, tmp_path: Path) -> None:
-    folder = with_template(tmp_path, LOOP)
-    added = check_and_add_model(str(folder))
-    assert "it takes more than" in added.note and "Ask with --plain" in added.note
-    change_json(folder / "tokenizer_config.json", chat_template=GOOD)
-    assert not check_and_add_model(str(folder)).note

@@ -117,11 +117,3 @@ def test_a_missing_a_damaged_and_another_vocabulary_cost_one_sentence_each(
     for step, reason in ((1, "step1"), (3, "there is no such folder"), (2, "vocabulary differs")):
         assert any(f"step{step} is excluded" in line and reason in line for line in said), said
     assert steps_here() == [0, 4, 8]
-
-
-def test_a_series_without_a_usable_checkpoint_is_an_error(series: Path, data: Path) -> None:
-    result = invoke(
-        ["probe", "--dataset", str(data), "--model", str(series), "--revisions", "step5,step6"]
-    )
-    assert isinstance(result.exception, UserError)
-    assert "No checkpoint of" in str(result.exception)

@@ -205,17 +205,6 @@ def test_a_batch_that_does_not_fit_gives_the_same_numbers(
     assert max(sizes) == n_rows
 
 
-def test_a_text_that_does_not_fit_is_refused(
-    tiny_model: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> None:
-        raise torch.OutOfMemoryError("CUDA out of memory.")
-
-    monkeypatch.setattr(Transformer, "_on_device", full)
-    with pytest.raises(UserError, match="a single text needs more than is free"):
-        blanks_of(tiny_model("llama"), "left")
-
-
 # Which device.
 
 

@@ -6,7 +6,6 @@ import pytest
 from tiny_models import save_model_folder
 
 from lama_core.errors import UserError
-from lama_core.models.model_folder import file_digest
 from lama_core.models.sources.catalog import (
     add_model,
     added_models,
@@ -56,22 +55,3 @@ def test_a_damaged_list_is_an_entry_that_says_so(content: str, home: Path) -> No
     forget_model(entry.name)
     assert added_models() == ()
     assert path.with_suffix(".damaged.json").read_text(encoding="utf-8") == content
-
-
-@pytest.mark.parametrize("what", ("folder", "damaged"))
-def test_digests_without_their_notes_are_taken_anew(what: str, home: Path, tmp_path: Path) -> None:
-    file = tmp_path / "weights"
-    file.write_bytes(what.encode())
-    (home / "cache" / "models").mkdir(parents=True)
-    notes = home / "cache" / "models" / "digests"
-    digest = file_digest(file)
-    for note in notes.glob("*"):
-        note.unlink()
-        if what == "folder":
-            note.mkdir()
-        else:
-            note.write_text("not a digest", encoding="utf-8")
-    from lama_core.models import model_folder
-
-    model_folder._digest.cache_clear()
-    assert file_digest(file) == digest

@@ -71,22 +71,6 @@ def test_a_choice_without_a_text_is_explained(
     assert expected in str(error.value)
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        choice("Paris", "tool_calls", tool_calls=[TOOL]),
-        lambda _: {
-            "message": {"content": "Paris"},
-            "logprobs": {"content": [{"token": "P", "logprob": 10**400}]},
-        },
-        lambda _: {"message": {"content": "Paris"}, "logprobs": {"tokens": ["Paris"]}},
-    ],
-)
-def test_a_text_is_an_answer_whatever_comes_with_it(stack: ExitStack, given: Choice) -> None:
-    (found,) = opened_chat(stack, Server(chats={"": given})).generate(QUESTION, 7)
-    assert found.text == "Paris"
-
-
 def answer_of(address: str, patience: Patience = QUICK) -> Any:
     server = completions.Completions(completions.ServerAddress(f"http://{address}", NAME), patience)
     model = ChatModel("m", server, identity="m")

@@ -3,7 +3,6 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hub_server import COMMIT, Hub, Repository, fresh_cache, point_to, serve
@@ -16,8 +15,6 @@ from lama_core.models.sources.catalog import added_models, find_model
 from lama_core.models.sources.locations import fetch, locate
 from lama_core.progress import Progress
 from lama_core.scoring.blanks import parse_query
-
-SHARDS = ("model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors")
 
 
 @pytest.fixture(scope="module")
@@ -160,48 +157,6 @@ def test_pickled_weights_beside_safetensors_are_left_where_they_are(hub: Hub) ->
     names = {file.name for file in located.folder.iterdir()}
     assert "model.safetensors" in names
     assert not names & {"pytorch_model.bin", "modeling_evil.py"}
-
-
-def sharded(files: dict[str, bytes]) -> dict[str, bytes]:
-    import json
-
-    import torch
-    from safetensors.torch import load, save
-
-    tensors: dict[str, torch.Tensor] = load(files["model.safetensors"])
-    names = sorted(tensors)
-    halves = (names[: len(names) // 2], names[len(names) // 2 :])
-    weight_map = {name: shard for shard, half in zip(SHARDS, halves, strict=True) for name in half}
-    index: dict[str, Any] = {"metadata": {}, "weight_map": weight_map}
-    others = {name: data for name, data in files.items() if name != "model.safetensors"}
-    return {
-        **others,
-        "model.safetensors.index.json": json.dumps(index).encode(),
-        **{
-            shard: save({name: tensors[name] for name in half}, metadata={"format": "pt"})
-            for shard, half in zip(SHARDS, halves, strict=True)
-        },
-    }
-
-
-@pytest.mark.parametrize("reference", ("lab/tiny", f"lab/tiny@{COMMIT}"))
-def test_a_download_that_breaks_off_is_not_taken_for_a_model_and_can_go_on(
-    hub: Hub, tiny_files: dict[str, bytes], reference: str
-) -> None:
-    repository = hub.repositories["lab/tiny"]
-    repository.files = sharded(tiny_files)
-    repository.cut.add(SHARDS[1])
-    entry = find_model(reference)
-    with pytest.raises(UserError, match="not on this machine"):
-        fetch(entry)
-    assert locate(entry) is None
-    repository.cut.clear()
-    located = fetch(entry)
-    assert {*SHARDS} <= {file.name for file in located.folder.iterdir()}
-    try:
-        assert load_model(reference).kind == "masked"
-    finally:
-        CACHE.drop(reference, "fp32")
 
 
 def test_a_hub_name_is_added_only_if_the_hub_has_it(

@@ -4,11 +4,11 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hub_server import COMMIT, Hub, Repository, fresh_cache, point_to, serve
-from test_hub import sharded
 from tiny_models import save_model_folder
 
 from lama_core.errors import UserError
@@ -16,9 +16,10 @@ from lama_core.models.cache import CACHE, check_and_add_model, load_model
 from lama_core.models.listing import model_info
 from lama_core.models.model_folder import LFS_POINTER
 from lama_core.models.sources.catalog import find_model
-from lama_core.models.sources.locations import fault_of, fetch, gguf_in, locate
+from lama_core.models.sources.locations import fault_of, fetch, locate
 
 Files = dict[str, bytes]
+SHARDS = ("model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors")
 POINTER = LFS_POINTER + b"oid sha256:" + b"0" * 64 + b"\nsize 1234\n"
 
 
@@ -64,18 +65,6 @@ def only_vocab(files: Files) -> Files:
     return files | {"vocab.txt": "\n".join(sorted(tokens, key=tokens.__getitem__)).encode()}
 
 
-def vocab_and_merges(files: Files) -> Files:
-    """A GPT-2 model with the tokenizer of old releases."""
-    model = json.loads(files.pop("tokenizer.json"))["model"]
-    del files["tokenizer_config.json"]
-    pairs = [" ".join(pair) for pair in model["merges"]]
-    merges = "\n".join(["#version: 0.2", *pairs, ""])
-    return files | {
-        "vocab.json": json.dumps(model["vocab"]).encode(),
-        "merges.txt": merges.encode(),
-    }
-
-
 def sentence_pieces(files: Files) -> Files:
     """A T5 model with the tokenizer of old releases."""
     from sentencepiece import sentencepiece_model_pb2 as proto
@@ -95,6 +84,28 @@ def sentence_pieces(files: Files) -> Files:
     return files | {"spiece.model": model.SerializeToString()}
 
 
+def sharded(files: dict[str, bytes]) -> dict[str, bytes]:
+    import json
+
+    import torch
+    from safetensors.torch import load, save
+
+    tensors: dict[str, torch.Tensor] = load(files["model.safetensors"])
+    names = sorted(tensors)
+    halves = (names[: len(names) // 2], names[len(names) // 2 :])
+    weight_map = {name: shard for shard, half in zip(SHARDS, halves, strict=True) for name in half}
+    index: dict[str, Any] = {"metadata": {}, "weight_map": weight_map}
+    others = {name: data for name, data in files.items() if name != "model.safetensors"}
+    return {
+        **others,
+        "model.safetensors.index.json": json.dumps(index).encode(),
+        **{
+            shard: save({name: tensors[name] for name in half}, metadata={"format": "pt"})
+            for shard, half in zip(SHARDS, halves, strict=True)
+        },
+    }
+
+
 def fp16_beside(files: Files) -> Files:
     """Weights in two parts, next to an fp16 variant in three."""
     whole = files["model.safetensors"]
@@ -104,7 +115,6 @@ def fp16_beside(files: Files) -> Files:
 
 CASES = {
     "vocab.txt": ("bert-uncased", only_vocab),
-    "vocab.json with merges.txt": ("gpt2", vocab_and_merges),
     "spiece.model": ("t5", sentence_pieces),
     "fp16 shards": ("bert-cased", fp16_beside),
     "merged, adapter_config.json left": (
@@ -207,15 +217,3 @@ def test_a_git_lfs_pointer_is_named(home: Path, files_of: Callable[[str], Files]
     save_cache(home, files_of("bert-cased") | {"tokenizer.json": POINTER})
     with pytest.raises(UserError, match=r"tokenizer.json is a Git LFS pointer.*git lfs pull"):
         fetch(find_model("lab/tiny"))
-
-
-def test_a_gguf_file_may_be_named_in_capitals_and_be_a_pointer(home: Path) -> None:
-    file = home / "tiny" / "TINY.GGUF"
-    file.parent.mkdir()
-    file.write_bytes(b"GGUF")
-    assert gguf_in(file) == file == gguf_in(file.parent)
-    check_and_add_model(str(file))
-    file.write_bytes(POINTER)
-    for place in (file, file.parent):
-        with pytest.raises(UserError, match="is a Git LFS pointer"):
-            check_and_add_model(str(place))

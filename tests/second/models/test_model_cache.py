@@ -41,13 +41,6 @@ def test_the_model_used_longest_ago_is_dropped_first() -> None:
     assert cache.n_bytes == 30
 
 
-def test_one_model_larger_than_the_bound_is_held_alone() -> None:
-    cache = ModelCache(max_bytes=30)
-    cache.get("small", "fp32", lambda: Weights(10))
-    cache.get("large", "fp32", lambda: Weights(100))
-    assert names(cache) == ["large"]
-
-
 def test_two_threads_that_ask_for_one_model_get_the_same_object_loaded_once() -> None:
     cache = ModelCache(max_bytes=30)
     loads: list[int] = []

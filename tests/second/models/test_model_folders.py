@@ -1,6 +1,7 @@
 """Model folders: what is read, and what is refused in one sentence before anything is allocated."""
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -13,15 +14,15 @@ import torch
 import transformers
 from data_files import change_json
 from safetensors.torch import load_file, save_file
-from test_hub import sharded
+from test_hub_caches import sharded
 from tiny_models import FAMILIES, make_model, save_model_folder, tiny_tokenizer
 
 from lama_core.errors import UserError
-from lama_core.models import cpu, model_folder
+from lama_core.models import model_folder
 from lama_core.models.cache import CACHE, load_model
 from lama_core.models.model_folder import MAX_ADDED, check_files, folder_digest, read_header
 from lama_core.models.sources.catalog import add_model, added_models, find_model, forget_model
-from lama_core.models.sources.locations import fetch, locate
+from lama_core.models.sources.locations import locate
 
 pytestmark = pytest.mark.usefixtures("home")
 WEIGHTS = "model.safetensors"
@@ -131,6 +132,20 @@ def empty(folder: Path) -> None:
     folder.mkdir()
 
 
+def pipe(file: Path) -> None:
+    os.mkfifo(file)
+
+
+def instead(file: str, put: Callable[[Path], object]) -> Spoil:
+    """Something else stands where a file did."""
+
+    def spoil(folder: Path) -> None:
+        (folder / file).unlink(missing_ok=True)
+        put(folder / file)
+
+    return spoil
+
+
 SIZES: tuple[tuple[str, object], ...] = (
     ("vocab_size", 10**9), ("vocab_size", -1), ("hidden_size", 64), ("num_hidden_layers", 10**9),
     ("num_hidden_layers", 0), ("num_attention_heads", "12"), ("max_position_embeddings", 10**12),
@@ -147,6 +162,12 @@ AT_SIGHT: tuple[tuple[str, Spoil, str], ...] = (
     ("gpt2", cut, "Damaged safetensors file"),
     ("gpt2", moved(WEIGHTS, "model.bin"), "only pickled weights"),
     ("gpt2", moved(WEIGHTS, "model-00001-of-00002.safetensors"), "is incomplete"),
+    ("gpt2", instead("config.json", pipe), "Not a regular file"),
+    ("gpt2", instead("notes", pipe), "Not a regular file"),
+    ("gpt2", instead("tokenizer.json", Path.mkdir), "has no tokenizer"),
+    ("gpt2", instead("config.json", lambda file: file.symlink_to(file.name)), "Can't read"),
+    ("gpt2", text("config.json", "[" * 200_000), "Can't read .*config.json: "),
+    ("gpt2", text("config.json", b'{"\xff": 1}'), "Can't read .*config.json: "),
 )
 SPOILT = (
     *AT_SIGHT,
@@ -199,6 +220,24 @@ def test_a_configuration_of_a_larger_model_than_the_weights_reads_none(
         lambda *_arguments, **_options: pytest.fail("the weights were read"),
     )
     assert "weights, but the files hold" in refused(folder)
+
+
+def test_neither_pickles_nor_code_of_a_folder_are_run(tmp_path: Path) -> None:
+    folder, mark = save_model_folder("gpt2", tmp_path / "mine"), tmp_path / "was-run"
+    # A global, its argument, the call, the end.
+    pickle = f"cos\nmknod\n(V{mark}\ntR.".encode()
+    for name in ("pytorch_model.bin", "adapter_model.bin", "training_args.bin"):
+        (folder / name).write_bytes(pickle)
+    (folder / "evil.py").write_text(f"open({str(mark)!r}, 'w')", encoding="utf-8")
+    auto = dict.fromkeys(("AutoConfig", "AutoModelForCausalLM"), "evil.X")
+    for name in ("config.json", "tokenizer_config.json"):
+        change_json(folder / name, auto_map=auto | {"AutoTokenizer": ["evil.X", None]})
+    assert load_model(str(folder)).kind == "causal"
+    CACHE.drop(str(folder), "fp32")
+    assert not mark.exists()
+    with pytest.raises(RuntimeError):  # by then it has run
+        torch.load(folder / "pytorch_model.bin", weights_only=False)
+    assert mark.exists()
 
 
 @pytest.mark.parametrize(
@@ -268,13 +307,6 @@ def test_a_link_out_of_the_folder_is_not_followed(target: str, tmp_path: Path) -
     assert "links out of the model's folder" in refused(folder)
 
 
-def test_links_within_the_folder_are_followed(tmp_path: Path) -> None:
-    folder = save_model_folder("bert-cased", tmp_path / "bert")
-    (folder / WEIGHTS).rename(folder / "weights")
-    (folder / WEIGHTS).symlink_to("weights")
-    assert fetch(find_model(str(folder))).folder == folder
-
-
 def test_texts_weights_and_folders_are_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -339,18 +371,6 @@ def test_a_folder_is_added_once_and_forgotten(
 def test_what_is_no_name_at_all_is_refused(name: str) -> None:
     with pytest.raises(UserError):
         find_model(name)
-
-
-def test_bf16_weights_take_half_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu, "has_bf16", lambda: True)
-    folder = save_model_folder("gpt2", tmp_path / "gpt2")
-    wide, narrow = (load_model(str(folder), precision=name) for name in ("fp32", "bf16"))
-    assert narrow.n_bytes == wide.n_bytes / 2
-    assert next(narrow.model.parameters()).dtype == torch.bfloat16
-    assert {held.precision for held in CACHE.held() if held.name == wide.name} == {"fp32", "bf16"}
-    for precision in ("fp32", "bf16"):
-        CACHE.drop(wide.name, precision)
-    assert wide.name not in {held.name for held in CACHE.held()}
 
 
 @pytest.mark.parametrize(

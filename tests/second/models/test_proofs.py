@@ -67,32 +67,6 @@ def test_a_text_of_one_token_beside_others_has_nothing_before_it(tiny_model: Tin
     np.testing.assert_allclose(several.log_probs, alone.log_probs, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("made", "caches", "pads", "shares"),
-    [
-        ("gpt2", True, True, True),
-        ("mamba", False, True, False),  # its state isn't a cache of keys and values
-        ("lfm2", True, True, False),  # padding after a shared beginning goes through its state
-        ("bart", True, False, False),  # it counts positions from the padding on
-    ],
-)
-def test_texts_are_continued_in_the_ways_that_keep_their_answers(
-    made: str, caches: bool, pads: bool, shares: bool, tmp_path: Path
-) -> None:
-    model, _ = open_small("causal", made, tmp_path)
-    assert (model.caches, model.pads, model.shares) == (caches, pads, shares)
-    assert bool(model.notes) == (made != "gpt2")
-
-
-def test_texts_that_share_a_pass_within_a_short_window_score_as_alone(tmp_path: Path) -> None:
-    model, _ = open_small("causal", "recurrent_gemma", tmp_path, attention_window_size=8)
-    texts = ("Paris.", "Ann is in Oslo")
-    together = model.token_log_probs(texts)
-    for text, found in zip(texts, together, strict=True):
-        alone = model.token_log_probs([text])[0].log_probs
-        np.testing.assert_allclose(found.log_probs, alone, atol=1e-4)
-
-
 def test_a_stretched_window_ends_where_answers_begin_to_depend_on_other_texts(
     tmp_path: Path,
 ) -> None:

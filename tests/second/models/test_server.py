@@ -25,7 +25,6 @@ from lama_core.models.server.backend import ServerModel, open_server
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.plan import plan
 from lama_core.queries.blank_answers import query_model
-from lama_core.runs.execute import execute
 from lama_core.scoring.blanks import parse_query
 
 Serve = Callable[[Server], ServerModel]
@@ -41,12 +40,6 @@ def served() -> Iterator[Serve]:
             return open_server(server.reference, QUICK)
 
         yield start
-
-
-def test_a_part_of_a_character_is_said_where_it_has_no_log_probability(served: Serve) -> None:
-    model = served(Server(shift=True, max_list=1 << 30))
-    with pytest.raises(UserError, match="a log-probability for every token of 'São"):
-        model.token_log_probs(["São is here."])
 
 
 def test_a_folded_list_sums_the_ways_to_write_a_word(served: Serve, tiny_model: Models) -> None:
@@ -110,13 +103,8 @@ def test_an_open_vocabulary_is_what_the_server_lists(served: Serve, tiny_model: 
 FAULTS = {
     "of another model": (Server(models=("other",)), "It has: other"),
     "a web page": (Server(page=True), "it returns a web page"),
-    "another form": (Server(body=b"[1]"), "its response has an unexpected format"),
     "deep": (Server(body=b"[" * 100_000), "its response is not JSON"),
     "a key is wanted": (Server(key="s3cret"), "needs a key: set LAMA_SERVER_KEY"),
-    "no log-probabilities": (
-        Server(no_logprobs=True),
-        "doesn't return log-probabilities of the prompt",
-    ),
     "not of the prompt": (Server(no_prompt=True), "doesn't return log-probabilities of the prompt"),
     "wrong ones": (Server(wrong=-1.0), "don't match its next-token log-probabilities"),
     "shifted, with short lists": (Server(shift=True), "too short to correct that"),
@@ -236,33 +224,6 @@ def test_what_a_server_says_of_a_model_makes_its_identity(served: Serve) -> None
         assert open_server(server.reference, QUICK).identity == first
         server.says["root"] = "b"
         assert open_server(server.reference, QUICK).identity != first
-
-
-def test_a_run_goes_on_where_its_server_stopped(tmp_path: Path) -> None:
-    data = write_dataset(tmp_path / "toy", n_facts=12)
-    server = Server()
-    with serve(server):
-        model = open_server(server.reference, QUICK)
-        request = ProbeRequest(str(data), (server.reference,), candidates="relation")
-        spec = plan(request, load=lambda *_args, **_options: model)[0]
-        spec = replace(spec, batch_rows=2)  # parts of eight
-        load = {"load": lambda *_args, **_options: model}
-        whole = execute(spec, folder=tmp_path / "whole", **load)
-        n_all = len(server.asked)
-        server.asked.clear()
-        server.dies_after = n_all // 2
-        with pytest.raises(UserError, match="doesn't answer") as error:
-            execute(spec, folder=tmp_path / "broken", **load)
-        assert "are kept" in str(error.value)
-        assert list((tmp_path / "broken").rglob("*.parquet")), "the parts before are written down"
-        server.dies_after = 1 << 30
-        server.asked.clear()
-        resumed = execute(spec, folder=tmp_path / "broken", **load)
-        assert 0 < len(server.asked) < n_all
-    first, second = (run.facts for run in (whole, resumed))
-    assert first.equals(second)
-    assert whole.info.n > 0 and np.isfinite(first["log_prob"].dropna()).all()
-    assert first["subject_pieces"].isna().all()
 
 
 def test_a_run_needs_its_words_before_it_begins(served: Serve, tmp_path: Path) -> None:

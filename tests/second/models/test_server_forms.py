@@ -11,23 +11,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from analogy_fakes import Work, embed, run_probes
-from analogy_fakes import dataset as analogies
 from completions_server import NAME, QUICK, Server, serve
 from every_kind import plan_runs
 from probe_fakes import write_dataset
 
-from lama_core.candidates.columns import Candidates
 from lama_core.errors import TextRefusedError, UserError
 from lama_core.models.protocols import Chat, Message
 from lama_core.models.server.backend import ServerModel, open_server
 from lama_core.models.server.chat import open_chat
-from lama_core.probes.analogy.scorers import ModelPairScorer
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.generation import plan as generation
 from lama_core.probes.statements.request import StatementsRequest
-from lama_core.queries.analogy_templates import TEMPLATES
-from lama_core.queries.batch_lines import fill_lines, read_lines
 from lama_core.runs.execute import execute
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -138,57 +132,6 @@ def test_a_run_excludes_refused_facts_and_scores_the_others(
     for name in columns:
         assert run.facts[name][~is_refused].tolist() == whole[name][~is_refused].tolist(), name
         assert run.facts[name][is_refused].isna().all()
-
-
-def test_a_run_says_that_all_texts_are_refused_and_asks_again(
-    stack: ExitStack, tmp_path: Path
-) -> None:
-    data = write_dataset(tmp_path / "toy", n_facts=4)
-    server = Server()
-    model = opened(stack, server)
-    request = ProbeRequest(str(data), (server.reference,), candidates="relation")
-    (spec,) = plan_runs(request, loading(model))
-    server.refused, server.refusal = " ", REFUSALS["vLLM"]
-    with pytest.raises(
-        UserError, match=r"None of the .* facts can be scored .*refused by the server"
-    ):
-        execute(spec, folder=tmp_path / "runs", load=loading(model))
-    server.refused = ""  # it was started again, with a larger window
-    assert execute(spec, folder=tmp_path / "runs", load=loading(model)).info.n_excluded == 0
-
-
-def test_analogies_exclude_decisions_with_a_refused_sentence(
-    stack: ExitStack, tmp_path: Path
-) -> None:
-    server = Server(refused="Tokyo", refusal=REFUSALS["TGI"])
-    model = opened(stack, server)
-    judge = ModelPairScorer(model, embed, template=TEMPLATES["what-to"], normalise="sum")
-    work = Work(analogies(), ("capital",), ("random-head",), ("unsupervised",))
-    (run,) = run_probes(judge, work, folder=tmp_path / "runs")
-    rows = run.rows().to_pylist()
-    for row in rows:
-        is_refused = "Tokyo" in row["query"] + (row["negative"] or "")
-        assert (row["excluded"] or "").startswith("refused by the server") == is_refused
-        assert (row["rank_raw"] is None) == is_refused
-    assert 0 < run.info.n < len(rows)
-    server.refused = "prompt"  # every request
-    judge = ModelPairScorer(model, embed, template=TEMPLATES["what-to"], normalise="sum")
-    with pytest.raises(
-        UserError, match=r"No instance can be decided with .* refused by the server"
-    ):
-        run_probes(judge, work, folder=tmp_path / "none")
-
-
-def test_a_batch_gives_the_reason_and_answers_the_other_lines(stack: ExitStack) -> None:
-    server = Server(refused="Zanzibar", refusal=REFUSALS["Azure"])
-    model = opened(stack, server)
-    lines = read_lines("Oslo is in ___.\nZanzibar is in ___.\nLima is in ___.")
-    words = Candidates("file", ("Norway", "Peru"))
-    answers = fill_lines(model, lines, words).answers
-    assert [one.is_answered for one in answers] == [True, False, True]
-    assert answers[1].fault == (
-        "The server refuses the text (HTTP 400: The response was filtered): shorten or remove it."
-    )
 
 
 def test_generated_answers_exclude_refused_questions(stack: ExitStack, tmp_path: Path) -> None:

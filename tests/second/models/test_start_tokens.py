@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 import torch
 from asking import ask_loaded
@@ -27,7 +26,7 @@ from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.generation.request import GenerateRequest
 from lama_core.probes.kinds import read_request
 from lama_core.probes.statements.request import StatementsRequest
-from lama_core.queries import answers, batch, sentences
+from lama_core.queries import answers
 from lama_core.queries.table import QUERIES
 from lama_core.requests import StoredRequest, record
 from lama_core.runs.execute import execute
@@ -184,40 +183,6 @@ def log_probs(model: Any, start: tuple[int, ...], text: str) -> np.ndarray:
     ids = [*start, *model.tokenizer(text, add_special_tokens=False)["input_ids"]]
     found = torch.log_softmax(model.plain_logits(ids)[:-1], 1)[torch.arange(len(ids) - 1), ids[1:]]
     return np.array([np.nan, *found.tolist()])[len(start) :]
-
-
-def test_a_sentence_has_the_same_scores_in_every_kind(
-    model: Any, text: str, data: Path, tmp_path: Path
-) -> None:
-    start = start_of(model, begins=text == FIRST)
-    if text == FIRST and not start:
-        pytest.skip("the model can't score a first word")
-    whole = text.replace("___", "Oslo")
-    expected = log_probs(model, start, whole)
-
-    (ranked,) = ask_loaded(answers.rank, [model], text=text, answers=WORDS).models
-    first = next(one for one in ranked.answers if one.answer == "Oslo")
-    assert first.tokens.log_probs == pytest.approx(expected, abs=1e-4, nan_ok=True)
-    assert np.isfinite(first.tokens.log_probs[first.tokens.in_answer]).all()
-
-    of_word = float(expected[first.tokens.in_answer].sum())
-    for name in ("fill", "relation"):
-        query = next(one for one in QUERIES if one.request.python == name)
-        answer = ask_loaded(query, [model], **ASKED[name](text, data), context="left")
-        assert answer.frame()["gold_log_prob"][0] == pytest.approx(of_word, abs=1e-3), name
-    (lines,) = ask_loaded(batch.batch, [model], **ASKED["batch"](text, data), context="left").models
-    assert lines.answers[0].blank.gold.log_prob == pytest.approx(of_word, abs=1e-3)
-
-    texts = [text.replace("___", word) for word in WORDS]
-    (compared,) = ask_loaded(sentences.sentences, [model], texts=texts).models
-    assert compared.sentences[0].tokens.log_probs == pytest.approx(expected, abs=1e-4, nan_ok=True)
-    (alone,) = model.token_log_probs([whole], begins=text == FIRST)
-    assert alone.log_probs == pytest.approx(expected, abs=1e-4, nan_ok=True)
-
-    (spec,) = plan_runs(RUNS["statements"](text, data), lambda *_, **__: model)
-    run = execute(spec, folder=tmp_path / "runs", load=lambda *_, **__: model)
-    scores = pq.read_table(run.info.folder / "facts.parquet")["scores"].to_pylist()[0]
-    assert scores[0] == pytest.approx(np.nansum(expected), abs=1e-3)
 
 
 def test_the_other_rule_puts_bos_before_every_sentence(model: Any, data: Path) -> None:

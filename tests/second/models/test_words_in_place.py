@@ -14,16 +14,14 @@ from tiny_models import (
     JOBS,
     open_family,
     save_model_folder,
-    smollm_tokenizer,
 )
-from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers
+from tokenizers import Tokenizer, decoders, pre_tokenizers
 from tokenizers import models as token_models
 from tokenizers.trainers import BpeTrainer
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from lama_core.candidates.columns import NOT_ONE_TOKEN, Candidates
-from lama_core.candidates.spelling import AFTER_SPACE, Place, Spelling, place_of, places_of
-from lama_core.errors import UserError
+from lama_core.candidates.columns import Candidates
+from lama_core.candidates.spelling import Spelling, place_of, places_of
 from lama_core.models.protocols import Statement
 from lama_core.models.registry import open_model
 from lama_core.models.sources.locations import LocatedModel
@@ -96,26 +94,6 @@ def test_a_word_that_is_one_token_is_scored_alike_at_a_blank_and_in_its_text(
 
 
 @each_family
-def test_a_word_that_is_one_token_in_its_text_is_one_at_the_blank(
-    family: str, tiny_model: Models
-) -> None:
-    model = tiny_model(family)
-    vocabulary, unknown = model.vocabulary, model.tokenizer.unk_token_id
-    for query, word in drawn(model, 2, 200):
-        ids, inside, _ = in_text(model, query, word)
-        at = np.flatnonzero(inside)
-        left, right = query.parts
-        before = model.tokenizer(left.rstrip(), add_special_tokens=False)["input_ids"]
-        after = vocabulary.encode_after(right) if right[:1].strip() else None
-        is_own = (
-            len(at) == 1 and ids[at[0]] != unknown and ids[: at[0]] == before
-            and (after is None or ids[at[0] + 1 :] == after)
-        )  # fmt: skip
-        found = Spelling(vocabulary).tokens(word, places_of(query)[0])
-        assert bool(found) == is_own, (query, word, vocabulary.show_text(ids))
-
-
-@each_family
 def test_every_candidate_of_a_list_has_the_tokens_of_its_place(
     family: str, tiny_model: Models
 ) -> None:
@@ -151,28 +129,6 @@ def test_a_word_of_a_text_without_spaces_is_its_token_without_a_space() -> None:
     assert vocabulary.entry(columns.tokens_of(column, place)[0]) == ("北京", False)
 
 
-def test_digits_after_a_currency_sign_are_one_token_where_they_need_a_space_token() -> None:
-    tokenizer = smollm_tokenizer()
-    vocabulary = TokenVocabulary(tokenizer, len(tokenizer))
-    columns = Candidates("x", ("5", "Paris")).columns(vocabulary, [place_of("It costs $")])
-    assert columns.words == ("5", "Paris")
-    assert columns.find("5", place_of("It costs $", ".")) == 0
-    assert columns.find("5", AFTER_SPACE) == NOT_ONE_TOKEN
-    assert columns.table(AFTER_SPACE).ids[0].tolist() == [-1]
-
-
-@pytest.mark.parametrize("takes_space", (True, False))
-def test_an_added_token_is_one_token_after_a_space_if_it_takes_the_space(takes_space: bool) -> None:
-    vocabulary = byte_level(["a b c"])
-    vocabulary._tokenizer.add_tokens([AddedToken("covid19", lstrip=takes_space)])
-    vocabulary = TokenVocabulary(vocabulary._tokenizer, len(vocabulary._tokenizer))
-    after_space = Spelling(vocabulary).tokens("covid19", place_of("It was "))
-    assert bool(after_space) is takes_space
-    assert len(Spelling(vocabulary).tokens("covid19", place_of("It was $"))) == 1
-    token = vocabulary._tokenizer.convert_tokens_to_ids("covid19")
-    assert vocabulary.entry(token) == ("covid19", takes_space)
-
-
 def test_what_the_tokenizer_normalises_is_the_same_candidate(tiny_model: Models) -> None:
     vocabulary = tiny_model("bert-uncased").vocabulary
     words = ("Paris", "Pàris", "Pa\u00adris", "London")
@@ -180,18 +136,6 @@ def test_what_the_tokenizer_normalises_is_the_same_candidate(tiny_model: Models)
     assert columns.words == ("paris", "london")
     assert {columns.find(word) for word in words[:3]} == {0}
     assert columns.candidate("PÀRIS") == "paris"
-
-
-def test_the_place_of_a_candidate_reaches_as_far_as_its_tokens_depend_on_it() -> None:
-    """In a text without spaces, the last character doesn't decide alone."""
-    vocabulary = byte_level(["xab xab xab ycab ycab cab cab b b b ab ab"] * 5)
-    near, far = place_of("see a"), place_of("see xa")
-    columns = Candidates("x", ("b", "c")).columns(vocabulary, [near, far])
-    for place in (near, far):
-        for column, word in enumerate(columns.words):
-            assert columns.tokens_of(column, place) == Spelling(vocabulary).tokens(
-                word, Place(place.left)
-            )
 
 
 def test_a_padding_token_that_the_model_lacks_is_never_needed(tmp_path: Path) -> None:
@@ -210,12 +154,3 @@ def test_a_padding_token_that_the_model_lacks_is_never_needed(tmp_path: Path) ->
     assert np.isfinite(found).all()
     same = plain.blank_log_probs(plain.encode_all(texts[:1], "left"), words).log_probs
     np.testing.assert_allclose(found[:1], same, atol=1e-4)
-
-
-def test_a_word_that_the_model_lacks_is_named(tmp_path: Path) -> None:
-    folder = save_model_folder("gpt2", tmp_path / "model")
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    tokenizer.add_tokens(["covid19"])
-    tokenizer.save_pretrained(folder)
-    with pytest.raises(UserError, match="'covid19' is one of the extra tokens"):
-        open_model("added", LocatedModel(folder, "tiny-added"), "causal", "fp32")

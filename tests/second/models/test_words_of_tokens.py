@@ -4,9 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tiny_models import CAUSAL, FAMILIES, MASKED
+from tiny_models import FAMILIES, MASKED
 
-from lama_core.models.vocabulary import CONTINUATION
 from lama_core.scoring.blanks import parse_query
 
 Models = Callable[..., Any]
@@ -51,14 +50,6 @@ def test_cased_says_whether_capitals_survive(family: str, tiny_model: Models) ->
     assert tiny_model(family).vocabulary.cased is FAMILIES[family].cased
 
 
-@pytest.mark.parametrize("family", BYTE_LEVEL)
-def test_accents_are_read_out_of_their_bytes(family: str, tiny_model: Models) -> None:
-    vocabulary = tiny_model(family).vocabulary
-    pieces = vocabulary.pieces("Zürich")
-    assert "".join(vocabulary.show_text(pieces)).replace(CONTINUATION, "") == "Zürich"
-    assert "Ã" not in "".join(vocabulary.show_text(pieces))
-
-
 @pytest.mark.parametrize("family", MASKED)
 def test_control_tokens_in_a_text_are_read_as_text(family: str, tiny_model: Models) -> None:
     model = tiny_model(family)
@@ -73,26 +64,3 @@ def test_control_tokens_in_a_text_are_read_as_text(family: str, tiny_model: Mode
     # Right of the control text everything stands as it does without it.
     assert hostile.token_ids[-3:] == plain.token_ids[-3:]
     assert hostile.token_ids[hostile.positions[0] - 1] == plain.token_ids[plain.positions[0] - 1]
-
-
-@pytest.mark.parametrize("family", CAUSAL)
-def test_control_tokens_left_of_a_causal_blank_are_read_as_text(
-    family: str, tiny_model: Models
-) -> None:
-    model = tiny_model(family)
-    control = model.tokenizer.eos_token
-    encoded = model.encode(parse_query(f"Ann said {control} to [MASK]."), "left")
-    assert model.tokenizer.eos_token_id not in encoded.token_ids[1:]
-    text = model.tokenizer.decode(encoded.token_ids, skip_special_tokens=False)
-    assert control in text
-
-
-@pytest.mark.parametrize("family", MASKED)
-def test_a_mask_token_that_stands_in_the_subject_is_no_blank(
-    family: str, tiny_model: Models
-) -> None:
-    from lama_core.scoring.blanks import fill
-
-    model = tiny_model(family)
-    query = fill("[X] is in [Y].", f"{model.tokenizer.mask_token} Paris")
-    assert len(model.encode(query, "both").positions) == 1

