@@ -4,7 +4,6 @@ It is in docs/departures.md, or, of a plug-in, under a heading of the plug-in's 
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from calling import options
@@ -17,19 +16,6 @@ from tools.documentation.site import commands_of
 PAGE = ROOT / "docs" / "departures.md"
 # The one form of a marker: in a comment or a docstring, the name to the end of the line.
 MARKER = re.compile(r'\bDeparture: (.+?)\.?(?:""")?$', re.M)
-# How the table at the top begins the name of each paper, which is a heading of its own below.
-PAPERS: dict[str, str | tuple[str, ...]] = {
-    "LAMA: Petroni et al. 2019": "Petroni et al., ",
-    "LAMA's variants": ("Poerner et al. ", "Kassner and Schütze ", "Elazar et al. "),
-    "LPAQA: Jiang et al. 2020": "Jiang et al., ",
-    "Analogy probes: Rezaee and Camacho-Collados 2022": (
-        "Rezaee and Camacho-Collados, ",
-        "Ushio et al. ",
-    ),
-    "BEAR: Wiland et al. 2024": "Wiland et al., ",
-    "Generated answers: PopQA and SQuAD": ("Mallen et al. ", "Rajpurkar et al. "),
-    "In no paper": "none",
-}
 NOTHING = "no option"
 
 
@@ -64,14 +50,6 @@ def sections(text: str) -> dict[str, Section]:
         last = " ".join(body.strip().split("\n\n")[-1].split())
         found[name] = Section(paper, last.partition("**To restore:** ")[2])
     return found
-
-
-def rows(text: str) -> Iterator[tuple[str, str, str]]:
-    """The table at the top: departure, paper, what undoes it."""
-    for line in text.partition("\n## ")[0].splitlines():
-        if line.startswith("| ") and not line.startswith(("| departure |", "| --- ")):
-            departure, paper, undone_by = line.strip("| ").split(" | ")
-            yield departure, paper, undone_by
 
 
 def listed(names: set[str]) -> str:
@@ -123,17 +101,3 @@ def test_every_departure_says_which_option_undoes_it_or_that_none_does() -> None
         if flag not in known
     }
     assert not unknown, f"the command line has no such option: {listed(unknown)}"
-
-
-def test_the_table_lists_every_departure_in_the_order_of_the_page() -> None:
-    table = {departure: (paper, undone_by) for departure, paper, undone_by in rows(TEXT)}
-    lacking = set(OF_PAGE) - set(table)
-    assert not lacking, f"the table at the top lacks these: {listed(lacking)}"
-    assert list(table) == list(OF_PAGE), "the table has the sections in their order"
-    for name, section in OF_PAGE.items():
-        paper, undone_by = table[name]
-        assert section.paper in PAPERS, f"{name}: {section.paper!r} is no paper"
-        assert paper.startswith(PAPERS[section.paper]), name
-        options = re.findall(r"`([^`]+)`", undone_by)
-        assert options or undone_by == NOTHING, name
-        assert set(options) <= set(section.options), f"{name}: the table names another option"

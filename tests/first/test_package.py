@@ -45,8 +45,3 @@ def test_every_carried_model_is_in_a_wheel() -> None:
                 f"assets/models/{folder.name}" in main
                 or f"../../assets/models/{folder.name}" in twin
             )
-
-
-def test_a_model_that_is_not_installed_has_a_place() -> None:
-    assert paths.model_dir("minilm-mlm") == ROOT / "assets" / "models" / "minilm-mlm"
-    assert not paths.model_dir("none-such").exists()

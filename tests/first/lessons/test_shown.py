@@ -9,7 +9,6 @@ from lama_core.lessons.charts import (
     CHARTS,
     OF_SERIES,
     chart_table,
-    missing_relations_note,
 )
 from lama_core.lessons.handout import handout
 from lama_core.lessons.lesson import Ask, Explain, Lesson, Predict, ShowRun, Text
@@ -107,12 +106,6 @@ def test_an_answer_is_of_the_model_that_gave_it() -> None:
     assert answering_model(Predict(question="?", model="three"), shown) == ""
     assert answering_model(Predict(question="?"), None) == ""
     assert answering_model(Predict(question="?", choices=("x", "y"), answer="x"), shown) == ""
-
-
-def test_a_row_of_a_chart_is_called_by_what_it_is_of() -> None:
-    slices = ShowRun(figure="slices", by="origin")
-    assert CHARTS["slices"].rows_of(slices) == "origin"
-    assert CHARTS["slices"].title_of(slices) == "P@1 by origin"
 
 
 def lesson_of(*steps: Text | Predict | Ask | Explain | ShowRun) -> Lesson:
@@ -217,21 +210,6 @@ def test_a_row_that_is_no_line_of_the_chart_is_named_with_the_nearest() -> None:
     assert missing_row_note(Predict(question="?", between=(20,)), shown) == ""
     assert missing_row_note(Predict(question="?", choices=("P36", "P37")), shown) == (
         "The answer can't be shown: this chart has no row 'P36' (one is 'P36 capital')."
-    )
-
-
-def test_a_relation_that_no_run_has_is_named(plain: Run) -> None:
-    step = ShowRun(figure="by relation", relations=("P36", "P1037"))
-    assert missing_relations_note([plain.info], step) == (
-        "These runs have no relation 'P1037' (did you mean 'P103'?)."
-    )
-    assert (
-        missing_relations_note([plain.info], msgspec.structs.replace(step, relations=("P36",)))
-        == ""
-    )
-    assert (
-        missing_relations_note([plain.info], msgspec.structs.replace(step, figure="analogies"))
-        == ""
     )
 
 

@@ -15,7 +15,6 @@ from lama_core.errors import UserError
 from lama_core.metrics.comparison import what_differs
 from lama_core.metrics.fact_answers import AnswerFilter, join_answers, right_answers
 from lama_core.metrics.slices import slice_table, slicings
-from lama_core.probes.statements import spec as statement_runs
 from lama_core.runs.alignment import align
 from lama_core.runs.info import CANDIDATES_FILE, FACTS_FILE, Run, read_info, write_info
 from lama_core.views.scores import ScoresRequest, scores
@@ -124,16 +123,6 @@ def test_a_fact_has_the_scores_of_all_its_answers(run: Run) -> None:
         assert found is not None
         assert dict(zip(found.words, found.scores.tolist(), strict=True)) == SCORES[subject]
     assert right_answers(run, 5) == {"Berlin", "Paris"} and right_answers(run, 0) == {"Rome"}
-
-
-def test_scores_that_were_not_kept_are_none(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(statement_runs, "MAX_KEPT", 3)
-    run = make_statement_run(folder, tmp_path / "runs")
-    assert run.scores_of(0) is None
-    kept = run.scores_of(7)
-    assert kept is not None and kept.scores.tolist() == [-3.0, -1.0]
 
 
 def test_runs_of_words_have_no_scores_and_lost_files_say_so(folder: Path, tmp_path: Path) -> None:

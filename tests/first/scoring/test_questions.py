@@ -90,13 +90,6 @@ def test_sentences_are_asked_instead_of_templates() -> None:
     assert [row.excluded for row in rows] == [None, NO_TEXT]
 
 
-@pytest.mark.parametrize("name", PROMPT_SETS)
-def test_every_prompt_set_says_what_it_is(name: str) -> None:
-    assert PROMPT_SETS[name].meaning
-    with pytest.raises(UserError, match="yield no query"):
-        asked(name, fact("a", "b", ISA), relations=[ISA])
-
-
 def ten(subject: str, n: int = 10, obj: str = "Rome") -> Fact:
     return fact(subject, obj, sentences=tuple(f"{subject} {n} [MASK]" for n in range(n)))
 

@@ -51,13 +51,6 @@ def test_a_plan_holds_every_query_once_within_its_bounds(
     assert flat == sorted(lengths, reverse=True)
 
 
-@given(st.lists(st.integers(1, 20), max_size=30))
-def test_queries_of_one_length_keep_their_order(lengths: list[int]) -> None:
-    batches = plan_batches([encoded(length) for length in lengths])
-    flat = [number for batch in batches for number in batch]
-    assert flat == sorted(range(len(lengths)), key=lambda number: (-lengths[number], number))
-
-
 @pytest.mark.parametrize("context", ("left", "both"))
 @pytest.mark.parametrize("family", ("bert-uncased", "roberta", "xlm-roberta", "gpt2", "llama"))
 def test_batch_size_and_order_change_no_score(
@@ -86,18 +79,6 @@ def test_a_run_that_goes_on_from_a_later_batch_gets_the_same_numbers_to_the_bit(
         assert block.indices.tolist() == batch
         scores = model.blank_log_probs([encoded[at] for at in batch], columns)
         assert block.log_probs.tobytes() == scores.log_probs.tobytes()
-
-
-def test_a_query_of_several_blanks_is_named(tiny_model: Models) -> None:
-    queries = [parse_query("a [MASK]"), parse_query("[MASK] b [MASK]")]
-    with pytest.raises(ValueError, match="query 1 has 2 blanks"):
-        encode_queries(tiny_model("bert-cased"), queries)
-
-
-def test_queries_of_both_contexts_come_back_in_their_order(tiny_model: Models) -> None:
-    queries = [parse_query(text) for text in TEXTS]
-    encoded_queries = encode_queries(tiny_model("gpt2"), queries)
-    assert [bool(query.suffix) for query in encoded_queries] == [False, True, True, False, False]
 
 
 @pytest.mark.parametrize(

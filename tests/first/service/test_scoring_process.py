@@ -22,7 +22,6 @@ from service_fakes import (
     loads_here,
     process_id,
     running,
-    take_slots,
     unpicklable,
 )
 from systems import posix_only
@@ -36,7 +35,6 @@ from lama_core.progress import Progress
 from lama_core.queries.analogy import SolveRequest
 from lama_core.queries.blank_answers import ModelAnswer
 from lama_core.queries.cloze import ClozeRequest
-from lama_core.queries.lenses.table import InspectRequest
 from lama_core.queries.table import kind_of
 from lama_core.scoring.limits import UNLIMITED
 from lama_core.scoring.shared_fields import CandidateSettings
@@ -107,20 +105,6 @@ def test_a_prompt_is_tried_with_facts_that_were_prepared_there(scorer: ScoringPr
     assert [(one.gold, one.rank) for one in found.asked] == [("Paris", 1), ("Rome", 1)]
 
 
-def test_progress_is_reported_while_a_query_runs(scorer: ScoringProcess) -> None:
-    request = InspectRequest(
-        text="Oslo is the capital of ___.",
-        models=(EMBEDDED,),
-        gold="Norway",
-        lens="trace",
-        subject="Oslo",
-    )
-    steps: list[Progress] = []
-    found = scorer.run(LOCAL, queries.answer, asked(request), {"on_progress": steps.append})
-    assert found.name == EMBEDDED
-    assert steps and all(isinstance(step, Progress) for step in steps)
-
-
 def test_errors_arrive_with_what_they_say(scorer: ScoringProcess) -> None:
     with pytest.raises(UserError, match="Unknown model 'nothing'"):
         scorer.run(LOCAL, queries.has_word_vectors, ("nothing",), {})
@@ -145,16 +129,6 @@ def test_a_visitor_who_leaves_ends_the_query(scorer: ScoringProcess) -> None:
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
             scorer.run(LOCAL, call_often, (), {"on_progress": leave})
-    until(lambda: not scorer.run(LOCAL, running, (), {}))
-
-
-def test_a_visitor_who_closes_the_page_ends_the_query(scorer: ScoringProcess) -> None:
-    def leave() -> None:
-        if scorer.run(LOCAL, running, (), {}):
-            raise InterruptedError
-
-    with pytest.raises(InterruptedError):
-        scorer.run(Visitor(check=leave), take_slots, (), {})
     until(lambda: not scorer.run(LOCAL, running, (), {}))
 
 
@@ -204,21 +178,6 @@ def test_a_process_that_cannot_start_is_reported(
     monkeypatch.setattr(process, "subprocess", SimpleNamespace(Popen=ended, PIPE=subprocess.PIPE))
     with pytest.raises(UserError, match="can't start"):  # it ended before it was written to
         ScoringProcess().launch()
-
-
-@posix_only
-def test_a_long_path_of_temporary_files_is_not_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    long = tmp_path / ("long" * 40)
-    long.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(long))
-    scorer = ScoringProcess()
-    try:
-        scorer.launch()
-    finally:
-        scorer.stop()
-    assert not any(long.iterdir())
 
 
 APP = """

@@ -14,7 +14,6 @@ from test_every_view import EVERY
 from test_every_view import shown as show_view
 
 import lama_core as lama
-from lama_core.errors import UserError
 from lama_core.views import vega
 from lama_core.views.figure import Axis, Baseline, Figure
 from lama_core.views.view import EDITED
@@ -81,12 +80,3 @@ def test_a_notebook_shows_and_saves_a_chart(tmp_path: Any) -> None:
     assert "TREx" in made["image/svg+xml"]
     chart.save(tmp_path / "scores.svg")
     assert "TREx" in (tmp_path / "scores.svg").read_text(encoding="utf-8")
-
-
-def test_a_chart_that_cannot_be_made_is_a_sentence() -> None:
-    with pytest.raises(UserError, match=r"'curvs' .did you mean 'curves'"):
-        lama.figure("curvs")
-    with pytest.raises(UserError, match="from 200 to 4,000 pixels"):
-        lama.figure("scores", runs=[RUN], width=20)
-    with pytest.raises(TypeError, match=r"lama.scores\(\): unknown argument 'run'"):
-        lama.figure("scores", run=RUN)

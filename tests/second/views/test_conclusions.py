@@ -9,13 +9,11 @@ from lama_core.cli.output import print_parts
 from lama_core.probes.analogy.accuracy_tables import ProbeAccuracy
 from lama_core.rounding import counted, percent
 from lama_core.views.analogies import AnalogiesRequest, analogies
-from lama_core.views.calibration import calibration, errors
+from lama_core.views.calibration import calibration
 from lama_core.views.compare import compare, seen_in_training
 from lama_core.views.conclusions import as_share, listed
-from lama_core.views.correlations import correlations, published_triangle
 from lama_core.views.curves import curves
 from lama_core.views.known_by import known_by
-from lama_core.views.mentions import LEAST_FACTS, mentions, panels
 from lama_core.views.ranks import ranks
 from lama_core.views.relation_types import relation_types
 from lama_core.views.scores import measures, said_of_best, scores
@@ -61,16 +59,6 @@ def test_types_are_named_from_the_best_to_the_worst() -> None:
     )
 
 
-def test_slices_and_mentions_say_for_which_run() -> None:
-    shown: Shown = show(mentions.view, mentions.request(runs=(A, B)))
-    assert any(f": for {shown.names[run]} from " in shown.conclusion for run in (A, B))
-    for way in (None, "type of relation"):
-        found = show(slices.view, slices.request(runs=(A, B), slice_by=way))
-        assert all(f" % ({found.names[run]})" in found.conclusion for run in (A, B))
-    alone: Shown = show(slices.view, slices.request(runs=(A,)))
-    assert f"P@1 over facts differs most by {alone.figure.by.title}: " in alone.conclusion
-
-
 def test_calibration_says_whether_sure_answers_are_right_and_who_is_overconfident() -> None:
     shown = show(calibration.view, calibration.request(runs=(A, B)))
     for run in (A, B):
@@ -85,40 +73,6 @@ def test_calibration_says_whether_sure_answers_are_right_and_who_is_overconfiden
         assert each in shown.conclusion
         way = f"{as_share(mean)}, {as_share(right)} right) is {'over' if mean > right else 'under'}"
         assert f"{shown.names[run]} (mean probability {way}confident" in shown.notes[0]
-
-
-def test_calibration_notes_if_most_facts_are_in_the_lowest_bin() -> None:
-    shown = show(calibration.view, calibration.request(runs=(A, B)))
-    best = min(errors(shown), key=errors(shown).__getitem__)
-    n = shown.frame[shown.frame["run"] == best].set_index("low")["n"]
-    lowest = f"{as_share(n.iloc[0] / n.sum())} of its first answers have a probability of 0.0 to 0"
-    notes = [note for note in shown.notes if "smallest calibration error" in note]
-    assert len(notes) == (n.iloc[0] > n.sum() / 2) and all(lowest in note for note in notes)
-
-
-def test_mentions_and_frequencies_are_not_on_the_same_axis() -> None:
-    shown = show(mentions.view, mentions.request(runs=(A, B)))
-    counted, rates = panels(shown)
-    assert set(counted.frame["run"]) == {A} and set(rates.frame["run"]) == {B}
-    assert counted.title.startswith("P@1 over facts by mentions of the answer in the training")
-    assert rates.by.title.endswith("per million words")
-    assert not set(counted.places) & set(rates.places)
-    assert set(shown.figure.places) == {*counted.places, *rates.places}
-    assert shown.frame["n"].min() < LEAST_FACTS <= shown.figure.frame["n"].min()
-    assert "aren't drawn" in shown.figure.caption
-
-
-def test_the_published_correlations_have_the_row_of_the_headline() -> None:
-    ours, paper = (
-        figure.frame.set_index(["row", "measure"])["r"]
-        for figure in (
-            show(correlations.view, correlations.request(runs=(A,))).figure,
-            published_triangle(),
-        )
-    )
-    computed = [at for at in paper.index if at[0] != "SOCS" and at[1] != "similar vectors"]
-    assert list(ours.index) == computed  # without vectors of words
-    assert list(paper["P@1"]) == [-0.05, 0.2, 0.42, 0.31, 0.12, 0.035]
 
 
 def test_ranks_known_by_types_and_comparisons_state_what_their_tables_count() -> None:
@@ -217,13 +171,6 @@ def test_slices_name_the_best_and_the_worst_one_of_the_chosen_way() -> None:
     assert "no type" in set(shown.figure.frame["row"])
 
 
-def test_the_training_sources_are_those_of_the_model_not_of_its_run() -> None:
-    shown = show(scores.view, scores.request(runs=("starter-minilm_mlm-ten_sentences",)))
-    (note,) = scores.view.notes(shown)
-    assert note.startswith("minilm-mlm, ten-sentences: ")
-    assert "come from sources that minilm-mlm was trained on." in note
-
-
 def test_the_best_run_is_not_said_to_be_the_best_in_every_relation() -> None:
     shown = show(scores.view, scores.request(runs=(A, B)))
     table = shown.found.by("relation").pivot(index="relation", columns="run", values="p_at_k")
@@ -278,9 +225,3 @@ def test_a_comparison_says_what_it_is_on_pairs_in_the_training_text_and_on_other
         assert f" {percent(difference, signed=True)} (" in said and f"{line['n']:,} facts" in said
     unknown = show(compare.view, compare.request(run_a=B, run_b=B, slices=True))
     assert seen_in_training(unknown) == ""
-
-
-def test_relations_without_facts_that_count_are_not_among_the_named_ones() -> None:
-    names = ("place_of_birth", "date_of_birth")
-    shown = show(scores.view, scores.request(runs=(A, B), relations=names))
-    assert "; place of birth; " in shown.caption

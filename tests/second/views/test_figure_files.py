@@ -6,7 +6,6 @@ import subprocess
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
-from typing import Any
 
 import pytest
 from calling import invoke
@@ -70,12 +69,6 @@ def test_a_pdf_has_its_fonts_and_its_texts(figure: Figure, tmp_path: Path) -> No
     said = subprocess.run(read, capture_output=True, text=True, check=True).stdout
     for text in (figure.title, figure.caption, "minilm-mlm"):
         assert set(words_of(text)) <= set(words_of(said)), text
-
-
-@pytest.mark.parametrize("file_format", ["svg", "png"])  # a PDF's fonts change places
-def test_the_same_figure_gives_the_same_file(figure: Figure, file_format: Any) -> None:
-    one, two = (draw(figure, file_format, {}) for _ in range(2))
-    assert one == two and len(one[0]) > 5000
 
 
 def test_a_long_figure_is_divided_into_files(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Looking inside: which words are followed, what is attributed, and what is said of it."""
 
-import json
 import math
 import time
 from collections.abc import Callable
@@ -185,17 +184,6 @@ def test_a_choice_that_cant_be_asked_and_a_model_that_gives_answers_alone_are_re
     for lens in LENSES:
         with pytest.raises(UserError, match="silent can't be inspected"):
             inspect_model(silent, QUERY, columns, InspectRequest("", lens=lens))
-
-
-def test_every_lens_has_a_row_and_a_result_of_plain_values(tiny_model: Models) -> None:
-    model = tiny_model("bert-cased")
-    columns = WORDS.columns(model.vocabulary)
-    for lens in LENSES:
-        subject = "France" if lens == "trace" else None
-        found = inspect_model(model, QUERY, columns, InspectRequest("", lens=lens, subject=subject))
-        assert found.name == model.name and json.loads(json.dumps(found.to_json()))
-        rows = found.rows()
-        assert rows and all(row["model"] == model.name for row in rows)
 
 
 def test_a_trace_shows_the_blank_the_subject_and_the_models_first_answer(
