@@ -174,21 +174,6 @@ def test_the_queue_is_bounded() -> None:
         one.done.set()
 
 
-def test_a_pages_second_question_comes_before_a_later_pages_first() -> None:
-    queue = VisitorQueue(slots=1)
-    (first,) = come(queue, "a")
-    (later,) = come(queue, "b")
-    order: list[str] = []
-    earlier = threading.Thread(target=lambda: _ask(queue, "c", 0.0, order))
-    earlier.start()
-    until(lambda: later.told == [0, 1])
-    leave(first)
-    earlier.join()
-    assert order == ["c"]
-    until(later.answered.is_set)
-    leave(later)
-
-
 def _ask(queue: VisitorQueue, who: str, since: float, order: list[str]) -> None:
     with queue.slot(who, lambda n: None, since):
         order.append(who)

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from first.test_api import RUN
 
 import lama_core as lama
+from lama_core.runs.find import bundled_dir
 
 pytestmark = pytest.mark.usefixtures("home")
+RUN = next(bundled_dir().glob("starter-minilm_mlm-manual-*")).name
 
 
 def test_a_small_run_of_another_model_never_cuts_the_others(tmp_path: Path) -> None:

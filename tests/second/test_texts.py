@@ -15,8 +15,6 @@ LETTERS = st.one_of(
 )
 TEXTS = st.text(LETTERS, max_size=10)
 MARKS = st.tuples(st.integers(0, 10), st.sampled_from([".", "'", "-", "!", "\xad"]))
-ENGLAND, SCOTLAND = ("".join(map(chr, (0x1F3F4, *(0xE0000 + ord(one) for one in name), 0xE007F)))
-                     for name in ("gbeng", "gbsct"))  # fmt: skip
 few = settings(max_examples=40)
 
 

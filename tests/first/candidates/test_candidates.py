@@ -16,7 +16,7 @@ from lama_core.candidates.lists import (
     read_candidate_file,
     why_not_ranked,
 )
-from lama_core.candidates.spelling import AFTER_SPACE, START
+from lama_core.candidates.spelling import AFTER_SPACE
 from lama_core.errors import UserError
 from tools.bench.prompts import WordList as Words
 
@@ -41,11 +41,6 @@ def test_case_variants_of_a_folded_word_share_its_column() -> None:
 def test_an_uncased_model_is_asked_for_lower_cased_words() -> None:
     columns = Candidates("x", ("Paris", "PARIS", "Rome")).columns(UNCASED)
     assert columns.words == ("paris", "rome")
-
-
-def test_full_is_every_token_once() -> None:
-    columns = Candidates("full", None).columns(CASED)
-    assert columns.table(START).ids[:, 0].tolist() == list(range(CASED.size))
 
 
 def test_a_list_that_has_no_word_of_the_model_is_refused() -> None:
@@ -136,15 +131,6 @@ def test_candidates_are_resolved_by_name(tmp_path: Path, monkeypatch: pytest.Mon
 def test_candidates_that_cannot_be_had_say_why(name: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
         named_candidates(name, [CASED])
-
-
-def test_only_the_latest_columns_are_kept() -> None:
-    from lama_core.candidates.columns import MAX_CACHED
-
-    vocabulary = Words([str(number) for number in range(MAX_CACHED + 9)])
-    for number in range(MAX_CACHED + 9):
-        Candidates("x", (str(number),)).columns(vocabulary)
-    assert len(vocabulary.columns) == MAX_CACHED
 
 
 def test_own_words_of_a_model_do_not_depend_on_the_compared_models() -> None:

@@ -1,10 +1,9 @@
 """Figures of runs of statements, on the eight facts of statement_fakes, worked by hand there."""
 
 from dataclasses import replace
-from math import exp, isnan
+from math import isnan
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from statement_fakes import SCORES, make_statement_run
@@ -136,27 +135,6 @@ def test_runs_of_words_have_no_scores_and_lost_files_say_so(folder: Path, tmp_pa
     (run.info.folder / FACTS_FILE).write_bytes(b"no table")
     with pytest.raises(UserError, match="damaged"):
         run.scores_of(0)
-
-
-def test_confidence_is_the_softmax_over_the_answers(run: Run) -> None:
-    found = join_answers([run]).runs[0].confidence
-    scores = SCORES["Anna"].values()
-    assert found[0] == pytest.approx(exp(-1) / sum(map(exp, scores)), rel=1e-5)
-    assert metrics.calibrate(run)["n"].sum() == 8
-    assert run.top.words[4].tolist()[:4] == ["New York", "Rome", "Paris", "Oslo"]
-    assert np.exp(run.top.log_probs[4][:4]).sum() == pytest.approx(1.0)
-
-
-def test_statements_scored_otherwise_are_beside_each_other_on_the_same_facts(
-    run: Run, folder: Path
-) -> None:
-    fewer = make_statement_run(folder, folder / "runs", aggregate="mean", limit=2)
-    assert fewer.info.prompts == "statements template 0, mean"
-    both = align([run, fewer])
-    assert [one.info.n for one in both] == [4, 4] and all(one.info.beside for one in both)
-    found = metrics.compare(*both)
-    assert (found.over_facts.n, found.over_facts.difference, found.n_unpaired) == (4, 0.0, 0)
-    assert what_differs(both[0].info, both[1].info) == ""
 
 
 def test_ranks_and_chance_on_fewer_answers_are_of_the_shared_ones(run: Run) -> None:

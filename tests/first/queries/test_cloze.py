@@ -11,9 +11,7 @@ from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import common_vocabulary, named_candidates
 from lama_core.errors import TimeOverError, UserError
 from lama_core.models.hf.continuation import CausalBatch
-from lama_core.models.protocols import FIRST_RESCORED
 from lama_core.queries.blank_answers import (
-    ModelAnswer,
     blank_json,
     query_in_batches,
     query_model,
@@ -293,20 +291,6 @@ def test_the_blanks_of_a_query_share_its_time(
     )
     query_model(model, query, FULL, limits=Limits(seconds=1000.0))
     assert untils[1] - untils[0] == pytest.approx(500.0)
-
-
-def test_a_preliminary_answer_ranks_the_first_words(tiny_model: Models) -> None:
-    model, query = tiny_model("smollm2"), parse_query(LONG)
-    reported: list[ModelAnswer] = []
-    options: dict[str, Any] = {"gold": "Paris", "context": "both", "n_rescored": 100}
-    final = query_model(model, query, FULL, on_first=reported.append, **options)
-    ((first,),) = [answer.blanks for answer in reported]
-    assert (first.over, first.n_over, first.gold) == ("rescored", FIRST_RESCORED, None)
-    assert len(first.predictions) == 5 and first.predictions[0].prob <= 1
-    assert final == query_model(model, query, FULL, **options)
-    for without in ({"context": "left"}, {"context": "both", "n_rescored": FIRST_RESCORED}):
-        query_model(model, query, FULL, on_first=reported.append, **without)
-    assert len(reported) == 1, "one pass has no preliminary answer"
 
 
 def test_a_query_whose_time_is_over_ends_with_a_message(tiny_model: Models) -> None:

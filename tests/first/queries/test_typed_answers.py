@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,9 +13,8 @@ from written_statements import ByWord
 from lama_core.errors import UserError
 from lama_core.queries.answers import RankRequest, rank, rank_answers
 from lama_core.scoring.limits import UNLIMITED, Limits
-from lama_core.scoring.statement_scores import make_statement, score_answers
+from lama_core.scoring.statement_scores import make_statement
 
-Models = Callable[..., Any]
 FIELDS: dict[str, Any] = {
     "text": "The capital of Norway is ___, they say.", "answers": ("Oslo", "New York", "Rome"),
 }  # fmt: skip
@@ -135,30 +133,6 @@ def test_a_first_word_that_nothing_stands_before_is_refused() -> None:
     with pytest.raises(UserError, match="fake has no start token"):
         ranked(model, text="___ is the capital of Norway.")
     assert ranked(model).answers
-
-
-@pytest.mark.parametrize("family", ("bert-cased", "smollm2", "t5"))
-@pytest.mark.parametrize("part", ("statement", "answer", "conditional"))
-def test_a_model_ranks_as_runs_of_statements_score(
-    family: str, part: Any, tiny_model: Models
-) -> None:
-    model = tiny_model(family)
-    changes = {"part": part, "answers": ("Oslo", "Saint Petersburg", "Kraków")}
-    asked = RankRequest(**FIELDS | changes)
-    query, answers, _ = asked.asked()
-    wanted = score_answers(model, [query], answers, asked.scoring)[0]
-    found = ranked(model, **changes)
-    scores = {one.answer: one.score for one in found.answers}
-    known = dict(zip(answers, [None if np.isneginf(v) else v for v in wanted], strict=True))
-    for answer in answers:
-        assert scores[answer] == (None if known[answer] is None else pytest.approx(known[answer]))
-    order = [one.score for one in found.answers if one.score is not None]
-    assert order == sorted(order, reverse=True)
-    for one in found.answers:
-        shown = one.tokens.log_probs[~np.isnan(one.tokens.log_probs)]
-        if one.score is not None:
-            assert one.score == pytest.approx(float(shown.astype(float).sum()))
-        assert part == "statement" or len(shown) == one.tokens.in_answer.sum()
 
 
 def test_json_is_what_scripts_rely_on() -> None:

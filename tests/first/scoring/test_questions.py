@@ -60,19 +60,6 @@ def test_a_fact_without_negation_is_excluded_with_the_reason() -> None:
     assert [row.excluded for row in rows] == [None, NO_TEXT]
 
 
-def test_misprimed_queries_start_with_a_wrong_object() -> None:
-    given = fact("a", "Rome"), fact("a", "Oslo"), fact("b", "Rome"), fact("c", "Lima")
-    rows = asked("misprimed", *given)
-    right = {"a": {"Rome", "Oslo"}, "b": {"Rome"}, "c": {"Lima"}}
-    for row, text in zip(rows, texts(rows), strict=True):
-        word, query = text.split("? ")
-        assert word in {"Rome", "Oslo", "Lima"} - right[row.fact.subject]
-        assert query == f"{row.fact.subject} was born in [MASK] ."
-    assert texts(asked("misprimed", *given)) == texts(rows)
-    # A limit takes some facts; what is wrong is still decided by all.
-    assert texts(asked("misprimed", *given, limit=2)) == texts(rows)[:2]
-
-
 def test_without_a_wrong_word_a_fact_is_not_misprimed() -> None:
     other = fact("b", "c", misprimed_sentences=("Vacancy? b is [MASK].",))
     rows = asked("misprimed", fact("a", "c"), other)

@@ -24,7 +24,6 @@ from service_fakes import (
     running,
     unpicklable,
 )
-from systems import posix_only
 from until import until
 
 from lama_core.errors import NotFetchedError, UserError
@@ -147,17 +146,6 @@ def test_after_an_unexpected_end_the_next_query_is_answered(scorer: ScoringProce
     psutil.Process(first).wait(60)
     assert scorer.run(LOCAL, process_id, (), {}) != first
     assert scorer.run(LOCAL, queries.answer, CLOZE, {}).blanks[0].predictions
-
-
-@posix_only
-def test_a_socket_that_was_deleted_is_made_again(scorer: ScoringProcess) -> None:
-    scorer.run(LOCAL, process_id, (), {})
-    scorer._idle.clear()
-    for file in Path(scorer._folder.name).iterdir():
-        file.unlink()
-    with pytest.raises(UserError, match="It starts again with the next query"):
-        scorer.run(LOCAL, process_id, (), {})
-    assert scorer.run(LOCAL, process_id, (), {})
 
 
 def test_a_process_that_cannot_start_is_reported(

@@ -24,7 +24,6 @@ from lama_core.runs.importers.importing import ImportRunRequest, import_run
 from lama_core.runs.info import Run
 from lama_core.views.choice import RunsRequest
 from lama_core.views.compare import compare as compare_view
-from lama_core.views.scores import ScoresRequest, ScoresView
 from lama_core.views.table import VIEWS
 from lama_core.views.view import narrowed, show_runs
 
@@ -167,27 +166,3 @@ def test_kappa_of_runs_that_are_always_right_is_undefined_and_nobody_leads(tmp_p
     request = compare_view.request(*(run.info.id for run in found))
     shown = show_runs(compare_view.view, found, request)
     assert "level" in shown.conclusion and "ahead" not in shown.conclusion
-
-
-def test_a_relation_with_ranks_keeps_its_metrics_beside_one_with_verdicts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    ranked: list[dict[str, Any]] = [{"rank": at + 1} for at in range(3)]
-    judged: list[dict[str, Any]] = [{"correct": at == 0} for at in range(3)]
-    write_lines(
-        tmp_path / "both.jsonl",
-        [
-            {"relation": name, "subject": f"s{at}", "object": f"o{at}", **cells}
-            for name, known in (("ranked", ranked), ("judged", judged))
-            for at, cells in enumerate(known)
-        ],
-    )
-    run = imported(tmp_path / "both.jsonl")
-    table = score_table([run]).set_index("relation")
-    assert table.loc["ranked", "mean_rank"] == (1 + 2 + 3) / 3
-    assert table.loc["ranked", "p_at_10"] == 1
-    assert table.loc["judged", ["mean_rank", "median_rank", "p_at_10", "mrr"]].isna().all()
-    assert table["p_at_1"].tolist() == pytest.approx([1 / 3, 1 / 3])
-    (note,) = show_runs(ScoresView(), [run], ScoresRequest()).notes
-    assert "judged" in note and "ranked" not in note and "k = 1" in note

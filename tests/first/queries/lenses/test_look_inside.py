@@ -206,16 +206,3 @@ def test_a_trace_shows_the_blank_the_subject_and_the_models_first_answer(
         assert best and found.restored[best[1] - 1][best[2]] == best[0]
         assert found.restored[-1][found.read_at] == pytest.approx(found.prob, rel=1e-3)
         assert best[2] != found.read_at, "the last layer there always restores the answer"
-
-
-def test_a_trace_ends_when_its_time_is_over(
-    tiny_model: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = tiny_model("bert-cased")
-    columns = WORDS.columns(model.vocabulary)
-    monkeypatch.setattr(type(model), "tokens_per_pass", 1)
-    request = InspectRequest("", lens="trace", subject="France", draws=1)
-    found = cast(ModelTrace, inspect_model(model, QUERY, columns, request, Limits(seconds=0)))
-    assert found.restored[0][0] is not None and found.restored[-1][-1] is None
-    n = len(found.tokens) * len(found.restored)
-    assert found.notes == (f"Time limit reached: 1 of {n} restorations were computed.",)
