@@ -10,7 +10,6 @@ from hashlib import sha256
 import pytest
 from project_files import PLUGINS, ROOT, SOURCES
 
-from lama_core.plugins import find_plugins
 from pages.ui.serve import BASE
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -44,17 +43,6 @@ def test_nothing_read_can_run() -> None:
     assert {name for name, n in loads.items() if n} == {"tensors.py"}  # of old releases' weights
 
 
-# What the library and the pages know of plug-ins is what their rows say.
-CORE = [path for path in SOURCES if path.is_relative_to(ROOT / "lama_core")]
-CORE += [*ROOT.glob("pages/**/*.py"), ROOT / "app.py"]
-
-
-@pytest.mark.parametrize("name", PLUGINS)
-def test_nothing_in_the_core_names_a_plugin(name: str) -> None:
-    naming = [path for path in CORE if re.search(rf"\b{name}\b", path.read_text("utf-8"))]
-    assert naming == []
-
-
 @pytest.mark.parametrize("name", PLUGINS)
 def test_a_plugin_is_in_every_list_of_the_project_file(name: str) -> None:
     folder = PLUGINS[name].parent
@@ -71,15 +59,6 @@ def test_a_plugin_is_in_every_list_of_the_project_file(name: str) -> None:
     assert name in contracts["no circles, at any depth"]["ancestors"]
     above = contracts["a plug-in imports the library and its pages, and no other plug-in"]
     assert name in above["layers"][0].split(" | ")
-
-
-def test_the_installed_plugins_are_those_of_the_project_file() -> None:
-    found = {
-        one.plugin.name for one in find_plugins()[0] if one.package == PROJECT["project"]["name"]
-    }
-    assert found == PROJECT["project"]["entry-points"]["lama_explorer.plugins"].keys(), (
-        "install the project again: `.venv/bin/pip install --no-deps --no-build-isolation -e .`"
-    )
 
 
 def test_every_requirement_is_pinned() -> None:

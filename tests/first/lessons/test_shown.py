@@ -14,7 +14,6 @@ from lama_core.lessons.handout import handout
 from lama_core.lessons.lesson import Ask, Explain, Lesson, Predict, ShowRun, Text
 from lama_core.lessons.step_results import (
     StepResult,
-    answering_model,
     first_to_predict,
     judge,
     judged_predictions,
@@ -97,17 +96,6 @@ def test_nothing_is_right_before_its_answer_was_shown_unless_it_is_written() -> 
     assert judge(Predict(question="?", choices=("a", "b"), answer="b"), "b", None).right
 
 
-def test_an_answer_is_of_the_model_that_gave_it() -> None:
-    shown = StepResult(
-        firsts={("A ___.", "one"): "x", ("B ___.", "one"): "y", ("B ___.", "two"): "z"}
-    )
-    assert answering_model(Predict(question="?"), shown) == "one"
-    assert answering_model(Predict(question="?", row="B ___.", model="two"), shown) == "two"
-    assert answering_model(Predict(question="?", model="three"), shown) == ""
-    assert answering_model(Predict(question="?"), None) == ""
-    assert answering_model(Predict(question="?", choices=("x", "y"), answer="x"), shown) == ""
-
-
 def lesson_of(*steps: Text | Predict | Ask | Explain | ShowRun) -> Lesson:
     return Lesson(
         id="l", own=True, title=NASTY, minutes=5, question=NASTY, sources=(NASTY,), steps=steps
@@ -160,14 +148,6 @@ def test_a_stored_answer_is_that_of_the_fact_asked_in_these_words(plain: Run) ->
     (listed,) = stored.judged(words[1]).golds
     assert (listed.word, listed.rank) == (words[1], 2)
     assert stored.judged("Lima").golds == stored.judged(None).golds == ()
-
-
-@pytest.mark.parametrize("n", [0, 1, 3, 5])
-def test_a_run_that_ranked_fewer_words_gives_those(plain: Run, n: int) -> None:
-    kept = np.broadcast_to(np.arange(10) < n, plain.top.codes.shape)
-    few = Run(plain.info, top_kept=kept)
-    stored = find_stored("The capital of Egypt is ___.", [few])
-    assert (len(stored.found.predictions) if stored else 0) == n
 
 
 def test_mentions_are_counted_in_rows_that_leave_nothing_out(

@@ -111,12 +111,3 @@ def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
     path.write_bytes(b"Anna")
     with pytest.raises(UserError, match="isn't a file of stated facts"):
         load_stated(path)
-
-
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
-    path = tmp_path / STATED_FILE
-    save_stated(LOOKED, frozenset(LOOKED[:1]), path)
-    assert load_stated(path) == {pair: pair == LOOKED[0] for pair in LOOKED}
-    before = path.read_bytes()
-    save_stated(reversed(LOOKED), frozenset(LOOKED[:1]), path)
-    assert path.read_bytes() == before

@@ -4,22 +4,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from probe_fakes import TableFiller
 
-from lama_core.candidates.columns import NOT_A_CANDIDATE, NOT_ONE_TOKEN, Candidates
 from lama_core.datasets.dataset import ReadReport, make_dataset
 from lama_core.errors import UserError
 from lama_core.probes.statements.plan import numbered_template
 from lama_core.queries.question_prompts import COMPLETE, question_of
 from lama_core.scoring import queries
-from lama_core.scoring.preparation import make_judge, prepare
 from lama_core.scoring.prompt_choice import LPAQA_SETS, PROMPT_SETS, make_prompt_set
 from lama_core.scoring.queries import (
     NO_PRIME,
     NO_TEXT,
     TOO_LONG,
     Question,
-    gather_knowledge,
     make_questions,
     unavailable_prompts,
 )
@@ -131,22 +127,6 @@ def test_ten_sentences_are_of_those_that_can_be_asked() -> None:
         *(("a", n) for n in (0, 1, 2, 3, 4, 6, 7, 8, 9, 10)), ("b", 9)
     ]  # fmt: skip
     assert [row.excluded for row in rows] == [None] * 10 + [TOO_LONG]
-
-
-@pytest.mark.parametrize("per_relation", (False, True))
-def test_a_judge_says_what_preparing_would_leave_out(per_relation: bool) -> None:
-    given = make_dataset(
-        "small", (BIRTH,), [ten("a", 1), ten("b", 1, "Oslo"), ten("c", 1, "New York")], ReadReport()
-    )
-    knowledge = gather_knowledge(given, ["P19"])
-    candidates = Candidates("", () if per_relation else ("Rome", "Lima"), False, per_relation)
-    model = TableFiller({}, ("Rome", "Lima", "Oslo"))
-    judge = make_judge(knowledge, candidates, model, "both")
-    rows = make_questions(given, ["P19"], make_prompt_set("sentences", (BIRTH,)), None)
-    prepared = prepare(rows, knowledge, candidates, model, "both")
-    reasons = [row.excluded for row in prepared.questions]
-    assert [row.query and judge(row.fact, row.query) for row in rows] == reasons
-    assert reasons == [None, None if per_relation else NOT_A_CANDIDATE, NOT_ONE_TOKEN]
 
 
 def test_prompt_sets_without_anything_to_ask_are_named_with_the_reason(

@@ -68,18 +68,6 @@ def test_the_passage_stands_before_the_query_and_every_blank_stays(tmp_path: Pat
     )
 
 
-def test_an_index_is_made_once_and_found_again_by_the_text(tmp_path: Path) -> None:
-    corpus = corpus_of(tmp_path / "c", "Cairo is in Egypt.")
-    assert not is_indexed(corpus)
-    stages: list[str] = []
-    made = open_index(corpus, lambda step: stages.append(step.stage))
-    assert stages == ["Index of c"] and is_indexed(corpus)
-    stages.clear()
-    again = open_index(corpus_of(tmp_path / "other", "Cairo is in Egypt."), stages.append)
-    assert (again.folder, again.name, stages) == (made.folder, "other", [])
-    assert not is_indexed(corpus_of(tmp_path / "c", "Cairo is in Africa."))
-
-
 def test_a_corpus_of_nothing_leaves_no_index(tmp_path: Path) -> None:
     corpus = corpus_of(tmp_path / "c", "")
     with pytest.raises(UserError, match="has no text"):

@@ -5,7 +5,6 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from lama_core.errors import UserError
@@ -82,18 +81,6 @@ def test_a_new_lesson_never_takes_the_name_of_a_file(home: Path) -> None:
     save_lesson(lesson)
     assert list_lessons().find("rivers-2") == lesson
     assert (folder / "rivers.toml").read_text(encoding="utf-8") == "not a lesson"
-
-
-def test_the_folder_of_lessons_has_bounds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lama_core.lessons.lesson.MAX_LESSONS", 1)
-    lesson = parse_lesson((HEAD + TEXT).encode(), "one")
-    save_lesson(lesson)
-    save_lesson(lesson)  # again, which is no other file
-    with pytest.raises(UserError, match="the most: delete one first"):
-        save_lesson(msgspec.structs.replace(lesson, id="two"))
-    monkeypatch.setattr("lama_core.lessons.lesson.MAX_FILE", 10)
-    with pytest.raises(UserError, match="shorten its texts"):
-        save_lesson(lesson)
 
 
 def test_the_documentations_example_is_a_lesson_and_every_kind_and_figure_is_in_it(

@@ -17,7 +17,6 @@ from lama_core import plugins
 from lama_core.cli import exit_codes
 from lama_core.datasets import formats
 from lama_core.errors import UserError
-from lama_core.models.sources.catalog import find_model, is_served
 from lama_core.probes.kinds import read_request, title_of
 from lama_core.requests import StoredRequest
 from lama_core.views.table import all_views
@@ -189,21 +188,6 @@ def test_a_mistake_in_a_plugin_is_its_authors(place: Path, mistake: str, reason:
     assert reason in message and "damaged" not in message and "Delete" not in message
     status, _, errors = call("results", "wrong", "starter-minilm_mlm-manual")
     assert status == 1 and "lama-test-view" in errors
-
-
-def test_models_of_a_source_are_named_by_its_prefix(place: Path) -> None:
-    code = HEAD + (
-        "from lama_core.models.sources.catalog import AddedSource\n"
-        'PLUGIN = Plugin(name="it", sources={"toy": "lama_test_source:TOY"})\n'
-        'TOY = AddedSource("Toys", lambda name: None, "masked")\n'
-    )
-    install(place, "lama_test_source", code, "lama_test_source:PLUGIN")
-    entry = find_model("toy:bear:2")
-    assert (entry.name, entry.title, entry.kind) == ("toy:bear:2", "bear:2 (Toys)", "masked")
-    assert is_served("toy:bear") and not is_served("boy:bear") and not is_served("toy:")
-    for name in ("boy:bear", "C:/toy", "toy"):
-        with pytest.raises(UserError):
-            find_model(name)
 
 
 def test_a_run_of_a_plugin_that_isnt_installed_names_its_package() -> None:

@@ -11,7 +11,7 @@ from lama_core.rounding import counted, percent
 from lama_core.views.analogies import AnalogiesRequest, analogies
 from lama_core.views.calibration import calibration
 from lama_core.views.compare import compare, seen_in_training
-from lama_core.views.conclusions import as_share, listed
+from lama_core.views.conclusions import as_share
 from lama_core.views.curves import curves
 from lama_core.views.known_by import known_by
 from lama_core.views.ranks import ranks
@@ -21,14 +21,6 @@ from lama_core.views.slices import slices
 from lama_core.views.training import training
 from lama_core.views.view import Shown, show
 from lama_core.views.wording import MEAN, MOST_RELATIONS, wording
-
-
-def test_values_are_listed_in_the_order_of_the_choice_and_of_many_only_the_ends() -> None:
-    names = dict(zip("abcde", "ABCDE", strict=True))
-    two = {"a": 0.1, "b": 0.25, "c": float("nan")}
-    assert listed(names, two) == "10.0 % (A), 25.0 % (B)"
-    many = dict(zip("abcde", (5.0, 1.0, 4.0, 3.0, 2.0), strict=True))
-    assert listed(names, many, lambda value: f"{value:.0f}") == "1 (B) to 5 (A)"
 
 
 def test_curves_name_the_run_that_is_most_often_right() -> None:
