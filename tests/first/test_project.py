@@ -61,13 +61,6 @@ def test_a_plugin_is_in_every_list_of_the_project_file(name: str) -> None:
     assert name in above["layers"][0].split(" | ")
 
 
-def test_every_requirement_is_pinned() -> None:
-    for name in ("requirements.txt", "tests/requirements.txt"):
-        for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
-            if line and not line.startswith(("#", "-r ")):
-                assert re.fullmatch(r"[\w\[\]-]+==[\w.]+( *;.*)?", line), line
-
-
 def locked_versions(lock: str) -> dict[str, set[str]]:
     """The versions of each package in a lock, whose lines must have digests and no address."""
     text = (ROOT / lock).read_text(encoding="utf-8")
@@ -94,17 +87,6 @@ def test_the_lock_holds_every_pin_with_its_digests_and_no_address(lock: str) -> 
         for package, version in pins:
             assert locked[package.lower().replace("_", "-")] == {version}, package
     assert ("nvidia-cublas" in locked) == (lock == "requirements-cuda.lock")
-
-
-def test_every_extra_is_locked() -> None:
-    installed = locked_versions("requirements.lock")
-    for extra, requirements in PROJECT["project"]["optional-dependencies"].items():
-        own = ROOT / f"requirements-{extra}.lock"
-        more = locked_versions(own.name) if own.exists() else {}
-        assert not installed.keys() & more.keys()
-        for requirement in requirements:
-            package = re.split(r"[<>=~]", requirement)[0].lower()
-            assert extra == "twin" or package in installed | more, requirement
 
 
 def test_the_policy_of_nginx_allows_the_script_that_index_pages_get() -> None:

@@ -19,13 +19,6 @@ few = settings(max_examples=40)
 
 
 @few
-@given(TEXTS)
-def test_each_key_is_coarser_than_the_last(text: str) -> None:
-    assert word_key(written_key(text)) == word_key(text) == word_key(text.casefold())
-    assert answer_key(word_key(text)) == answer_key(text)
-
-
-@few
 @given(TEXTS, st.lists(MARKS, max_size=3))
 def test_equal_answers_contain_each_other(text: str, marks: list[tuple[int, str]]) -> None:
     other = text.swapcase()

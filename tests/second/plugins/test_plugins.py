@@ -15,7 +15,6 @@ from streamlit.testing.v1 import AppTest
 
 from lama_core import plugins
 from lama_core.cli import exit_codes
-from lama_core.datasets import formats
 from lama_core.errors import UserError
 from lama_core.probes.kinds import read_request, title_of
 from lama_core.requests import StoredRequest
@@ -119,25 +118,6 @@ def row(place: Path, table: str, name: str, code: str) -> None:
     plugin = f'{HEAD}PLUGIN = Plugin(name="it", {table}={{"{name}": "{package}.rows:IT"}})'
     install(place, package, plugin, f"{package}:PLUGIN")
     (place / package / "rows.py").write_text(code, encoding="utf-8")
-
-
-FORMAT = """
-from lama_core.datasets.formats import Format
-IT = Format("mine", "mine", "facts", {}, lambda path, **about: None, {})
-"""
-
-
-@pytest.mark.parametrize("asked", ["1 / 0", "__import__('sys').exit(3)"])
-def test_a_format_that_raises_hides_no_data(
-    place: Path, tmp_path_factory: pytest.TempPathFactory, asked: str
-) -> None:
-    row(place, "formats", "mine", FORMAT.format(f"lambda folder: {asked}", f"lambda file: {asked}"))
-    table = tmp_path_factory.mktemp("data") / "facts.csv"
-    table.write_text("subject,object\nNorway,Oslo\nPeru,Lima\n")
-    for path in (table, table.parent):
-        assert formats.detect(path).name == "table" and len(formats.load_facts(path).facts) == 2
-    with pytest.raises(UserError, match=r"expected .*, mine, a table"):
-        formats.detect(Path(__file__))
 
 
 def test_the_projects_commands_and_views_win(place: Path) -> None:

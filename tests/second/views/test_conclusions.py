@@ -194,19 +194,6 @@ def test_a_size_says_of_how_many_relations_facts_count() -> None:
         assert found.size() == f"{said}{n:,} facts"
 
 
-@pytest.mark.parametrize(("lows", "conclusion"), [((0.0, 0.1), False), ((0.6, 0.9), False),
-                                                 ((0.1, 0.9), True)])  # fmt: skip
-def test_calibration_compares_sure_answers_only_if_there_are_sure_and_other_ones(
-    lows: tuple[float, float], conclusion: bool
-) -> None:
-    shown = show(calibration.view, calibration.request(runs=(A,)))
-    rows = shown.frame[
-        [f"{low:.1f}" in {f"{one:.1f}" for one in lows} for low in shown.frame["low"]]
-    ]
-    assert len(rows) == 2
-    assert bool(replace(shown, found=rows).conclusion) is conclusion
-
-
 def test_a_comparison_says_what_it_is_on_pairs_in_the_training_text_and_on_others() -> None:
     shown = show(compare.view, compare.request(run_a=B, run_b=A, slices=True))
     said = seen_in_training(shown)
