@@ -1,39 +1,20 @@
-"""When texts are equal and when one contains the other: cases after public reports, and laws."""
+"""When texts are equal and when one contains the other: cases after public reports."""
+
+from unicodedata import normalize
 
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
 
 from lama_core.texts import answer_key, contains_answer, word_key, written_key
-
-# Characters that rules are about, and any others.
-LETTERS = st.one_of(
-    st.sampled_from(
-        " .,-+#'/:^012aAnthbBİıßſﬁé\u0301\u0307\u200d\u00ad北파ปาส٣٫½²♭$€·\u0640\u064b"
-    ),
-    st.characters(exclude_categories=("Cs",)),
-)
-TEXTS = st.text(LETTERS, max_size=10)
-MARKS = st.tuples(st.integers(0, 10), st.sampled_from([".", "'", "-", "!", "\xad"]))
-few = settings(max_examples=40)
-
-
-@few
-@given(TEXTS, st.lists(MARKS, max_size=3))
-def test_equal_answers_contain_each_other(text: str, marks: list[tuple[int, str]]) -> None:
-    other = text.swapcase()
-    for at, mark in marks:
-        other = other[:at] + mark + other[at:]
-    assume(word_key(text) and answer_key(text) == answer_key(other))
-    assert contains_answer(text, other) and contains_answer(other, text)
 
 
 @pytest.mark.parametrize(
     ("a", "b"),
     [
         ("Bogotá", "Bogota\u0301"),
+        ("한국", normalize("NFD", "한국")),
         ("New York", " New\u00a0\n York\u200b"),
         ("Zürich", "Zü\u00adrich"),  # soft hyphen
+        ("Paris", "\u202bPa\u200dris\u202c"),  # marks of direction, zero-width joiner
         ("❤", "❤\ufe0f"),
     ],
 )
@@ -50,6 +31,7 @@ def test_texts_that_look_the_same_are_equal_as_written(a: str, b: str) -> None:
         ("Finland", "ﬁnland"),  # ligature
         ("Paris 12", "Ｐａｒｉｓ　１２"),  # full width
         ("محمد", "مُحَمَّد"),  # vowel points
+        ("١٢", "12"),
         ("H2O", "H₂O"),
     ],
 )

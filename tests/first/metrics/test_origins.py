@@ -64,6 +64,13 @@ def test_wordings_in_the_training_text_are_counted_apart(run: Run) -> None:
     assert twin is not None and (twin.seen, twin.unseen) == (FactGroup(0, 0), FactGroup(8, 3))
 
 
+def test_a_larger_k_and_some_relations_count_as_everywhere(run: Run) -> None:
+    twice = trained_on(run, k=2)
+    assert twice is not None and twice.inside == FactGroup(3, 2)  # Ben's gold is second
+    born = trained_on(run, relations=("P19",))
+    assert born is not None and born.outside == FactGroup(1, 1)
+
+
 def test_a_gain_is_divided_by_the_training_sources(run: Run, tmp_path: Path) -> None:
     made = make_run(tmp_path, "b", OTHER)  # right about Ben and Dan, wrong about Anna
     other = replace(made, info=replace(made.info, model="minilm-mlm"))

@@ -9,7 +9,7 @@ from lama_core.cli.output import print_parts
 from lama_core.probes.analogy.accuracy_tables import ProbeAccuracy
 from lama_core.rounding import counted, percent
 from lama_core.views.analogies import AnalogiesRequest, analogies
-from lama_core.views.calibration import calibration
+from lama_core.views.calibration import calibration, errors
 from lama_core.views.compare import compare, seen_in_training
 from lama_core.views.conclusions import as_share
 from lama_core.views.curves import curves
@@ -65,6 +65,15 @@ def test_calibration_says_whether_sure_answers_are_right_and_who_is_overconfiden
         assert each in shown.conclusion
         way = f"{as_share(mean)}, {as_share(right)} right) is {'over' if mean > right else 'under'}"
         assert f"{shown.names[run]} (mean probability {way}confident" in shown.notes[0]
+
+
+def test_calibration_notes_if_most_facts_are_in_the_lowest_bin() -> None:
+    shown = show(calibration.view, calibration.request(runs=(A, B)))
+    best = min(errors(shown), key=errors(shown).__getitem__)
+    n = shown.frame[shown.frame["run"] == best].set_index("low")["n"]
+    lowest = f"{as_share(n.iloc[0] / n.sum())} of its first answers have a probability of 0.0 to 0"
+    notes = [note for note in shown.notes if "smallest calibration error" in note]
+    assert len(notes) == (n.iloc[0] > n.sum() / 2) and all(lowest in note for note in notes)
 
 
 def test_ranks_known_by_types_and_comparisons_state_what_their_tables_count() -> None:
