@@ -112,21 +112,9 @@ wrong = ViewFunction(WrongRequest, Wrong(), "Nothing.")
 )
 
 
-def row(place: Path, table: str, name: str, code: str) -> None:
-    """Lay out a plug-in with one row, the object IT of a module."""
-    package = f"lama_test_{table}"
-    plugin = f'{HEAD}PLUGIN = Plugin(name="it", {table}={{"{name}": "{package}.rows:IT"}})'
-    install(place, package, plugin, f"{package}:PLUGIN")
-    (place / package / "rows.py").write_text(code, encoding="utf-8")
-
-
 def test_the_projects_commands_and_views_win(place: Path) -> None:
-    row(
-        place,
-        "views",
-        "wrong",
-        VIEW.replace("MISTAKE", "1 / 0").replace("results wrong", "results ranks") + "IT = wrong",
-    )
+    code = VIEW.replace("MISTAKE", "1 / 0").replace("results wrong", "results ranks")
+    install(place, "lama_test_view", code, "lama_test_view:PLUGIN")
     assert call("results", "ranks", "starter-minilm_mlm-manual")[0] == 0
     for package in ("lama_test_go", "lama_test_went"):
         code = f'{HEAD}PLUGIN = Plugin(name="{package}", queries={{"go": "a:b", "os": "a:b"}})'

@@ -1,8 +1,7 @@
 """95 % intervals contain the true value in 93 to 97.5 of 100 simulated samples.
 
 The true values of each setting are drawn or given; the facts of each relation are then drawn from
-them, `N_SAMPLES` times. For shares of single relations the true shares are drawn again for each
-sample, because the coverage at one share jumps with it: there are only n + 1 possible samples.
+them, `N_SAMPLES` times.
 """
 
 import numpy as np
@@ -16,7 +15,6 @@ from lama_core.metrics.intervals import (
 )
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 N_SAMPLES = 3000  # the standard error of a coverage of 95 % is 0.4 points
 UNEQUAL = [3, 5, 8, 12, 20, 40, 80, 150, 300, 900]
 LIKE_LAMA = np.linspace(20, 1000, 41).astype(int).tolist()
@@ -36,28 +34,6 @@ def shares_of(draw: np.random.Generator, mean: float, spread: float, n: int) -> 
         return np.full((n, N_SAMPLES), mean)
     size = mean * (1 - mean) / spread**2 - 1
     return draw.beta(mean * size, (1 - mean) * size, (n, N_SAMPLES))
-
-
-def flips_of(
-    draw: np.random.Generator, gains: float, losses: float, size: float | None, n: int
-) -> tuple[Floats, Floats]:
-    """Return true shares of gains and losses, float64 [relation, sample] each.
-
-    size: of a Dirichlet distribution, smaller if relations differ more; None if they are equal.
-    """
-    means = np.array([gains, losses, 1 - gains - losses])
-    if size is None:
-        return np.full((n, N_SAMPLES), gains), np.full((n, N_SAMPLES), losses)
-    true = draw.dirichlet(means * size, (n, N_SAMPLES))
-    return true[..., 0], true[..., 1]
-
-
-def draw_flips(
-    draw: np.random.Generator, gains: Floats, losses: Floats, totals: Ints
-) -> tuple[Ints, Ints]:
-    """Return numbers of gains and losses, int64 [relation, sample], for these true shares."""
-    won = draw.binomial(totals, gains)
-    return won, draw.binomial(totals - won, losses / np.maximum(1 - gains, 1e-12))
 
 
 @pytest.mark.parametrize(
@@ -94,7 +70,15 @@ def test_mean_differences_over_relations_are_covered(
     totals: list[int], gains: float, losses: float, size: float | None
 ) -> None:
     draw = np.random.default_rng(5)
-    won, lost = flips_of(draw, gains, losses, size, len(totals))
     n = np.array(totals)[:, None]
-    found = mean_difference_intervals(*draw_flips(draw, won, lost, n), n)
+    if size is None:  # all relations have the same shares
+        won, lost = (np.full((len(n), N_SAMPLES), share) for share in (gains, losses))
+    else:
+        true = draw.dirichlet(
+            np.array([gains, losses, 1 - gains - losses]) * size, (len(n), N_SAMPLES)
+        )
+        won, lost = true[..., 0], true[..., 1]
+    n_won = draw.binomial(n, won)
+    n_lost = draw.binomial(n - n_won, lost / np.maximum(1 - won, 1e-12))
+    found = mean_difference_intervals(n_won, n_lost, n)
     assert 93 <= covered(found, (won - lost).mean(axis=0)) <= 97.5
