@@ -40,15 +40,6 @@ def test_a_docstring_shows_what_comes_out(name: str) -> None:
     assert doctest.DocTestRunner().run(test).failed == 0
 
 
-def test_runs_are_a_sequence_with_their_rows_in_one_table() -> None:
-    runs = lama.probe("starter", ["minilm-mlm"], ["P36"], limit=2)
-    (run,) = runs
-    assert runs[0] is run and len(runs) == 1
-    table = runs.frame
-    assert set(table["run"]) == {run.info.id} and len(table) == len(lama.load_run(run.info.id)) == 2
-    assert run.info.id in set(lama.list_runs()["run"])
-
-
 def test_progress_and_notes_are_told() -> None:
     steps: list[str] = []
     notes: list[str] = []
