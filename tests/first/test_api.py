@@ -1,4 +1,4 @@
-"""The library from Python: what docstrings and the notebook show, and the pages' calls of it."""
+"""The library from Python: what docstrings and the notebook show, and what a wrong call says."""
 
 import ast
 import doctest

@@ -1,4 +1,4 @@
-"""Figures for papers: files with their fonts and texts, the same bytes each time."""
+"""Figures for papers: files with their fonts and texts."""
 
 import re
 import shutil
