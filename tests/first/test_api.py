@@ -1,12 +1,9 @@
-"""The library from Python: what docstrings and the notebook show, and the pages' calls of it."""
+"""The library from Python: what docstrings and the notebook show, and what a wrong call says."""
 
 import ast
 import doctest
-import inspect
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,38 +11,14 @@ from typing import Any
 import altair
 import pandas as pd
 import pytest
-from calling import told
 from project_files import ROOT
 
 import lama_core as lama
-from lama_core.errors import UserError
-from lama_core.metrics.comparison import CompareRequest
-from lama_core.probes.cloze.request import ProbeRequest
-from lama_core.probes.statements.request import StatementsRequest
-from lama_core.queries.cloze import ClozeRequest
-from lama_core.queries.lenses.table import InspectRequest
-from lama_core.requests import Function, Request, arguments, python_call
-from lama_core.runs.find import bundled_dir, load_run
-from lama_core.views.choice import model_names
-from lama_core.views.scores import ResultsRequest
 
 pytestmark = pytest.mark.usefixtures("home")
 NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
 MODEL = "minilm-mlm"
 TEXT = "The capital of Norway is ___."
-RUN = next(bundled_dir().glob("starter-minilm_mlm-manual-*")).name
-FACTS: dict[str, Any] = {"dataset": "starter", "models": (MODEL,), "relations": ("P36",)}
-# Of the other queries, tests/first/pages/test_every_query.py compares all that they give.
-REQUESTS: tuple[Request, ...] = (
-    InspectRequest(TEXT, lens="tokens", method="gradients", answer="Rome", steps=16),
-    ProbeRequest(**FACTS, limit=3),
-    StatementsRequest("starter", (MODEL,), ("P30",), limit=2),  # six answers
-    ResultsRequest((RUN,), by="source", k=5),
-    CompareRequest(RUN, "starter-smollm2_135m-manual", k=5),
-)
-FUNCTIONS = {
-    name: value for name in lama.__all__ if isinstance(value := getattr(lama, name), Function)
-}
 WITH_EXAMPLES = [name for name in lama.__all__ if ">>>" in (getattr(lama, name).__doc__ or "")]
 
 
@@ -61,87 +34,10 @@ def test_type_checkers_read_the_same_names_as_users_get() -> None:
     assert imported == {(name, ".".join(place)) for name, place in lama._NAMES.items()}
 
 
-def test_the_package_is_light_until_something_is_asked() -> None:
-    code = (
-        "import sys, lama_core as lama;"
-        "print(sorted({'torch', 'numpy', 'pandas'} & {*sys.modules}));"
-        "lama.fill; print(sorted({'torch', 'pandas', 'transformers'} & {*sys.modules}))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == ["[]", "[]"]
-    assert {"fill", "rank", "analogy", "inspect", "load_run"} <= {*dir(lama)}
-    with pytest.raises(AttributeError, match="no attribute 'fil'"):
-        lama.fil  # type: ignore[attr-defined]  # noqa: B018
-
-
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
 def test_a_docstring_shows_what_comes_out(name: str) -> None:
     (test,) = doctest.DocTestFinder(recurse=False).find(getattr(lama, name), name, globs={})
     assert doctest.DocTestRunner().run(test).failed == 0
-
-
-def test_a_function_has_the_fields_of_its_request() -> None:
-    assert len(FUNCTIONS) >= 24 and len(WITH_EXAMPLES) >= 9
-    assert [name for name, one in FUNCTIONS.items() if one.__name__ != name] == []
-    taken = inspect.signature(lama.fill).parameters
-    assert [*taken][:1] == ["text"] and {"models", "top_k", "on_progress"} < {*taken}
-    assert taken["text"].default is inspect.Parameter.empty
-    assert (taken["models"].default, taken["top_k"].default) == ((MODEL,), 5)
-    assert taken["top_k"].kind is inspect.Parameter.KEYWORD_ONLY
-    doc = inspect.getdoc(lama.fill) or ""
-    assert doc.startswith(
-        "Fill the blanks of a text with each model's most probable words.\n\nArgs:\n"
-    )
-    assert "    top_k: Number of predictions to show.\n" in doc
-    assert "; a list for several.\n" in doc and "    segments: With `open_book`, for BERT" in doc
-    assert doc.index("    on_note:") < doc.index("Returns:") < doc.index(">>> import")
-
-
-@pytest.mark.parametrize("request_", REQUESTS, ids=lambda one: type(one).__name__)
-def test_the_call_of_a_request_gives_the_numbers_of_its_command(request_: Any) -> None:
-    call = python_call(request_)
-    assert call.startswith(f"lama.{request_.python}(")
-    names: dict[str, Any] = {"lama": lama}
-    exec(f"found = {call}", names)
-    found = names["found"]
-    if not isinstance(found, pd.DataFrame):  # runs
-        assert len(found.frame) and len(found) == 1
-        found = lama.results([found[0].info.id])
-    expected = numbers(told(*arguments(request_)))
-    columns = ("log_prob", "prob", "rank", "score", "value", "sum", "perplexity", "p_at_1", "mrr",
-               "difference")  # fmt: skip
-    shown = [value for name in columns if name in found for value in found[name].dropna()]
-    assert shown
-    for value in shown:
-        assert any(abs(value - one) < 1e-9 for one in expected), value
-
-
-def numbers(value: Any) -> list[float]:
-    """All numbers in a JSON value."""
-    if isinstance(value, dict | list):
-        inner = value.values() if isinstance(value, dict) else value
-        return [number for one in inner for number in numbers(one)]
-    return [float(value)] if isinstance(value, int | float) else []
-
-
-def test_a_text_stands_in_a_call_as_it_was_typed() -> None:
-    request = ClozeRequest(models=("a'b",), text='"x" \\ ___ \n', gold="it's")
-    (call,) = ast.parse(str(python_call(request))).body
-    assert isinstance(call, ast.Expr) and isinstance(call.value, ast.Call)
-    assert [ast.literal_eval(one) for one in call.value.args] == ['"x" \\ ___ \n']
-    named = {one.arg: ast.literal_eval(one.value) for one in call.value.keywords}
-    assert named == {"models": ["a'b"], "gold": "it's"}
-
-
-def test_runs_are_a_sequence_with_their_rows_in_one_table() -> None:
-    runs = lama.probe("starter", ["minilm-mlm"], ["P36"], limit=2)
-    (run,) = runs
-    assert runs[0] is run and len(runs) == 1
-    table = runs.frame
-    assert set(table["run"]) == {run.info.id} and len(table) == len(lama.load_run(run.info.id)) == 2
-    assert run.info.id in set(lama.list_runs()["run"])
 
 
 def test_progress_and_notes_are_told() -> None:
@@ -150,19 +46,6 @@ def test_progress_and_notes_are_told() -> None:
     lama.probe("starter", ["minilm-mlm"], ["P36"], limit=2,
                on_progress=lambda step: steps.append(step.stage), on_note=notes.append)  # fmt: skip
     assert steps[-1] == "Finished" and "2 rows, 0 excluded" in notes[-1]
-
-
-def test_mistakes_are_a_sentence() -> None:
-    with pytest.raises(UserError, match="has no blank"):
-        lama.fill("No blank.")
-    with pytest.raises(UserError, match="did you mean"):
-        lama.fill(TEXT, models=["minilm-mlmm"])
-    with pytest.raises(UserError, match="top k can't be 0: expected an integer >= 1"):
-        lama.fill(TEXT, top_k=0)
-    with pytest.raises(UserError, match="--answer needs --lens tokens"):
-        lama.inspect(TEXT, answer="Rome")
-    with pytest.raises(UserError, match="There is no run 'nothing'"):
-        lama.load_run("nothing")
 
 
 def test_a_wrong_call_names_the_function_and_the_nearest_argument() -> None:
@@ -182,26 +65,6 @@ def test_a_subject_without_facts_is_noted_with_the_nearest_one() -> None:
     notes: list[str] = []
     lama.relation("P36", subject="Norwai", on_note=notes.append)
     assert "starter has no fact of P36 with the subject 'Norwai' (did you mean 'Norway'?)." in notes
-
-
-def test_reproduce_takes_the_paper_by_position() -> None:
-    with pytest.raises(UserError, match="did you mean 'petroni2019'"):
-        lama.reproduce("petroni")
-
-
-def test_runs_and_data_are_printed_as_a_few_lines() -> None:
-    runs = lama.probe(**FACTS, limit=2)
-    assert repr(runs) == f"{runs[0].info.id}: 2 rows, 0 excluded, {runs[0].info.folder}"
-    assert repr(lama.load_dataset("starter")) == "Dataset('starter': 62 relations, 13,272 facts)"
-
-
-def test_runs_with_the_same_label_are_told_apart() -> None:
-    (run,) = lama.probe(**FACTS, limit=2)
-    runs = [load_run(name) for name in (RUN, run.info.id, "starter-smollm2_135m-manual")]
-    assert list(model_names([one.info for one in runs]).values()) == [
-        f"minilm-mlm on starter, {RUN[-10:]}", f"minilm-mlm on starter, {run.info.id[-10:]}",
-        "smollm2-135m",
-    ]  # fmt: skip
 
 
 def run_cells(cells: Sequence[str]) -> list[str]:
@@ -256,9 +119,3 @@ def words_and_numbers(text: str) -> tuple[list[str], list[float]]:
         text = text.partition("<svg")[0] + "".join(re.findall(r'aria-label="([^"]*)"', text))
     numbers = re.compile(r"-?\d+(?:\.\d+)?")
     return numbers.sub("#", text).split(), list(map(float, numbers.findall(text)))
-
-
-@pytest.mark.parametrize("given", [["Oslo is in ___."], ("Oslo is in ___.",), []])
-def test_batch_says_which_call_takes_a_list_of_sentences(given: Any) -> None:
-    with pytest.raises(UserError, match=r"call lama\.batch\(pandas\.Series\(sentences\)\)"):
-        lama.batch(given, models=["minilm-mlm"])

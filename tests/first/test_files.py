@@ -5,13 +5,11 @@ import os
 import signal
 import stat
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from calling import call
-from disks import mounted
 from tiny_models import save_model_folder
 
 from lama_core import files
@@ -19,8 +17,6 @@ from lama_core.downloads.checksums import Pins
 from lama_core.errors import UserError
 from lama_core.files import atomic_file, hold_lock, lock_for_changes, write_text_atomically
 from lama_core.models.sources.catalog import add_model, added_models
-from lama_core.runs.find import list_runs
-from lama_core.runs.tags import change_tags, read_tags
 
 N_PROCESSES, N_EACH = 6, 4
 N = N_PROCESSES * N_EACH
@@ -54,12 +50,6 @@ def test_no_simultaneous_pin_is_lost(tmp_path: Path) -> None:
 def test_no_simultaneously_added_model_is_lost(home: Path) -> None:
     at_once(lambda number: add_model(f"owner/name{number}"))
     assert len(added_models()) == N
-
-
-def test_no_simultaneous_tag_is_lost(home: Path) -> None:
-    info = next(info for info in list_runs(kinds=("cloze",)) if info.bundled)
-    at_once(lambda number: change_tags(info, [(f"fact {number}", 0)], add=["odd"]))
-    assert len(read_tags(info)) == N
 
 
 @contextmanager
@@ -127,33 +117,6 @@ def test_a_device_stays_one(tmp_path: Path) -> None:
     assert not [*device.parent.glob(".work-*")]
 
 
-def test_a_pipe_gets_the_bytes_if_it_has_a_reader(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    with pytest.raises(OSError, match=str(pipe)) as error:
-        write_text_atomically(pipe, "text")
-    assert error.value.errno == errno.ENXIO
-    text = "long " * 100_000  # more than a pipe holds
-    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    other_writer = os.open(pipe, os.O_WRONLY)  # or the pipe ends before the writing begins
-    os.set_blocking(reader, True)
-    with ThreadPoolExecutor(1) as pool, os.fdopen(reader, "rb") as opened:
-        written = pool.submit(write_text_atomically, pipe, text)
-        assert opened.read(len(text)).decode() == text
-        written.result()
-    os.close(other_writer)
-    assert stat.S_ISFIFO(pipe.stat().st_mode)
-
-
-def test_a_loop_of_links_is_refused(tmp_path: Path) -> None:
-    loop = tmp_path / "loop"
-    loop.symlink_to(loop)
-    with pytest.raises(OSError, match=str(loop)) as error:
-        write_text_atomically(loop, "text")
-    assert error.value.errno == errno.ELOOP
-    assert loop.is_symlink()
-
-
 def test_an_error_names_the_file_and_not_its_temporary_path(tmp_path: Path) -> None:
     target = tmp_path / "target"
     with pytest.raises(OSError) as error, atomic_file(target):
@@ -162,12 +125,3 @@ def test_an_error_names_the_file_and_not_its_temporary_path(tmp_path: Path) -> N
     with pytest.raises(OSError) as error, atomic_file(target) as part:
         (part / "below").touch()
     assert error.value.filename == str(target)
-
-
-def test_a_full_disk_is_named_with_the_file(tmp_path: Path) -> None:
-    with mounted(tmp_path / "disk", "size=64k") as disk:
-        if disk is None:
-            pytest.skip("no file system can be mounted here")
-        with pytest.raises(OSError, match="No space left") as error:
-            write_text_atomically(disk / "file", "x" * (1 << 20))
-        assert error.value.filename == str(disk / "file")

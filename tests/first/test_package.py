@@ -33,20 +33,3 @@ def test_the_wheel_takes_what_paths_looks_for() -> None:
     assert paths.IS_CHECKOUT and paths.ROOT == ROOT and paths.APP_FILE == ROOT / "app.py"
     carried = {place.name for place in (ROOT / "assets").iterdir()} - {"screenshots", "models"}
     assert {f"assets/{name}" for name in carried} <= inside.keys()
-
-
-def test_every_carried_model_is_in_a_wheel() -> None:
-    targets = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
-    main = targets["hooks"]["custom"]["inside"]
-    twin = TWIN["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
-    for folder in (ROOT / "assets" / "models").iterdir():
-        if folder.is_dir():
-            assert (
-                f"assets/models/{folder.name}" in main
-                or f"../../assets/models/{folder.name}" in twin
-            )
-
-
-def test_a_model_that_is_not_installed_has_a_place() -> None:
-    assert paths.model_dir("minilm-mlm") == ROOT / "assets" / "models" / "minilm-mlm"
-    assert not paths.model_dir("none-such").exists()

@@ -18,26 +18,6 @@ def wait_for(n: int, passes: PassQueue) -> None:
     until(lambda: passes.n_waiting == n)
 
 
-def test_slots_are_given_in_the_order_of_asking() -> None:
-    passes = PassQueue()
-    order: list[int] = []
-
-    def ask(number: int) -> None:
-        for _ in range(2):  # everybody's second pass comes after everybody's first
-            with passes.slot():
-                order.append(number)
-
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(6)]
-    with passes.slot():
-        for number, thread in enumerate(threads):
-            thread.start()
-            wait_for(number + 1, passes)
-    for thread in threads:
-        thread.join()
-    assert order[:6] == list(range(6))
-    assert sorted(order[6:]) == list(range(6))
-
-
 def test_a_short_question_comes_before_the_rest_of_a_long_one() -> None:
     passes = PassQueue()
     order: list[str] = []
@@ -65,34 +45,6 @@ def test_a_short_question_comes_before_the_rest_of_a_long_one() -> None:
     for thread in (first, second, short):
         thread.join()
     assert order == ["long"] * 4 + ["short"] + ["long"] * 4
-
-
-def test_a_new_question_has_had_nothing() -> None:
-    passes = PassQueue()
-    with passes.query():
-        with passes.slot():
-            pass
-        assert passes._used[threading.get_ident()][1] > 0
-    with passes.query():
-        assert passes._used[threading.get_ident()][1] == 0
-    assert passes._used == {}
-
-
-def test_whoever_has_the_turn_may_take_it_again() -> None:
-    passes, got = PassQueue(), threading.Event()
-
-    def ask() -> None:
-        with passes.slot():
-            got.set()
-
-    other = threading.Thread(target=ask)
-    with passes.slot(), passes.slot():
-        other.start()
-        wait_for(1, passes)
-        with passes.slot():
-            assert not got.is_set()
-    other.join()
-    assert got.is_set() and passes.n_waiting == 0
 
 
 def test_an_interrupted_wait_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,24 +79,6 @@ def test_an_interrupted_wait_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) ->
         wait_for(1, passes)
     second.join()
     assert waited == ["calm"]
-
-
-def test_as_many_as_there_are_cores_have_their_turn_at_once() -> None:
-    passes = PassQueue(slots=2)
-    inside = threading.Barrier(2)
-    running = []
-
-    def ask() -> None:
-        with passes.slot():
-            inside.wait(SECONDS)  # the other is inside, too
-            running.append(passes.n_running)
-            inside.wait(SECONDS)
-
-    with ThreadPoolExecutor(4) as pool:
-        for _ in range(4):
-            pool.submit(ask)
-    assert running == [2] * 4
-    assert passes.n_running == 0
 
 
 class Visitor(threading.Thread):
@@ -220,13 +154,6 @@ def test_whoever_leaves_the_queue_is_not_waited_for() -> None:
     leave(third)
 
 
-def test_a_question_that_fails_makes_room() -> None:
-    queue = VisitorQueue(slots=1)
-    with pytest.raises(ValueError, match="broken"), queue.slot("a", lambda n: None):
-        raise ValueError("broken")
-    leave(*come(queue, "b"))
-
-
 def test_the_wait_is_that_of_recent_questions_shared_by_the_slots() -> None:
     queue = VisitorQueue(slots=2)
     assert math.isnan(queue.seconds_to_wait(0))
@@ -245,21 +172,6 @@ def test_the_queue_is_bounded() -> None:
         pytest.fail("it was full")
     for one in visitors:
         one.done.set()
-
-
-def test_a_pages_second_question_comes_before_a_later_pages_first() -> None:
-    queue = VisitorQueue(slots=1)
-    (first,) = come(queue, "a")
-    (later,) = come(queue, "b")
-    order: list[str] = []
-    earlier = threading.Thread(target=lambda: _ask(queue, "c", 0.0, order))
-    earlier.start()
-    until(lambda: later.told == [0, 1])
-    leave(first)
-    earlier.join()
-    assert order == ["c"]
-    until(later.answered.is_set)
-    leave(later)
 
 
 def _ask(queue: VisitorQueue, who: str, since: float, order: list[str]) -> None:
@@ -319,30 +231,6 @@ def test_a_query_waits_a_limited_time_for_a_load_which_continues() -> None:
     assert load.run(loads) == "model"
     until(lambda: not (loads.n_running or loads.n_waiting))
     assert waiting.n_loads == 0, "it had left the queue"
-
-
-def test_a_load_of_another_address_comes_before_the_second_of_one_address() -> None:
-    loads, order = LoadQueue(), []
-    first = SlowLoad()
-
-    def load(name: str) -> None:
-        address = name.split()[0]
-        loads.run(
-            lambda: order.append(name), lambda: False, name=name, address=address, seconds=SECONDS
-        )
-
-    names = ("many 2", "many 3", "other 1")
-    threads = [threading.Thread(target=first.run, args=(loads, "many"))]
-    threads += [threading.Thread(target=load, args=(name,)) for name in names]
-    threads[0].start()
-    assert first.begun.wait(SECONDS)
-    for number, thread in enumerate(threads[1:]):
-        thread.start()
-        until(lambda number=number: loads.n_waiting > number)
-    first.finish.set()
-    for thread in threads:
-        thread.join()
-    assert order == ["other 1", "many 2", "many 3"]
 
 
 def test_an_error_of_a_load_reaches_its_query_and_frees_the_queue() -> None:

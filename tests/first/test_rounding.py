@@ -1,7 +1,7 @@
 """Numbers as papers print them."""
 
 import math
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
@@ -57,14 +57,6 @@ def test_rounding_is_decimal_half_up(value: float, digits: int) -> None:
         return
     expected = (whole + (2 * sign >= step)) * step
     assert Decimal(fixed(value, digits).replace(",", "")) == expected.copy_sign(told)
-
-
-@given(st.floats(0, 1), st.integers(0, 3))
-def test_a_percentage_is_the_share_moved_by_two_places(share: float, digits: int) -> None:
-    step = Decimal(1).scaleb(-digits - 2)
-    expected = Decimal(repr(share)).quantize(step, rounding=ROUND_HALF_UP) * 100
-    assert Decimal(percent(share, digits)) == expected
-    assert percentage(share, digits) == float(expected)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

@@ -62,12 +62,6 @@ def changed(kind: type[Request]) -> Request:
     return made
 
 
-def test_every_request_has_one_function_and_one_command() -> None:
-    assert len(FUNCTIONS) >= 25
-    assert len({one.request.command for one in FUNCTIONS}) == len(FUNCTIONS)
-    assert len({one.request for one in FUNCTIONS}) == len(FUNCTIONS)
-
-
 @every_function
 def test_a_request_reads_itself_back(
     function: Function[..., Any, Any, Any], monkeypatch: pytest.MonkeyPatch
@@ -118,13 +112,6 @@ def test_any_text_stays_one_word_of_the_shell(
             assert f"{option}={value}" in words or [option, value] in [
                 words[at : at + 2] for at in range(len(words))
             ]
-
-
-def test_a_value_that_looks_like_an_option_is_joined_to_its_option() -> None:
-    request = ClozeRequest("-- ___", gold="-Rome", models=("m",), top_k=3)
-    assert arguments(request, "--json") == [
-        "cloze", "--model", "m", "--top-k", "3", "--gold=-Rome", "--json", "--", "-- ___",
-    ]  # fmt: skip
 
 
 def test_a_wrong_value_is_refused_in_a_sentence() -> None:
@@ -196,11 +183,3 @@ def test_an_empty_selection_selects_nothing_and_is_refused(
         with pytest.raises(UserError, match=f"The list of {name} is empty"):
             function(**required | {name: empty})
     assert function.request(**required | {name: None}) == function.request(**required)
-
-
-def test_every_field_that_is_everything_by_default_selects() -> None:
-    """A field of several values whose help says what is chosen without it refuses an empty list."""
-    for function in FUNCTIONS:
-        for choice in request_fields(function.request):
-            if choice.is_several and ("Default:" in choice.help_text or "Only" in choice.help_text):
-                assert choice.selects, f"{function.__name__} {choice.name}"

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +16,7 @@ from lama_core.candidates.lists import (
     read_candidate_file,
     why_not_ranked,
 )
-from lama_core.candidates.spelling import AFTER_SPACE, START
+from lama_core.candidates.spelling import AFTER_SPACE
 from lama_core.errors import UserError
 from tools.bench.prompts import WordList as Words
 
@@ -44,11 +43,6 @@ def test_an_uncased_model_is_asked_for_lower_cased_words() -> None:
     assert columns.words == ("paris", "rome")
 
 
-def test_full_is_every_token_once() -> None:
-    columns = Candidates("full", None).columns(CASED)
-    assert columns.table(START).ids[:, 0].tolist() == list(range(CASED.size))
-
-
 def test_a_list_that_has_no_word_of_the_model_is_refused() -> None:
     with pytest.raises(UserError, match="None of the 1 words"):
         Candidates("x", ("Oslo",)).columns(CASED)
@@ -69,27 +63,6 @@ def test_common_words_are_lower_cased_as_soon_as_one_model_is_uncased() -> None:
 def test_models_without_a_common_word_are_refused() -> None:
     with pytest.raises(UserError, match="no word in common"):
         common_vocabulary([CASED, Words(["Oslo"])])
-
-
-@given(word_lists, word_lists)
-def test_common_words_do_not_depend_on_the_order_of_the_models(
-    one: list[str], other: list[str]
-) -> None:
-    shared = Words([*dict.fromkeys([*one, "Paris"])])
-    another = Words([*dict.fromkeys([*other, "Paris"])])
-    common = common_vocabulary([shared, another])
-    assert common == common_vocabulary([another, shared])
-    assert common.words is not None
-    assert set(common.words) <= set(shared.single_words()) & set(another.single_words())
-
-
-@given(word_lists)
-def test_every_variant_of_a_word_is_in_exactly_one_column(words: list[str]) -> None:
-    vocabulary = Words([*dict.fromkeys([*words, "Paris"])])
-    names = tuple(vocabulary.single_words())
-    columns = Candidates("x", names).folded().columns(vocabulary)
-    used = columns.table(AFTER_SPACE).ids
-    assert sorted(used[used >= 0].tolist()) == list(range(vocabulary.size))
 
 
 def test_the_digest_knows_words_order_and_case_but_not_the_name() -> None:
@@ -158,35 +131,6 @@ def test_candidates_are_resolved_by_name(tmp_path: Path, monkeypatch: pytest.Mon
 def test_candidates_that_cannot_be_had_say_why(name: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
         named_candidates(name, [CASED])
-
-
-def test_a_word_with_fewer_forms_than_the_widest_is_padded_with_minus_one() -> None:
-    table = Candidates("x", ("paris", "london"), fold_case=True).columns(CASED)
-    assert table.table(START).ids.dtype == np.int64
-    assert (table.table(START).ids[1] == [4, -1, -1]).all()
-
-
-def test_columns_are_found_once_and_forgotten_with_their_vocabulary() -> None:
-    import gc
-    import weakref
-
-    vocabulary = Words(["Paris", "London"])
-    chosen = Candidates("x", ("Paris",))
-    assert chosen.columns(vocabulary) is Candidates("y", ("Paris",)).columns(vocabulary)
-    assert chosen.columns(Words(["London", "Paris"])).table(START).ids.tolist() == [[1]]
-    gone = weakref.ref(vocabulary)
-    del vocabulary
-    gc.collect()
-    assert gone() is None
-
-
-def test_only_the_latest_columns_are_kept() -> None:
-    from lama_core.candidates.columns import MAX_CACHED
-
-    vocabulary = Words([str(number) for number in range(MAX_CACHED + 9)])
-    for number in range(MAX_CACHED + 9):
-        Candidates("x", (str(number),)).columns(vocabulary)
-    assert len(vocabulary.columns) == MAX_CACHED
 
 
 def test_own_words_of_a_model_do_not_depend_on_the_compared_models() -> None:

@@ -112,10 +112,3 @@ def test_the_comparison_sees_a_moved_number() -> None:
     assert same(fit, {"n_epochs": 147, "weights": {"a prompt": 0.951}})
     assert not same(fit, {"n_epochs": 148, "weights": {"a prompt": 0.95}})
     assert not same(fit, {"n_epochs": 146, "weights": {"a prompt": 0.952}})
-
-
-def test_a_rank_may_move_by_the_candidates_that_are_close() -> None:
-    row = {"n": 10, "mean_rank": 124.4}
-    assert same(row, {"n": 10, "mean_rank": 124.1})
-    assert not same(row, {"n": 10, "mean_rank": 124.0})
-    assert not same(row, {"n": 9, "mean_rank": 124.4})

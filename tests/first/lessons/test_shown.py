@@ -9,13 +9,11 @@ from lama_core.lessons.charts import (
     CHARTS,
     OF_SERIES,
     chart_table,
-    missing_relations_note,
 )
 from lama_core.lessons.handout import handout
 from lama_core.lessons.lesson import Ask, Explain, Lesson, Predict, ShowRun, Text
 from lama_core.lessons.step_results import (
     StepResult,
-    answering_model,
     first_to_predict,
     judge,
     judged_predictions,
@@ -98,23 +96,6 @@ def test_nothing_is_right_before_its_answer_was_shown_unless_it_is_written() -> 
     assert judge(Predict(question="?", choices=("a", "b"), answer="b"), "b", None).right
 
 
-def test_an_answer_is_of_the_model_that_gave_it() -> None:
-    shown = StepResult(
-        firsts={("A ___.", "one"): "x", ("B ___.", "one"): "y", ("B ___.", "two"): "z"}
-    )
-    assert answering_model(Predict(question="?"), shown) == "one"
-    assert answering_model(Predict(question="?", row="B ___.", model="two"), shown) == "two"
-    assert answering_model(Predict(question="?", model="three"), shown) == ""
-    assert answering_model(Predict(question="?"), None) == ""
-    assert answering_model(Predict(question="?", choices=("x", "y"), answer="x"), shown) == ""
-
-
-def test_a_row_of_a_chart_is_called_by_what_it_is_of() -> None:
-    slices = ShowRun(figure="slices", by="origin")
-    assert CHARTS["slices"].rows_of(slices) == "origin"
-    assert CHARTS["slices"].title_of(slices) == "P@1 by origin"
-
-
 def lesson_of(*steps: Text | Predict | Ask | Explain | ShowRun) -> Lesson:
     return Lesson(
         id="l", own=True, title=NASTY, minutes=5, question=NASTY, sources=(NASTY,), steps=steps
@@ -169,14 +150,6 @@ def test_a_stored_answer_is_that_of_the_fact_asked_in_these_words(plain: Run) ->
     assert stored.judged("Lima").golds == stored.judged(None).golds == ()
 
 
-@pytest.mark.parametrize("n", [0, 1, 3, 5])
-def test_a_run_that_ranked_fewer_words_gives_those(plain: Run, n: int) -> None:
-    kept = np.broadcast_to(np.arange(10) < n, plain.top.codes.shape)
-    few = Run(plain.info, top_kept=kept)
-    stored = find_stored("The capital of Egypt is ___.", [few])
-    assert (len(stored.found.predictions) if stored else 0) == n
-
-
 def test_mentions_are_counted_in_rows_that_leave_nothing_out(
     plain: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,21 +190,6 @@ def test_a_row_that_is_no_line_of_the_chart_is_named_with_the_nearest() -> None:
     assert missing_row_note(Predict(question="?", between=(20,)), shown) == ""
     assert missing_row_note(Predict(question="?", choices=("P36", "P37")), shown) == (
         "The answer can't be shown: this chart has no row 'P36' (one is 'P36 capital')."
-    )
-
-
-def test_a_relation_that_no_run_has_is_named(plain: Run) -> None:
-    step = ShowRun(figure="by relation", relations=("P36", "P1037"))
-    assert missing_relations_note([plain.info], step) == (
-        "These runs have no relation 'P1037' (did you mean 'P103'?)."
-    )
-    assert (
-        missing_relations_note([plain.info], msgspec.structs.replace(step, relations=("P36",)))
-        == ""
-    )
-    assert (
-        missing_relations_note([plain.info], msgspec.structs.replace(step, figure="analogies"))
-        == ""
     )
 
 

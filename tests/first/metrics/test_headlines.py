@@ -20,7 +20,6 @@ from lama_core.metrics.headlines import (
     standings,
 )
 from lama_core.metrics.intervals import Interval, mean_share_intervals, share_intervals
-from lama_core.runs.find import load_run
 
 P1 = METRICS["p_at_1"]
 NAN = float("nan")
@@ -138,18 +137,6 @@ def test_the_figure_is_the_unweighted_mean_over_relations_that_count() -> None:
     assert math.isnan(b.value) and b.n_relations == 0
     (no_interval, _) = standings(overall(rows), "mrr")
     assert no_interval.value == 0.5 and math.isnan(no_interval.low)
-
-
-def test_a_bundled_run_has_the_figure_of_its_curve() -> None:
-    from lama_core.metrics import precision_curves, score_table
-
-    run = load_run("starter-smollm2_135m-manual")
-    (found,) = standings(overall(score_table([run]).assign(name="SmolLM2")), "p_at_k")
-    curve = precision_curves([run], k_max=1).iloc[0]
-    assert (found.value, found.low, found.high) == pytest.approx(
-        (curve["p_at_k"], curve["low"], curve["high"])
-    )
-    assert (found.n, found.n_relations) == (curve["n"], curve["n_relations"])
 
 
 def paired(

@@ -6,8 +6,6 @@ from math import isnan
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import binomtest, spearmanr
 
 from lama_core import metrics
@@ -62,16 +60,6 @@ def test_no_facts_give_nan_and_not_zero() -> None:
     assert isnan(metrics.precision_at(none)) and isnan(metrics.macro_precision_at(none, []))
     assert all(isnan(figure(name, scored(none))) for name in metrics.METRICS)
     assert np.isnan(share_intervals(np.array([0]), np.array([0])).low).all()
-
-
-@given(st.lists(st.integers(1, 200), min_size=1, max_size=40))
-def test_precision_never_falls_as_k_grows(values: list[int]) -> None:
-    ranks = np.array(values)
-    curve = [metrics.precision_at(ranks, k) for k in range(1, 151)]
-    assert (np.diff(curve) >= 0).all()
-    assert curve[0] == figure("p_at_1", scored(ranks))
-    assert curve[9] == pytest.approx(figure("p_at_10", scored(ranks)))
-    assert curve[0] <= figure("mrr", scored(ranks)) + 1e-12
 
 
 def test_mcnemar_is_the_two_sided_binomial_test() -> None:

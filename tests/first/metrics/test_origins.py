@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import orjson
-import pyarrow.parquet as pq
 import pytest
 from probe_fakes import with_facts
 from test_hand_worked import ANSWERS, OTHER, make_run
@@ -29,7 +28,7 @@ from lama_core.metrics.origins import (
 from lama_core.metrics.slices import ORIGIN, slice_table, slicings
 from lama_core.models.sources.catalog import known_models
 from lama_core.paths import ASSETS
-from lama_core.runs.info import FACTS_FILE, Run
+from lama_core.runs.info import Run
 
 FACTBOOK = "CIA World Factbook and GeoNames, which agree"
 
@@ -38,11 +37,6 @@ FACTBOOK = "CIA World Factbook and GeoNames, which agree"
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     made = make_run(tmp_path_factory.mktemp("origins"), "a", ANSWERS)
     return replace(made, info=replace(made.info, model="minilm-mlm"))
-
-
-def test_a_run_keeps_where_its_facts_are_from(run: Run) -> None:
-    found = run.facts["origin"].astype(object).where(run.facts["origin"].notna(), None).tolist()
-    assert found == [FACTBOOK, "WordNet 3.0", "written by hand", "WordNet 3.0", *[None] * 4]
 
 
 def test_a_fact_of_several_sources_counts_for_each(run: Run) -> None:
@@ -132,16 +126,6 @@ def test_slices_by_origin_follow_from_the_data(run: Run) -> None:
     }  # fmt: skip
     for name, fields in slicings(joined)[ORIGIN].slices.items():
         assert len(joined.select(AnswerFilter(**fields))) == table.loc[name, "n"]
-
-
-def test_a_run_from_before_origins_were_kept_has_none(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / FACTS_FILE
-    pq.write_table(pq.read_table(run.info.folder / FACTS_FILE).drop_columns(["origin"]), path)
-    earlier = Run(replace(run.info, folder=tmp_path, files=()))
-    assert earlier.facts["origin"].isna().all()
-    old = join_answers([earlier])
-    assert ORIGIN not in slicings(old)
-    assert len(old.select(AnswerFilter(origins=("",)))) == 8
 
 
 @pytest.mark.parametrize("model", ("minilm-mlm", "minilm-mlm-twin"))

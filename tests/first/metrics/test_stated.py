@@ -12,22 +12,18 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
-import msgspec
 import numpy as np
 import pytest
 from test_hand_worked import ANSWERS, OTHER, make_run
 
 from lama_core.errors import UserError
-from lama_core.lessons.charts import chart_table
-from lama_core.lessons.lesson import ShowRun
 from lama_core.metrics import training_texts
 from lama_core.metrics.cooccurrence import STATED_FILE, PairIndex, load_stated, save_stated
-from lama_core.metrics.fact_answers import AnswerFilter, JoinedAnswers, join_answers
+from lama_core.metrics.fact_answers import JoinedAnswers, join_answers
 from lama_core.metrics.intervals import difference_intervals
-from lama_core.metrics.slices import PAIR_SEEN, slice_differences, slice_table, slicings
+from lama_core.metrics.slices import PAIR_SEEN, slice_differences, slicings
 from lama_core.metrics.training_texts import NOT_LOOKED_FOR
 from lama_core.runs.info import Run
-from lama_core.views.slices import slice_label
 
 BOTH = "in both texts"
 FIRST = "in minilm-mlm's text alone"
@@ -84,19 +80,6 @@ def test_facts_are_divided_by_the_texts_that_state_them(joined: JoinedAnswers) -
     assert tuple(slicings(joined)[PAIR_SEEN].slices) == (BOTH, FIRST, SECOND, NONE, NOT_LOOKED_FOR)
 
 
-def test_each_model_is_scored_on_the_slices_and_a_slice_is_its_filter(
-    joined: JoinedAnswers,
-) -> None:
-    table = slice_table(joined)
-    table = table[table["by"] == PAIR_SEEN]
-    found = {(row["slice"], row["model"]): (row["n"], row["p_at_k"]) for _, row in table.iterrows()}
-    assert found[BOTH, "minilm-mlm"] == (3, 2 / 3)  # Anna and Land's Berlin
-    assert found[FIRST, "minilm-mlm"] == (1, 0)
-    assert found[FIRST, "smollm2-135m"] == (1, 1)
-    rows = joined.select(AnswerFilter(stated=(FIRST, NONE), counting="all"))
-    assert joined.facts["subject"].iloc[rows].tolist() == ["Cleo", "Dan"]
-
-
 def test_differences_are_of_the_same_facts_with_their_interval(joined: JoinedAnswers) -> None:
     table = slice_differences(joined)
     table = table[table["by"] == PAIR_SEEN].set_index("slice")
@@ -107,24 +90,6 @@ def test_differences_are_of_the_same_facts_with_their_interval(joined: JoinedAns
     alone = table.loc[FIRST]
     assert (alone["difference"], alone["low"], alone["high"]) == (1, ends.low, ends.high)
     assert slice_differences(joined, relations=("P47",)).set_index("slice").loc[BOTH, "n"] == 1
-
-
-def test_a_lesson_tells_the_difference_below_its_chart(runs: list[Run]) -> None:
-    step = ShowRun(figure="slices", by=PAIR_SEEN)
-    table = chart_table(runs, step)
-    assert not table["note"].any(), "five slices are too many to tell"
-    table = chart_table(runs, msgspec.structs.replace(step, relations=("P19",)))
-    first = slice_label(PAIR_SEEN, FIRST)
-    note = table.set_index("row")["note"].drop_duplicates()[first]
-    assert note.startswith(f"{first}: minilm-mlm minus smollm2-135m -100.0 points (95 % interval -")
-
-
-def test_one_known_text_is_in_or_not(runs: list[Run]) -> None:
-    alone = join_answers(runs[:1])
-    assert alone.stated is not None
-    counts = alone.stated.value_counts()
-    assert counts["in minilm-mlm's text"] == 4
-    assert counts["not in minilm-mlm's text"] == 2
 
 
 def test_nothing_is_said_of_models_and_facts_that_nobody_looked_for(
@@ -146,12 +111,3 @@ def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
     path.write_bytes(b"Anna")
     with pytest.raises(UserError, match="isn't a file of stated facts"):
         load_stated(path)
-
-
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
-    path = tmp_path / STATED_FILE
-    save_stated(LOOKED, frozenset(LOOKED[:1]), path)
-    assert load_stated(path) == {pair: pair == LOOKED[0] for pair in LOOKED}
-    before = path.read_bytes()
-    save_stated(reversed(LOOKED), frozenset(LOOKED[:1]), path)
-    assert path.read_bytes() == before

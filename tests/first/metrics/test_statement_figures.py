@@ -1,10 +1,9 @@
 """Figures of runs of statements, on the eight facts of statement_fakes, worked by hand there."""
 
 from dataclasses import replace
-from math import exp, isnan
+from math import isnan
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from statement_fakes import SCORES, make_statement_run
@@ -15,7 +14,6 @@ from lama_core.errors import UserError
 from lama_core.metrics.comparison import what_differs
 from lama_core.metrics.fact_answers import AnswerFilter, join_answers, right_answers
 from lama_core.metrics.slices import slice_table, slicings
-from lama_core.probes.statements import spec as statement_runs
 from lama_core.runs.alignment import align
 from lama_core.runs.info import CANDIDATES_FILE, FACTS_FILE, Run, read_info, write_info
 from lama_core.views.scores import ScoresRequest, scores
@@ -126,16 +124,6 @@ def test_a_fact_has_the_scores_of_all_its_answers(run: Run) -> None:
     assert right_answers(run, 5) == {"Berlin", "Paris"} and right_answers(run, 0) == {"Rome"}
 
 
-def test_scores_that_were_not_kept_are_none(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(statement_runs, "MAX_KEPT", 3)
-    run = make_statement_run(folder, tmp_path / "runs")
-    assert run.scores_of(0) is None
-    kept = run.scores_of(7)
-    assert kept is not None and kept.scores.tolist() == [-3.0, -1.0]
-
-
 def test_runs_of_words_have_no_scores_and_lost_files_say_so(folder: Path, tmp_path: Path) -> None:
     assert make_run(tmp_path, "words", ANSWERS).scores_of(0) is None
     run = make_statement_run(folder, tmp_path / "runs")
@@ -147,27 +135,6 @@ def test_runs_of_words_have_no_scores_and_lost_files_say_so(folder: Path, tmp_pa
     (run.info.folder / FACTS_FILE).write_bytes(b"no table")
     with pytest.raises(UserError, match="damaged"):
         run.scores_of(0)
-
-
-def test_confidence_is_the_softmax_over_the_answers(run: Run) -> None:
-    found = join_answers([run]).runs[0].confidence
-    scores = SCORES["Anna"].values()
-    assert found[0] == pytest.approx(exp(-1) / sum(map(exp, scores)), rel=1e-5)
-    assert metrics.calibrate(run)["n"].sum() == 8
-    assert run.top.words[4].tolist()[:4] == ["New York", "Rome", "Paris", "Oslo"]
-    assert np.exp(run.top.log_probs[4][:4]).sum() == pytest.approx(1.0)
-
-
-def test_statements_scored_otherwise_are_beside_each_other_on_the_same_facts(
-    run: Run, folder: Path
-) -> None:
-    fewer = make_statement_run(folder, folder / "runs", aggregate="mean", limit=2)
-    assert fewer.info.prompts == "statements template 0, mean"
-    both = align([run, fewer])
-    assert [one.info.n for one in both] == [4, 4] and all(one.info.beside for one in both)
-    found = metrics.compare(*both)
-    assert (found.over_facts.n, found.over_facts.difference, found.n_unpaired) == (4, 0.0, 0)
-    assert what_differs(both[0].info, both[1].info) == ""
 
 
 def test_ranks_and_chance_on_fewer_answers_are_of_the_shared_ones(run: Run) -> None:

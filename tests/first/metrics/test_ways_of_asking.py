@@ -18,7 +18,6 @@ import pandas as pd
 import pytest
 from statement_fakes import make_ways
 
-import lama_core as lama
 from lama_core.errors import UserError
 from lama_core.metrics import score_table
 from lama_core.metrics.fact_answers import join_answers
@@ -113,8 +112,3 @@ def test_a_verdict_changes_the_figures_that_count_it(runs: tuple[Run, Run, Run])
 def test_tags_of_runs_that_rank_answers_are_no_verdicts(runs: tuple[Run, Run, Run]) -> None:
     change_tags(runs[0].info, [key(runs[0], 2)], add=["judged right"])
     assert overridden(runs[0]) == {}
-
-
-def test_a_comparison_that_cannot_be_made_is_a_sentence(runs: tuple[Run, Run, Run]) -> None:
-    with pytest.raises(UserError, match="runs of one model on the same data"):
-        lama.ways([runs[0].info.id])

@@ -18,8 +18,8 @@ from lama_core.metrics import training_texts
 from lama_core.metrics.fact_answers import AnswerFilter, join_answers
 from lama_core.metrics.intervals import difference_intervals
 from lama_core.metrics.sentence_forms import FORMS_FILE, SentenceForms, save_forms
-from lama_core.metrics.slices import PAIR_SEEN, WORDING_SEEN, slice_differences, slicings
-from lama_core.metrics.training_texts import NOT_LOOKED_FOR, unknown_texts
+from lama_core.metrics.slices import PAIR_SEEN, WORDING_SEEN, slicings
+from lama_core.metrics.training_texts import NOT_LOOKED_FOR
 from lama_core.runs.info import Run
 
 SEEN, UNSEEN = "in minilm-mlm's text", "not in minilm-mlm's text"
@@ -62,25 +62,6 @@ def test_facts_are_divided_by_the_form_of_their_wording(runs: list[Run], tmp_pat
     know(tmp_path, "smollm2-135m", "* borders on *")
     names = {"in minilm-mlm's text alone", "in smollm2-135m's text alone"}
     assert {*join_answers(runs).wording} == names
-
-
-def test_a_difference_is_given_for_each_kind_of_wording(runs: list[Run]) -> None:
-    table = slice_differences(join_answers(runs)).set_index(["by", "slice"])
-    seen, unseen = (table.loc[(WORDING_SEEN, name)] for name in (SEEN, UNSEEN))
-    # The first is right about Anna and Cleo, the second about Ben, Cleo and Dan.
-    assert (seen["n"], seen["a"], seen["b"]) == (4, 2 / 4, 3 / 4)
-    assert (unseen["n"], unseen["difference"]) == (4, 0)
-
-
-def test_other_models_say_that_their_text_is_not_known(runs: list[Run], tmp_path: Path) -> None:
-    assert unknown_texts(["minilm-mlm"], FORMS_FILE) == ""
-    both = unknown_texts(["minilm-mlm", "smollm2-135m"], FORMS_FILE)
-    assert both.startswith("The training text of SmolLM2 135M Instruct isn't known. The slices")
-    alone = unknown_texts(["smollm2-135m"], FORMS_FILE)
-    assert alone.endswith("Only the embedded models' training texts are known.")
-    joined = join_answers(runs[1:])
-    assert joined.wording is None and WORDING_SEEN not in slicings(joined)
-    assert not len(joined.select(AnswerFilter(wording=(SEEN,), counting="all")))
 
 
 def test_a_lesson_tells_the_difference_over_facts_and_over_relations(runs: list[Run]) -> None:

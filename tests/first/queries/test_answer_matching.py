@@ -13,15 +13,9 @@ from lama_core.queries.answer_matching import is_no_answer, match, token_f1
         ("Rock music", "rock", True, True),
         ("ROCK music", "rock", False, True),  # right: in any case
         ("Parisian", "Paris", True, False),  # inside a longer word
-        ("London", "Paris", False, False),
-        ("a Paris-born painter", "Paris", True, True),
-        ("It is in the US", "U.S.", False, True),
-        ("It is New-York", "New York", False, True),
         ("in Newer York", "New York", False, False),
         ("blood of type A", "A", True, True),  # an answer that is only an article
-        ("blood of type O", "A", False, False),
         ("中国的首都是北京。", "北京", True, True),  # no spaces between words
-        ("首都はParisです", "Paris", True, True),
         ("파리는 수도이다", "파리", True, True),  # a particle belongs to the word
         ("Москвадағы", "Москва", True, False),
         ("", "Paris", False, False),

@@ -16,7 +16,6 @@ from lama_core.queries.batch_lines import (
     BatchLine,
     differ,
     fill_lines,
-    join_answers,
     read_file,
     read_lines,
     write_lines,
@@ -80,17 +79,6 @@ def test_precision_counts_the_golds_that_are_candidates(tiny_model: Models) -> N
         "the first"
     )
     assert fill_lines(model, lines[3:4], candidates).precision_at_1 is None
-
-
-def test_parts_joined_are_the_whole(tiny_model: Models) -> None:
-    model = tiny_model("gpt2")
-    candidates = common_vocabulary([model.vocabulary])
-    lines = [BatchLine(number, text) for number, text in enumerate(TEXTS, start=1)]
-    whole = fill_lines(model, lines, candidates)
-    parts = join_answers(
-        [fill_lines(model, lines[:1], candidates), fill_lines(model, lines[1:], candidates)]
-    )
-    assert [one.word for one in parts.answers] == [one.word for one in whole.answers]
 
 
 def test_a_line_that_a_model_cant_take_has_its_reason_and_the_others_are_answered(

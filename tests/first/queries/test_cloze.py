@@ -10,13 +10,9 @@ import torch
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import common_vocabulary, named_candidates
 from lama_core.errors import TimeOverError, UserError
-from lama_core.models.hf.causal import MAX_PIECES
 from lama_core.models.hf.continuation import CausalBatch
-from lama_core.models.protocols import FIRST_RESCORED
 from lama_core.queries.blank_answers import (
-    ModelAnswer,
     blank_json,
-    candidates_json,
     query_in_batches,
     query_model,
 )
@@ -203,15 +199,6 @@ def test_a_likelier_token_that_is_not_ranked_has_a_row_and_the_rank_counts(
         assert blank.prob_of(outside) == "all tokens of the model"
 
 
-def test_own_words_give_the_answers_of_a_model_alone(tiny_model: Models) -> None:
-    models = [tiny_model(family) for family in ("bert-uncased", "gpt2", "t5")]
-    together = named_candidates("own", [model.vocabulary for model in models])
-    for model in models:
-        alone = common_vocabulary([model.vocabulary])
-        expected = query_model(model, parse_query(TEXT), alone, gold="Paris")
-        assert query_model(model, parse_query(TEXT), together, gold="Paris") == expected
-
-
 def test_a_first_token_is_continued_to_the_word_or_name_that_it_begins(
     tiny_model: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,43 +238,6 @@ def test_a_first_token_is_continued_to_the_word_or_name_that_it_begins(
     script.update({start: start})
     sure = False  # another name, less likely than not
     assert model.continue_words(encoded, [[start]]) == [None]
-
-
-@pytest.mark.parametrize("family", ("gpt2", "llama", "opt", "qwen2"))
-@pytest.mark.parametrize("caches", (True, False))
-def test_words_are_completed_as_by_passes_of_whole_texts(
-    family: str, caches: bool, tiny_model: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = tiny_model(family)
-    monkeypatch.setattr(model, "caches", caches)
-    # Without a limit on the probability, random models make long words, too.
-    entry = model.vocabulary.entry
-    monkeypatch.setattr(
-        model, "_continuation", lambda word, token, prob: entry(token)[0] if token % 4 else ""
-    )
-
-    def slowly(ids: tuple[int, ...], token: int) -> str | None:
-        row, word = [*ids, token], entry(token)[0]
-        for _ in range(MAX_PIECES):
-            best = int(model.plain_logits(row)[-1].argmax())
-            if not (more := model._continuation(word, best, 0.0)):
-                break
-            row, word = [*row, best], word + more
-        return word.rstrip("-") if word.rstrip("-") != entry(token)[0].rstrip("-") else None
-
-    texts = (TEXT, "The poet was born in ___.", "Paris and ___")
-    encoded = [model.encode(parse_query(text), "left") for text in texts]
-    tokens = sorted(model.vocabulary.tokens())[5:40]
-    for query in encoded:
-        expected = [slowly(query.token_ids, token) for token in tokens]
-        assert len({word and len(word) for word in expected}) > 2
-        prefix = model.blank_log_probs([query], FULL.columns(model.vocabulary)).prefix
-        same, forms = [query] * len(tokens), [[token] for token in tokens]
-        assert model.continue_words(same, forms) == expected
-        assert model.continue_words(same, forms, prefix) == expected
-    together = model.continue_words([*encoded, encoded[0]], [[token] for token in tokens[:4]])
-    rows = zip((*encoded, encoded[0]), tokens[:4], strict=True)
-    assert together == [slowly(query.token_ids, token) for query, token in rows]
 
 
 def test_a_missing_full_stop_is_pointed_out_where_it_changes_the_first_answer(
@@ -343,20 +293,6 @@ def test_the_blanks_of_a_query_share_its_time(
     assert untils[1] - untils[0] == pytest.approx(500.0)
 
 
-def test_a_preliminary_answer_ranks_the_first_words(tiny_model: Models) -> None:
-    model, query = tiny_model("smollm2"), parse_query(LONG)
-    reported: list[ModelAnswer] = []
-    options: dict[str, Any] = {"gold": "Paris", "context": "both", "n_rescored": 100}
-    final = query_model(model, query, FULL, on_first=reported.append, **options)
-    ((first,),) = [answer.blanks for answer in reported]
-    assert (first.over, first.n_over, first.gold) == ("rescored", FIRST_RESCORED, None)
-    assert len(first.predictions) == 5 and first.predictions[0].prob <= 1
-    assert final == query_model(model, query, FULL, **options)
-    for without in ({"context": "left"}, {"context": "both", "n_rescored": FIRST_RESCORED}):
-        query_model(model, query, FULL, on_first=reported.append, **without)
-    assert len(reported) == 1, "one pass has no preliminary answer"
-
-
 def test_a_query_whose_time_is_over_ends_with_a_message(tiny_model: Models) -> None:
     model, query = tiny_model("smollm2"), parse_query(LONG)
     for ask in (query_model, lambda model, query, *given, **options: query_in_batches(
@@ -377,12 +313,3 @@ def test_a_text_of_too_many_tokens_and_too_many_words_are_bounded(tiny_model: Mo
         query_model(tiny_model("bert-cased"), query, FULL, limits=Limits(tokens=5))
     few = query_model(model, query, FULL, n_rescored=300, limits=Limits(rescored=20)).blanks[0]
     assert few.n_over == 20
-
-
-def test_json_names_one_number_of_candidates_or_one_for_each_model() -> None:
-    own = Candidates("own", None, False)
-    assert candidates_json(own, {"a": 3, "b": 3}) == {"name": "own", "size": 3}
-    sizes = {"a": 3, "b": 4}
-    assert candidates_json(own, sizes) == {"name": "own", "sizes": sizes}
-    listed = Candidates("common", ("x", "y"), False)
-    assert candidates_json(listed, sizes) == {"name": "common", "size": 2}

@@ -93,12 +93,3 @@ def test_the_time_limit_leaves_out_the_last_sentences(tiny_model: Models) -> Non
     assert "the last 12 sentences were not scored" in one.note
     assert {len(row) for row in one.cells.values()} == {BATCH_SIZE}
     assert len(found.rows()) == BATCH_SIZE * len(one.cells)
-
-
-def test_grouped_words_stand_together(tiny_model: Models) -> None:
-    found = ask_loaded(
-        grid, [tiny_model("bert-cased")], (TEXT,), top_k=4, n_groups=3, candidates="full"
-    )
-    groups = [row[0].group for row in found.models[0].cells.values()]
-    assert groups == sorted(groups) and set(groups) == {1, 2, 3}
-    assert not found.models[0].note

@@ -12,11 +12,9 @@ from asking import ask_loaded
 from lama_core.errors import UserError
 from lama_core.models.protocols import TokenScores
 from lama_core.queries.pairs import (
-    log_perplexity,
     parse_pair,
     rank_pairs,
     score_analogies,
-    total_log_prob,
 )
 
 Models = Callable[..., Any]
@@ -55,13 +53,6 @@ def test_ties_keep_the_order_given() -> None:
     tokens = [TokenScores(("a",), np.array([value], np.float32)) for value in (-1, -2, -1)]
     ranked = rank_pairs([("a", "b"), ("c", "d"), ("e", "f")], ["", "", ""], tokens, "sum")
     assert [pair.rank for pair in ranked] == [1, 3, 2]
-
-
-def test_a_token_that_nothing_stands_before_is_not_scored() -> None:
-    scores = TokenScores(("a", "b", "c"), np.array([np.nan, -1, -3], np.float32))
-    assert total_log_prob(scores) == (-4.0, 2)
-    assert log_perplexity(-4.0, 2, "sum") == 4.0
-    assert log_perplexity(-4.0, 2, "mean") == 2.0
 
 
 def test_a_perplexity_too_large_for_a_float_is_null_in_json(tiny_model: Models) -> None:

@@ -1,10 +1,8 @@
 """Whole sentences are compared by the log-probability of their tokens."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 from asking import ask_loaded
 from written_statements import ByWord
@@ -13,7 +11,6 @@ from lama_core.errors import UserError
 from lama_core.queries.sentences import SentencesRequest, differences, sentences
 from lama_core.scoring.limits import UNLIMITED, Limits
 
-Models = Callable[..., Any]
 PAIR = ("The keys are on Oslo.", "The keys are on New York.")
 
 
@@ -53,25 +50,6 @@ def test_what_cannot_be_written_or_has_no_scored_token_has_no_sum() -> None:
     assert (first.total, first.mean, first.n_tokens) == (None, None, 0)
     assert (second.total, second.difference) == (-1.0, None)
     assert bare.notes()[0].startswith("1 of the sentences has only one token")
-
-
-@pytest.mark.parametrize("family", ("bert-cased", "smollm2", "t5"))
-@pytest.mark.parametrize(
-    "second",
-    ("Anna lives in Oslo now.", "Anna lives now in Oslo.", "Anna lives in Paris, said Ann."),
-)
-def test_a_models_sums_are_those_of_its_tokens(
-    family: str, second: str, tiny_model: Models
-) -> None:
-    """Of the first two pairs, one sentence has no words of its own."""
-    model = tiny_model(family)
-    texts = ("Anna lives in Oslo.", second)
-    found = scored(model, *texts).sentences
-    for statement, one in zip(differences(texts), found, strict=True):
-        (plain,) = model.statement_log_probs([statement])
-        assert one.total == pytest.approx(float(np.nansum(plain.log_probs.astype(float))), abs=1e-4)
-    assert "".join(np.array(found[1].tokens.tokens)[found[1].tokens.in_answer])
-    assert found[1].difference == pytest.approx(found[1].total - found[0].total)
 
 
 def test_what_cannot_be_compared_is_refused_in_a_sentence() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lama_core.candidates.columns import Candidates
-from lama_core.candidates.lists import GIVEN, NotRanked, common_vocabulary
+from lama_core.candidates.lists import common_vocabulary
 from lama_core.candidates.spelling import AFTER_SPACE
 from lama_core.errors import UserError
 from lama_core.queries.analogy import (
@@ -19,7 +19,7 @@ from lama_core.queries.analogy import (
     vector_answer,
 )
 from lama_core.queries.analogy_templates import make_analogy_question, parse_analogy
-from lama_core.queries.blank_answers import BlankAnswer, Gold, Prediction, query_model
+from lama_core.queries.blank_answers import query_model
 
 Models = Callable[..., Any]
 QUESTION = make_analogy_question(("Paris", "France", "Rome", "___"), "to-as")
@@ -28,14 +28,6 @@ FAMILIES = ("bert-cased", "bert-uncased", "roberta", "gpt2", "llama")
 
 def solved(model: Any, question: Any, candidates: Candidates, **options: Any) -> Solution:
     return solve(model, question, candidates, SolveRequest((), **options))
-
-
-@pytest.mark.parametrize("why", [GIVEN, NotRanked("digits", "full")])
-def test_the_ranking_counts_although_an_unranked_word_is_likelier(why: NotRanked) -> None:
-    rome, italy = (Prediction(None, "rome", -0.5, 0.6), Prediction(1, "italy", -2.0, 0.1))
-    gold = Gold("Italy", 1, -2.0, ("italy",), in_candidates=True)
-    blank = BlankAnswer((italy,), gold, outside=0.7, first=rome, not_ranked=why)
-    assert blank.rows == (rome, italy) and blank.is_right
 
 
 def words_of(answer: Any) -> list[str]:
@@ -88,19 +80,6 @@ def test_the_gold_moves_up_by_the_words_that_are_removed(tiny_model: Models) -> 
 def test_candidates_of_query_words_only_are_refused(tiny_model: Models) -> None:
     with pytest.raises(UserError, match="contain only words of the query"):
         solved(tiny_model("bert-cased"), QUESTION, Candidates("list", ("Paris", "Rome")))
-
-
-@pytest.mark.parametrize("blank", range(4))
-def test_3cosadd_finds_the_word_that_closes_the_parallelogram(blank: int) -> None:
-    square = np.array([[1.0, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1]], np.float32)  # A B C D
-    rng = np.random.default_rng(0)
-    candidates = np.concatenate([square, rng.normal(size=(20, 3)).astype(np.float32) * 0.1 - 1])
-    plus = {0: (1, 2, 3), 1: (0, 3, 2), 2: (3, 0, 1), 3: (1, 2, 0)}[blank]
-    unit = candidates / np.linalg.norm(candidates, axis=1, keepdims=True)
-    # The sum is of vectors of one length, so the fourth corner is nearest but not met.
-    scores = arithmetic_scores(unit.astype(np.float32), unit[list(plus)], "3CosAdd")
-    scores[list(plus)] = -2
-    assert int(scores.argmax()) == blank
 
 
 def test_3cosmul_is_the_published_formula() -> None:

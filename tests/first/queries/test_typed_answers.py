@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,12 +11,10 @@ from asking import ask_loaded
 from written_statements import ByWord
 
 from lama_core.errors import UserError
-from lama_core.models.protocols import Statement
 from lama_core.queries.answers import RankRequest, rank, rank_answers
 from lama_core.scoring.limits import UNLIMITED, Limits
-from lama_core.scoring.statement_scores import make_statement, score_answers, statement_score
+from lama_core.scoring.statement_scores import make_statement
 
-Models = Callable[..., Any]
 FIELDS: dict[str, Any] = {
     "text": "The capital of Norway is ___, they say.", "answers": ("Oslo", "New York", "Rome"),
 }  # fmt: skip
@@ -138,39 +135,6 @@ def test_a_first_word_that_nothing_stands_before_is_refused() -> None:
     assert ranked(model).answers
 
 
-def test_an_answer_of_which_no_token_is_scored_stands_behind_all_others() -> None:
-    """As where it is one token with what stands before it, and nothing stands before that."""
-    bare = ByWord(scores_first=False)
-    (first,) = bare.statement_log_probs([Statement("Oslo", 0, 4)], scored="answer")
-    assert [statement_score(first, how) for how in ("sum", "mean")] == [-np.inf, -np.inf]
-    found = ranked(bare, part="answer", text="“___ is far.", answers=("New", "York"))
-    assert [(one.rank, one.score) for one in found.answers] == [(None, None)] * 2
-
-
-@pytest.mark.parametrize("family", ("bert-cased", "smollm2", "t5"))
-@pytest.mark.parametrize("part", ("statement", "answer", "conditional"))
-def test_a_model_ranks_as_runs_of_statements_score(
-    family: str, part: Any, tiny_model: Models
-) -> None:
-    model = tiny_model(family)
-    changes = {"part": part, "answers": ("Oslo", "Saint Petersburg", "Kraków")}
-    asked = RankRequest(**FIELDS | changes)
-    query, answers, _ = asked.asked()
-    wanted = score_answers(model, [query], answers, asked.scoring)[0]
-    found = ranked(model, **changes)
-    scores = {one.answer: one.score for one in found.answers}
-    known = dict(zip(answers, [None if np.isneginf(v) else v for v in wanted], strict=True))
-    for answer in answers:
-        assert scores[answer] == (None if known[answer] is None else pytest.approx(known[answer]))
-    order = [one.score for one in found.answers if one.score is not None]
-    assert order == sorted(order, reverse=True)
-    for one in found.answers:
-        shown = one.tokens.log_probs[~np.isnan(one.tokens.log_probs)]
-        if one.score is not None:
-            assert one.score == pytest.approx(float(shown.astype(float).sum()))
-        assert part == "statement" or len(shown) == one.tokens.in_answer.sum()
-
-
 def test_json_is_what_scripts_rely_on() -> None:
     changes = {"gold": "Rome", "part": "answer", "answers": ("Oslo", "Rome", "Cairo")}
     answer = ask_loaded(rank, [ByWord(lost="Cairo")], **FIELDS | changes)
@@ -189,15 +153,3 @@ def test_json_is_what_scripts_rely_on() -> None:
     assert model["answers"][0]["tokens"][0] == {
         "token": "The", "log_prob": None, "in_answer": False,
     }  # fmt: skip
-
-
-def test_a_first_letter_without_a_single_capital_leaves_the_answer_in_its_place() -> None:
-    from lama_core.scoring.blanks import parse_query
-
-    for text in ("ßeta is ___.", "iota is ___."):
-        one = make_statement(parse_query(text), "Oslo")
-        assert one.text[one.start : one.end] == "Oslo"
-    assert (
-        statement_score(ByWord().statement_log_probs([one], hiding="", scored="answer")[0], "sum")
-        == -1.0
-    )

@@ -4,22 +4,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from probe_fakes import TableFiller
 
-from lama_core.candidates.columns import NOT_A_CANDIDATE, NOT_ONE_TOKEN, Candidates
 from lama_core.datasets.dataset import ReadReport, make_dataset
 from lama_core.errors import UserError
 from lama_core.probes.statements.plan import numbered_template
 from lama_core.queries.question_prompts import COMPLETE, question_of
 from lama_core.scoring import queries
-from lama_core.scoring.preparation import make_judge, prepare
 from lama_core.scoring.prompt_choice import LPAQA_SETS, PROMPT_SETS, make_prompt_set
 from lama_core.scoring.queries import (
     NO_PRIME,
     NO_TEXT,
     TOO_LONG,
     Question,
-    gather_knowledge,
     make_questions,
     unavailable_prompts,
 )
@@ -60,19 +56,6 @@ def test_a_fact_without_negation_is_excluded_with_the_reason() -> None:
     assert [row.excluded for row in rows] == [None, NO_TEXT]
 
 
-def test_misprimed_queries_start_with_a_wrong_object() -> None:
-    given = fact("a", "Rome"), fact("a", "Oslo"), fact("b", "Rome"), fact("c", "Lima")
-    rows = asked("misprimed", *given)
-    right = {"a": {"Rome", "Oslo"}, "b": {"Rome"}, "c": {"Lima"}}
-    for row, text in zip(rows, texts(rows), strict=True):
-        word, query = text.split("? ")
-        assert word in {"Rome", "Oslo", "Lima"} - right[row.fact.subject]
-        assert query == f"{row.fact.subject} was born in [MASK] ."
-    assert texts(asked("misprimed", *given)) == texts(rows)
-    # A limit takes some facts; what is wrong is still decided by all.
-    assert texts(asked("misprimed", *given, limit=2)) == texts(rows)[:2]
-
-
 def test_without_a_wrong_word_a_fact_is_not_misprimed() -> None:
     other = fact("b", "c", misprimed_sentences=("Vacancy? b is [MASK].",))
     rows = asked("misprimed", fact("a", "c"), other)
@@ -88,13 +71,6 @@ def test_sentences_are_asked_instead_of_templates() -> None:
     rows = asked("sentences", fact("a", "b", sentences=("a in [MASK].",)), fact("c", "d"))
     assert texts(rows) == ["a in [MASK].", ""]
     assert [row.excluded for row in rows] == [None, NO_TEXT]
-
-
-@pytest.mark.parametrize("name", PROMPT_SETS)
-def test_every_prompt_set_says_what_it_is(name: str) -> None:
-    assert PROMPT_SETS[name].meaning
-    with pytest.raises(UserError, match="yield no query"):
-        asked(name, fact("a", "b", ISA), relations=[ISA])
 
 
 def ten(subject: str, n: int = 10, obj: str = "Rome") -> Fact:
@@ -151,22 +127,6 @@ def test_ten_sentences_are_of_those_that_can_be_asked() -> None:
         *(("a", n) for n in (0, 1, 2, 3, 4, 6, 7, 8, 9, 10)), ("b", 9)
     ]  # fmt: skip
     assert [row.excluded for row in rows] == [None] * 10 + [TOO_LONG]
-
-
-@pytest.mark.parametrize("per_relation", (False, True))
-def test_a_judge_says_what_preparing_would_leave_out(per_relation: bool) -> None:
-    given = make_dataset(
-        "small", (BIRTH,), [ten("a", 1), ten("b", 1, "Oslo"), ten("c", 1, "New York")], ReadReport()
-    )
-    knowledge = gather_knowledge(given, ["P19"])
-    candidates = Candidates("", () if per_relation else ("Rome", "Lima"), False, per_relation)
-    model = TableFiller({}, ("Rome", "Lima", "Oslo"))
-    judge = make_judge(knowledge, candidates, model, "both")
-    rows = make_questions(given, ["P19"], make_prompt_set("sentences", (BIRTH,)), None)
-    prepared = prepare(rows, knowledge, candidates, model, "both")
-    reasons = [row.excluded for row in prepared.questions]
-    assert [row.query and judge(row.fact, row.query) for row in rows] == reasons
-    assert reasons == [None, None if per_relation else NOT_A_CANDIDATE, NOT_ONE_TOKEN]
 
 
 def test_prompt_sets_without_anything_to_ask_are_named_with_the_reason(

@@ -1,6 +1,5 @@
 """The nearest passage, with its score worked out by hand."""
 
-import copy
 from math import log, sqrt
 from pathlib import Path
 
@@ -69,33 +68,11 @@ def test_the_passage_stands_before_the_query_and_every_blank_stays(tmp_path: Pat
     )
 
 
-def test_an_index_is_made_once_and_found_again_by_the_text(tmp_path: Path) -> None:
-    corpus = corpus_of(tmp_path / "c", "Cairo is in Egypt.")
-    assert not is_indexed(corpus)
-    stages: list[str] = []
-    made = open_index(corpus, lambda step: stages.append(step.stage))
-    assert stages == ["Index of c"] and is_indexed(corpus)
-    stages.clear()
-    again = open_index(corpus_of(tmp_path / "other", "Cairo is in Egypt."), stages.append)
-    assert (again.folder, again.name, stages) == (made.folder, "other", [])
-    assert not is_indexed(corpus_of(tmp_path / "c", "Cairo is in Africa."))
-
-
 def test_a_corpus_of_nothing_leaves_no_index(tmp_path: Path) -> None:
     corpus = corpus_of(tmp_path / "c", "")
     with pytest.raises(UserError, match="has no text"):
         open_index(corpus)
     assert not is_indexed(corpus)
-
-
-def test_another_process_reads_the_index_from_the_disk(tmp_path: Path) -> None:
-    index = open_index(corpus_of(tmp_path / "c", *(f"Word{n} other{n}." for n in range(2000))))
-    asked = query("word7 ___")
-    found = index.search(asked)
-    assert "_arrays" in vars(index), "it has been read"
-    sent = copy.copy(index)  # as it is sent to another process
-    assert "_arrays" not in vars(sent)
-    assert sent.search(asked) == found
 
 
 def test_a_damaged_index_is_named(tmp_path: Path) -> None:

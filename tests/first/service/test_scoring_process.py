@@ -22,10 +22,8 @@ from service_fakes import (
     loads_here,
     process_id,
     running,
-    take_slots,
     unpicklable,
 )
-from systems import posix_only
 from until import until
 
 from lama_core.errors import NotFetchedError, UserError
@@ -36,7 +34,6 @@ from lama_core.progress import Progress
 from lama_core.queries.analogy import SolveRequest
 from lama_core.queries.blank_answers import ModelAnswer
 from lama_core.queries.cloze import ClozeRequest
-from lama_core.queries.lenses.table import InspectRequest
 from lama_core.queries.table import kind_of
 from lama_core.scoring.limits import UNLIMITED
 from lama_core.scoring.shared_fields import CandidateSettings
@@ -107,20 +104,6 @@ def test_a_prompt_is_tried_with_facts_that_were_prepared_there(scorer: ScoringPr
     assert [(one.gold, one.rank) for one in found.asked] == [("Paris", 1), ("Rome", 1)]
 
 
-def test_progress_is_reported_while_a_query_runs(scorer: ScoringProcess) -> None:
-    request = InspectRequest(
-        text="Oslo is the capital of ___.",
-        models=(EMBEDDED,),
-        gold="Norway",
-        lens="trace",
-        subject="Oslo",
-    )
-    steps: list[Progress] = []
-    found = scorer.run(LOCAL, queries.answer, asked(request), {"on_progress": steps.append})
-    assert found.name == EMBEDDED
-    assert steps and all(isinstance(step, Progress) for step in steps)
-
-
 def test_errors_arrive_with_what_they_say(scorer: ScoringProcess) -> None:
     with pytest.raises(UserError, match="Unknown model 'nothing'"):
         scorer.run(LOCAL, queries.has_word_vectors, ("nothing",), {})
@@ -148,16 +131,6 @@ def test_a_visitor_who_leaves_ends_the_query(scorer: ScoringProcess) -> None:
     until(lambda: not scorer.run(LOCAL, running, (), {}))
 
 
-def test_a_visitor_who_closes_the_page_ends_the_query(scorer: ScoringProcess) -> None:
-    def leave() -> None:
-        if scorer.run(LOCAL, running, (), {}):
-            raise InterruptedError
-
-    with pytest.raises(InterruptedError):
-        scorer.run(Visitor(check=leave), take_slots, (), {})
-    until(lambda: not scorer.run(LOCAL, running, (), {}))
-
-
 def test_a_visitors_wait_for_a_model_is_limited_there(scorer: ScoringProcess) -> None:
     with pytest.raises(UserError, match="wasn't loaded within 0 seconds"):
         scorer.run(Visitor("203.0.113.7", 0.0), load_until_refused, (), {})
@@ -173,17 +146,6 @@ def test_after_an_unexpected_end_the_next_query_is_answered(scorer: ScoringProce
     psutil.Process(first).wait(60)
     assert scorer.run(LOCAL, process_id, (), {}) != first
     assert scorer.run(LOCAL, queries.answer, CLOZE, {}).blanks[0].predictions
-
-
-@posix_only
-def test_a_socket_that_was_deleted_is_made_again(scorer: ScoringProcess) -> None:
-    scorer.run(LOCAL, process_id, (), {})
-    scorer._idle.clear()
-    for file in Path(scorer._folder.name).iterdir():
-        file.unlink()
-    with pytest.raises(UserError, match="It starts again with the next query"):
-        scorer.run(LOCAL, process_id, (), {})
-    assert scorer.run(LOCAL, process_id, (), {})
 
 
 def test_a_process_that_cannot_start_is_reported(
@@ -204,21 +166,6 @@ def test_a_process_that_cannot_start_is_reported(
     monkeypatch.setattr(process, "subprocess", SimpleNamespace(Popen=ended, PIPE=subprocess.PIPE))
     with pytest.raises(UserError, match="can't start"):  # it ended before it was written to
         ScoringProcess().launch()
-
-
-@posix_only
-def test_a_long_path_of_temporary_files_is_not_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    long = tmp_path / ("long" * 40)
-    long.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(long))
-    scorer = ScoringProcess()
-    try:
-        scorer.launch()
-    finally:
-        scorer.stop()
-    assert not any(long.iterdir())
 
 
 APP = """

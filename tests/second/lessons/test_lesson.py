@@ -5,7 +5,6 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from lama_core.errors import UserError
@@ -60,13 +59,11 @@ def test_every_lesson_of_the_project_is_whole_and_written_as_it_is_read() -> Non
 @pytest.mark.parametrize(
     "value",
     [
-        "",
         "x\r\ny",
         'a "quoted" \\n text',
         'three """ quotes\nin \\ two lines\n',
         "\r\t\x00\x7f\u2028é",
         [["Paris", "France"], ["Rome", "Italy"]],
-        [10.0, 1e-7, 1e22],
         {"tab": "Compare", "a b": True, 'c"': 1.5, "é": 3},
     ],
     ids=repr,
@@ -84,18 +81,6 @@ def test_a_new_lesson_never_takes_the_name_of_a_file(home: Path) -> None:
     save_lesson(lesson)
     assert list_lessons().find("rivers-2") == lesson
     assert (folder / "rivers.toml").read_text(encoding="utf-8") == "not a lesson"
-
-
-def test_the_folder_of_lessons_has_bounds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lama_core.lessons.lesson.MAX_LESSONS", 1)
-    lesson = parse_lesson((HEAD + TEXT).encode(), "one")
-    save_lesson(lesson)
-    save_lesson(lesson)  # again, which is no other file
-    with pytest.raises(UserError, match="the most: delete one first"):
-        save_lesson(msgspec.structs.replace(lesson, id="two"))
-    monkeypatch.setattr("lama_core.lessons.lesson.MAX_FILE", 10)
-    with pytest.raises(UserError, match="shorten its texts"):
-        save_lesson(lesson)
 
 
 def test_the_documentations_example_is_a_lesson_and_every_kind_and_figure_is_in_it(
@@ -118,43 +103,26 @@ def test_the_documentations_example_is_a_lesson_and_every_kind_and_figure_is_in_
     ("text", "said"),
     [
         ("title = ", "invalid TOML"),
-        ("x = " + "[" * 5000, "invalid TOML"),
         (HEAD, "steps is missing: start each with [[steps]]"),
-        (HEAD + "steps = [1]", "step 1: it must be a table"),
         (HEAD + "[[steps]]\nkind = 'predikt'", "(did you mean 'predict'?)"),
         (HEAD.replace("minutes", "minuts") + TEXT, "unknown field 'minuts' (did you mean"),
-        (HEAD.replace("5", "'5'") + TEXT, "minutes must be a whole number"),
         (HEAD.replace("5", "500") + TEXT, "minutes must be at most 120"),
         (HEAD + TEXT + "[[steps]]\nkind = 'text'", "step 2 (text): text is empty"),
         (HEAD + TEXT * 61, "the number of steps must be at most 60"),
         (HEAD + ASK.replace("___", "so"), "step 1 (ask): 'The capital of France is so.': The text"),
-        (HEAD + ASK.replace("___", "___ and ___"), "has 2 blanks: write one"),
         (HEAD + ASK + "models = ['/etc']", "'/etc' is not a model name"),
-        (HEAD + ASK + "models = ['a/b/c']", "is not a model name"),
         (HEAD + ASK + "models = ['server:http://x#y']", "is not a model name"),
-        (HEAD + ASK + "context = 'right'", "unknown context 'right': choose auto, left, both"),
         (HEAD + PREDICT + TEXT, "the answer is missing: add answer, or a next step"),
-        (HEAD + PREDICT + "choices = ['a']\n" + ASK, "choices needs at least two"),
         (HEAD + PREDICT + "choices = ['a', 'b']\nanswer = 'c'", "'c' is not one of the choices"),
         (HEAD + PREDICT + "between = [40, 20]\n" + RUN, "the numbers of between must increase"),
-        (HEAD + PREDICT + "between = [0, 20]\n" + RUN, "between needs numbers between 0 and 100"),
-        (HEAD + PREDICT + "between = [20]\n" + ASK, "between needs a run"),
-        (HEAD + PREDICT + RUN, "the next step is a run: add between, or choices"),
         (
             HEAD + PREDICT + "row = 'The capital of Franc is ___.'\n" + ASK,
             "is not one of the next step",
-        ),
-        (HEAD + PREDICT + "model = 'x'\n" + ASK, "doesn't show the model 'x'"),
-        (HEAD + "[[steps]]\nkind = 'analogy'\nanalogies = [['a', 'b', 'c']]", "four words"),
-        (
-            HEAD + "[[steps]]\nkind = 'compare'\nqueries = ['a ___', 'a ___']",
-            "contains a duplicate",
         ),
         (
             HEAD + "[[steps]]\nkind = 'compare'\nqueries = ['a ___']\ngolds = ['a', 'b']",
             "golds has 2 answers",
         ),
-        (HEAD + "[[steps]]\nkind = 'try'\nparams = {k = 5}", "each of params must be a text"),
     ],
 )
 def test_a_fault_is_one_sentence_with_the_file_and_the_step(

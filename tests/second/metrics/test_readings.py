@@ -9,12 +9,9 @@ import pytest
 
 from lama_core.errors import UserError
 from lama_core.metrics.readings import (
-    GROUPS,
     Readings,
-    group_name,
     load_readings,
     precision_by_readings,
-    save_readings,
 )
 from lama_core.metrics.training import Training
 
@@ -42,21 +39,6 @@ def test_shares_are_counted_for_each_step_and_group() -> None:
     only = Readings((8,), {pair: counts[1:] for pair, counts in READINGS.counts.items()})
     assert set(precision_by_readings(training(), only)["step"]) == {8}
     assert ((table["low"] <= table["p_at_k"]) & (table["p_at_k"] <= table["high"])).all()
-
-
-def test_groups_cover_every_number_once() -> None:
-    names = [group_name(number) for number in range(len(GROUPS))]
-    assert names[:4] == ["never", "once", "2 to 3 times", "4 to 7 times"]
-    assert names[-1] == "64 times or more" and len(set(names)) == len(names)
-
-
-def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
-    path = tmp_path / "readings.tsv.gz"
-    save_readings(READINGS, path)
-    first = path.read_bytes()
-    assert load_readings(path) == READINGS
-    save_readings(load_readings(path), path)
-    assert path.read_bytes() == first
 
 
 @pytest.mark.parametrize(

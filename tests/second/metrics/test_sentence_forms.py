@@ -1,18 +1,9 @@
 """Sentence forms: what counts as the same wording, and where probe sentences occur."""
 
-import gzip
-from pathlib import Path
-
-import pytest
-
-from lama_core.errors import UserError
 from lama_core.metrics.sentence_forms import (
-    FORMS_FILE,
     SentenceForms,
     SentenceIndex,
-    load_forms,
     query_template,
-    save_forms,
     template_form,
 )
 
@@ -79,20 +70,3 @@ def test_sentences_are_found_verbatim_and_almost_verbatim() -> None:
     assert found.almost == {same, article}
     assert not {inside, longer, absent} & found.almost
     assert SentenceIndex([inside]).find(["Roman is in Asia. Oman is in Asia."]).verbatim == {inside}
-
-
-def test_forms_that_are_written_are_read_again(tmp_path: Path) -> None:
-    path = tmp_path / FORMS_FILE
-    save_forms(FORMS, path)
-    assert load_forms(path) == FORMS
-    before = path.read_bytes()
-    save_forms(load_forms(path), path)
-    assert path.read_bytes() == before
-
-
-@pytest.mark.parametrize("text", ("cities\t* is *\n", "\xff"))
-def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
-    path = tmp_path / FORMS_FILE
-    path.write_bytes(gzip.compress(text.encode("latin-1")))
-    with pytest.raises(UserError, match="isn't a file of sentence forms"):
-        load_forms(path)

@@ -95,14 +95,6 @@ def test_runs_of_one_series_are_found_by_step(runs: tuple[Run, ...]) -> None:
     assert len(find_series([other, runs[1].info])) == 0, "runs of other queries aren't compared"
 
 
-def test_a_run_keeps_its_step_and_a_run_of_before_has_it_from_its_name(
-    runs: tuple[Run, ...],
-) -> None:
-    assert [run.info.checkpoint.step for run in runs if run.info.checkpoint] == [*STEPS]
-    earlier = [replace(run.info, checkpoint=None) for run in runs]
-    assert find_series(earlier)[0].steps == STEPS
-
-
 def test_only_facts_that_count_at_every_step_are_compared(runs: tuple[Run, ...]) -> None:
     found = training_of(runs, STEPS)
     assert (len(found.facts), found.n_dropped) == (runs[0].info.n, 0)

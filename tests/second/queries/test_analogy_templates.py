@@ -1,8 +1,6 @@
 """Templates are filled as they are worded, and typed analogies are understood."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lama_core.errors import UserError
 from lama_core.queries.analogy_templates import (
@@ -28,12 +26,6 @@ def test_the_six_templates_read_as_published() -> None:
         "as-what": "As I explained earlier, what Paris is to France is essentially the same as "
         "what Rome is to Italy.",
     }
-
-
-@given(st.tuples(*[st.text(min_size=1, max_size=8)] * 4), st.sampled_from(sorted(TEMPLATES)))
-def test_spans_hold_the_words_whatever_they_are(words: tuple[str, ...], name: str) -> None:
-    sentence = fill_template(TEMPLATES[name], words)
-    assert tuple(sentence.text[start:end] for start, end in sentence.spans) == words
 
 
 @pytest.mark.parametrize("blank", range(4))

@@ -13,13 +13,10 @@ import vl_convert
 from test_every_view import EVERY
 from test_every_view import shown as show_view
 
-import lama_core as lama
-from lama_core.errors import UserError
 from lama_core.views import vega
 from lama_core.views.figure import Axis, Baseline, Figure
 from lama_core.views.view import EDITED
 
-RUN = "starter-minilm_mlm-manual"
 DRAWN = [(view, fields) for view, fields in EVERY if view.view.has_figure]
 
 
@@ -68,25 +65,3 @@ def test_a_line_breaks_where_a_value_is_unknown() -> None:
     drawn = vl_convert.vegalite_to_svg(vega.specification(figure, {"a": "#1f6aa5"}, EDITED))
     lines = re.findall(r'd="(M[^"]*L[^"A]*)" stroke="#1f6aa5"', drawn)
     assert [(line.count("M"), line.count("L")) for line in lines] == [(2, 2)]
-
-
-def test_a_notebook_shows_and_saves_a_chart(tmp_path: Any) -> None:
-    chart = lama.figure("scores", runs=[RUN], by="source", width=300)
-    assert isinstance(chart, altair.LayerChart) and chart.to_dict()["width"] == 300
-    with altair.renderers.enable("default"):
-        made: Any = chart._repr_mimebundle_()
-    assert "TREx" in made["text/html"]
-    with altair.renderers.enable("svg"):
-        made = chart._repr_mimebundle_()
-    assert "TREx" in made["image/svg+xml"]
-    chart.save(tmp_path / "scores.svg")
-    assert "TREx" in (tmp_path / "scores.svg").read_text(encoding="utf-8")
-
-
-def test_a_chart_that_cannot_be_made_is_a_sentence() -> None:
-    with pytest.raises(UserError, match=r"'curvs' .did you mean 'curves'"):
-        lama.figure("curvs")
-    with pytest.raises(UserError, match="from 200 to 4,000 pixels"):
-        lama.figure("scores", runs=[RUN], width=20)
-    with pytest.raises(TypeError, match=r"lama.scores\(\): unknown argument 'run'"):
-        lama.figure("scores", run=RUN)

@@ -11,11 +11,9 @@ from lama_core.rounding import counted, percent
 from lama_core.views.analogies import AnalogiesRequest, analogies
 from lama_core.views.calibration import calibration, errors
 from lama_core.views.compare import compare, seen_in_training
-from lama_core.views.conclusions import as_share, listed
-from lama_core.views.correlations import correlations, published_triangle
+from lama_core.views.conclusions import as_share
 from lama_core.views.curves import curves
 from lama_core.views.known_by import known_by
-from lama_core.views.mentions import LEAST_FACTS, mentions, panels
 from lama_core.views.ranks import ranks
 from lama_core.views.relation_types import relation_types
 from lama_core.views.scores import measures, said_of_best, scores
@@ -23,14 +21,6 @@ from lama_core.views.slices import slices
 from lama_core.views.training import training
 from lama_core.views.view import Shown, show
 from lama_core.views.wording import MEAN, MOST_RELATIONS, wording
-
-
-def test_values_are_listed_in_the_order_of_the_choice_and_of_many_only_the_ends() -> None:
-    names = dict(zip("abcde", "ABCDE", strict=True))
-    two = {"a": 0.1, "b": 0.25, "c": float("nan")}
-    assert listed(names, two) == "10.0 % (A), 25.0 % (B)"
-    many = dict(zip("abcde", (5.0, 1.0, 4.0, 3.0, 2.0), strict=True))
-    assert listed(names, many, lambda value: f"{value:.0f}") == "1 (B) to 5 (A)"
 
 
 def test_curves_name_the_run_that_is_most_often_right() -> None:
@@ -61,16 +51,6 @@ def test_types_are_named_from_the_best_to_the_worst() -> None:
     )
 
 
-def test_slices_and_mentions_say_for_which_run() -> None:
-    shown: Shown = show(mentions.view, mentions.request(runs=(A, B)))
-    assert any(f": for {shown.names[run]} from " in shown.conclusion for run in (A, B))
-    for way in (None, "type of relation"):
-        found = show(slices.view, slices.request(runs=(A, B), slice_by=way))
-        assert all(f" % ({found.names[run]})" in found.conclusion for run in (A, B))
-    alone: Shown = show(slices.view, slices.request(runs=(A,)))
-    assert f"P@1 over facts differs most by {alone.figure.by.title}: " in alone.conclusion
-
-
 def test_calibration_says_whether_sure_answers_are_right_and_who_is_overconfident() -> None:
     shown = show(calibration.view, calibration.request(runs=(A, B)))
     for run in (A, B):
@@ -94,31 +74,6 @@ def test_calibration_notes_if_most_facts_are_in_the_lowest_bin() -> None:
     lowest = f"{as_share(n.iloc[0] / n.sum())} of its first answers have a probability of 0.0 to 0"
     notes = [note for note in shown.notes if "smallest calibration error" in note]
     assert len(notes) == (n.iloc[0] > n.sum() / 2) and all(lowest in note for note in notes)
-
-
-def test_mentions_and_frequencies_are_not_on_the_same_axis() -> None:
-    shown = show(mentions.view, mentions.request(runs=(A, B)))
-    counted, rates = panels(shown)
-    assert set(counted.frame["run"]) == {A} and set(rates.frame["run"]) == {B}
-    assert counted.title.startswith("P@1 over facts by mentions of the answer in the training")
-    assert rates.by.title.endswith("per million words")
-    assert not set(counted.places) & set(rates.places)
-    assert set(shown.figure.places) == {*counted.places, *rates.places}
-    assert shown.frame["n"].min() < LEAST_FACTS <= shown.figure.frame["n"].min()
-    assert "aren't drawn" in shown.figure.caption
-
-
-def test_the_published_correlations_have_the_row_of_the_headline() -> None:
-    ours, paper = (
-        figure.frame.set_index(["row", "measure"])["r"]
-        for figure in (
-            show(correlations.view, correlations.request(runs=(A,))).figure,
-            published_triangle(),
-        )
-    )
-    computed = [at for at in paper.index if at[0] != "SOCS" and at[1] != "similar vectors"]
-    assert list(ours.index) == computed  # without vectors of words
-    assert list(paper["P@1"]) == [-0.05, 0.2, 0.42, 0.31, 0.12, 0.035]
 
 
 def test_ranks_known_by_types_and_comparisons_state_what_their_tables_count() -> None:
@@ -217,13 +172,6 @@ def test_slices_name_the_best_and_the_worst_one_of_the_chosen_way() -> None:
     assert "no type" in set(shown.figure.frame["row"])
 
 
-def test_the_training_sources_are_those_of_the_model_not_of_its_run() -> None:
-    shown = show(scores.view, scores.request(runs=("starter-minilm_mlm-ten_sentences",)))
-    (note,) = scores.view.notes(shown)
-    assert note.startswith("minilm-mlm, ten-sentences: ")
-    assert "come from sources that minilm-mlm was trained on." in note
-
-
 def test_the_best_run_is_not_said_to_be_the_best_in_every_relation() -> None:
     shown = show(scores.view, scores.request(runs=(A, B)))
     table = shown.found.by("relation").pivot(index="relation", columns="run", values="p_at_k")
@@ -255,19 +203,6 @@ def test_a_size_says_of_how_many_relations_facts_count() -> None:
         assert found.size() == f"{said}{n:,} facts"
 
 
-@pytest.mark.parametrize(("lows", "conclusion"), [((0.0, 0.1), False), ((0.6, 0.9), False),
-                                                 ((0.1, 0.9), True)])  # fmt: skip
-def test_calibration_compares_sure_answers_only_if_there_are_sure_and_other_ones(
-    lows: tuple[float, float], conclusion: bool
-) -> None:
-    shown = show(calibration.view, calibration.request(runs=(A,)))
-    rows = shown.frame[
-        [f"{low:.1f}" in {f"{one:.1f}" for one in lows} for low in shown.frame["low"]]
-    ]
-    assert len(rows) == 2
-    assert bool(replace(shown, found=rows).conclusion) is conclusion
-
-
 def test_a_comparison_says_what_it_is_on_pairs_in_the_training_text_and_on_others() -> None:
     shown = show(compare.view, compare.request(run_a=B, run_b=A, slices=True))
     said = seen_in_training(shown)
@@ -278,9 +213,3 @@ def test_a_comparison_says_what_it_is_on_pairs_in_the_training_text_and_on_other
         assert f" {percent(difference, signed=True)} (" in said and f"{line['n']:,} facts" in said
     unknown = show(compare.view, compare.request(run_a=B, run_b=B, slices=True))
     assert seen_in_training(unknown) == ""
-
-
-def test_relations_without_facts_that_count_are_not_among_the_named_ones() -> None:
-    names = ("place_of_birth", "date_of_birth")
-    shown = show(scores.view, scores.request(runs=(A, B), relations=names))
-    assert "; place of birth; " in shown.caption

@@ -1,22 +1,17 @@
-"""Figures for papers: files with their fonts and texts, the same bytes each time."""
+"""Figures for papers: files with their fonts and texts."""
 
 import re
 import shutil
 import subprocess
 from dataclasses import replace
-from html import unescape
 from pathlib import Path
-from typing import Any
 
 import pytest
 from calling import invoke
-from test_every_view import A, B
 from test_every_view import shown as show_view
 
-from lama_core.errors import UserError
-from lama_core.views.compare import compare
 from lama_core.views.figure import Figure
-from lama_core.views.figure_files import draw, n_files
+from lama_core.views.figure_files import draw
 from lama_core.views.ranks import ranks
 
 RUN = "starter-minilm_mlm-manual"
@@ -26,24 +21,9 @@ def words_of(text: str) -> list[str]:
     return re.findall(r"\w+", text)
 
 
-def texts_in_svg(made: bytes) -> str:
-    texts = re.findall(r"<text[^>]*>(.*?)</text>", made.decode(), re.DOTALL)
-    return " ".join(unescape(re.sub("<.*?>", " ", text)) for text in texts)
-
-
 @pytest.fixture(scope="module")
 def figure() -> Figure:
     return show_view(ranks, {"runs": (RUN,)}).figure
-
-
-def test_texts_of_data_are_drawn_as_they_are_or_left_to_the_paper(figure: Figure) -> None:
-    text = r"price $x_1$ & <b> \alpha {datum.said}"
-    (made,) = draw(replace(figure, title=text), "svg", {})
-    assert text in texts_in_svg(made)
-    (alone,) = draw(figure, "svg", {}, titled=False)
-    assert figure.title not in texts_in_svg(alone) and figure.by.title in texts_in_svg(alone)
-    with pytest.raises(UserError, match="jpg"):
-        draw(figure, "jpg", {})  # type: ignore[arg-type]
 
 
 def test_letters_that_no_font_has_are_named_by_their_script(figure: Figure) -> None:
@@ -70,23 +50,6 @@ def test_a_pdf_has_its_fonts_and_its_texts(figure: Figure, tmp_path: Path) -> No
     said = subprocess.run(read, capture_output=True, text=True, check=True).stdout
     for text in (figure.title, figure.caption, "minilm-mlm"):
         assert set(words_of(text)) <= set(words_of(said)), text
-
-
-@pytest.mark.parametrize("file_format", ["svg", "png"])  # a PDF's fonts change places
-def test_the_same_figure_gives_the_same_file(figure: Figure, file_format: Any) -> None:
-    one, two = (draw(figure, file_format, {}) for _ in range(2))
-    assert one == two and len(one[0]) > 5000
-
-
-def test_a_long_figure_is_divided_into_files(tmp_path: Path) -> None:
-    figure = show_view(compare, {"run_a": A, "run_b": B}).figure
-    made = draw(figure, "svg", {}, width=8.5)
-    assert len(made) == n_files(figure, {}, width=8.5, font_size=9, titled=True) > 1
-    told = invoke(("compare", A, B, "--figure", str(tmp_path / "d.pdf"), "--figure-width", "8.5"))
-    assert told.exit_code == 0
-    assert sorted(one.name for one in tmp_path.iterdir()) == [
-        f"d-{number}.pdf" for number in range(1, len(made) + 1)
-    ]
 
 
 def test_the_command_writes_the_figure(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 from data_files import write_lines
 
-import lama_core as lama
 from lama_core.cli import output
 from lama_core.errors import UserError
 from lama_core.metrics.comparison import compare
@@ -19,14 +18,12 @@ from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.known_ranks import defined_rows, hits
 from lama_core.metrics.score_tables import score_table
 from lama_core.metrics.slices import slice_table
-from lama_core.runs.exporting import TABLE_FILE
 from lama_core.runs.facts_table import RANKED
 from lama_core.runs.find import load_run
 from lama_core.runs.importers.importing import ImportRunRequest, import_run
 from lama_core.runs.info import Run
 from lama_core.views.choice import RunsRequest
 from lama_core.views.compare import compare as compare_view
-from lama_core.views.scores import ScoresRequest, ScoresView
 from lama_core.views.table import VIEWS
 from lama_core.views.view import narrowed, show_runs
 
@@ -169,37 +166,3 @@ def test_kappa_of_runs_that_are_always_right_is_undefined_and_nobody_leads(tmp_p
     request = compare_view.request(*(run.info.id for run in found))
     shown = show_runs(compare_view.view, found, request)
     assert "level" in shown.conclusion and "ahead" not in shown.conclusion
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_exported_run_knows_as_much_as_the_run(
-    kind: str, runs: dict[str, Run], tmp_path: Path
-) -> None:
-    out = lama.export_run(str(runs[kind].info.folder), out=tmp_path / "out")
-    again = imported(out / TABLE_FILE, model="")
-    assert again.known_to.tolist() == runs[kind].known_to.tolist()
-    assert again.column("rank_raw").equals(runs[kind].column("rank_raw"))
-
-
-def test_a_relation_with_ranks_keeps_its_metrics_beside_one_with_verdicts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    ranked: list[dict[str, Any]] = [{"rank": at + 1} for at in range(3)]
-    judged: list[dict[str, Any]] = [{"correct": at == 0} for at in range(3)]
-    write_lines(
-        tmp_path / "both.jsonl",
-        [
-            {"relation": name, "subject": f"s{at}", "object": f"o{at}", **cells}
-            for name, known in (("ranked", ranked), ("judged", judged))
-            for at, cells in enumerate(known)
-        ],
-    )
-    run = imported(tmp_path / "both.jsonl")
-    table = score_table([run]).set_index("relation")
-    assert table.loc["ranked", "mean_rank"] == (1 + 2 + 3) / 3
-    assert table.loc["ranked", "p_at_10"] == 1
-    assert table.loc["judged", ["mean_rank", "median_rank", "p_at_10", "mrr"]].isna().all()
-    assert table["p_at_1"].tolist() == pytest.approx([1 / 3, 1 / 3])
-    (note,) = show_runs(ScoresView(), [run], ScoresRequest()).notes
-    assert "judged" in note and "ranked" not in note and "k = 1" in note

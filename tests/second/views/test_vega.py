@@ -1,6 +1,5 @@
 """What a figure looks like with Vega-Lite: in files nothing is cut, touches or changes."""
 
-import io
 import json
 import math
 import re
@@ -11,9 +10,6 @@ from typing import Any
 import pandas as pd
 import pytest
 import vl_convert
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from PIL import Image
 from test_every_view import EVERY
 from test_every_view import shown as show_view
 
@@ -140,36 +136,6 @@ def made(shape: Any, places: list[str], names: list[str], values: list[float]) -
     )
 
 
-TEXTS = st.text("abcXYZ _-01éЖΩ", min_size=1, max_size=40).map(str.strip).filter(bool)
-
-
-@settings(max_examples=25, deadline=None)
-@given(
-    st.sampled_from(["bars", "points", "lines", "columns"]),
-    st.lists(TEXTS, min_size=1, max_size=7, unique=True),
-    st.lists(TEXTS, min_size=1, max_size=4, unique=True),
-    st.sampled_from([6.0, 8.5, 17.0]),
-)
-def test_names_of_any_length_fit(
-    shape: Any, places: list[str], names: list[str], width: float
-) -> None:
-    values = [((7 * at) % 10) / 10 for at in range(len(places))]
-    figure = made(shape, places, names, values)
-    look = vega.Look(width=width * POINTS, size=8, legend=True)
-    check_texts(vega.specification(figure, {0: "#2c86c7"}, look), width * POINTS)  # type: ignore[dict-item]
-
-
-def test_the_widths_of_letters_are_those_of_the_font() -> None:
-    for text in ("minilm-mlm, 61 relations", "P19 place of birth", "QWERTY & Co. (80 %)", "mmmWWW"):
-        style = f'x="10" y="40" font-family="{vega.FONT}" font-size="20"'
-        svg = f'<svg xmlns="http://www.w3.org/2000/svg" width="600" height="60"><text {style}>'
-        svg += text.replace("&", "&amp;") + "</text></svg>"
-        ink = Image.open(io.BytesIO(vl_convert.svg_to_png(svg))).getchannel("A").getbbox()
-        assert ink is not None
-        assert ink[2] - ink[0] == pytest.approx(vega._wide(text, 20), rel=0.12)
-        assert vega._wide(text, 20) >= 0.98 * (ink[2] - ink[0]), "lines aren't longer than thought"
-
-
 def test_rows_higher_than_a_page_are_divided_and_none_is_lost() -> None:
     places = [f"P{number} relation" for number in range(90)]
     figure = made("bars", places, ["a", "b"], [number / 90 for number in range(90)])
@@ -190,16 +156,6 @@ def test_a_figure_without_or_with_one_mark_is_drawn(shape: Any, look: vega.Look,
     figure = replace(figure, frame=figure.frame.head(n))
     drawn = json.dumps(vega.specification(figure, {}, look), allow_nan=False)
     assert "<svg" in vl_convert.vegalite_to_svg(drawn)
-
-
-def test_a_mark_knows_its_row_and_lines_of_several_marks_know_none() -> None:
-    figure = made("lines", ["a", "b"], ["one", "two"], [0.1, 0.2])
-    drawn = vega.specification(figure, {0: "#2c86c7", 1: "#1aa179"}, vega.Look(clicks=True))  # type: ignore[dict-item]
-    by_kind: dict[str, list[Any]] = {}
-    for layer in drawn["layer"]:
-        kind = layer["mark"]["type"] if isinstance(layer["mark"], dict) else layer["mark"]
-        by_kind.setdefault(kind, []).extend(row.get("mark") for row in layer["data"]["values"])
-    assert set(by_kind["line"]) == {None} and sorted(by_kind["point"]) == [0, 1, 2, 3]
 
 
 def test_axes_end_at_100_with_room_for_numbers_or_where_the_figure_says() -> None:

@@ -1,6 +1,5 @@
 """Looking inside: which words are followed, what is attributed, and what is said of it."""
 
-import json
 import math
 import time
 from collections.abc import Callable
@@ -187,17 +186,6 @@ def test_a_choice_that_cant_be_asked_and_a_model_that_gives_answers_alone_are_re
             inspect_model(silent, QUERY, columns, InspectRequest("", lens=lens))
 
 
-def test_every_lens_has_a_row_and_a_result_of_plain_values(tiny_model: Models) -> None:
-    model = tiny_model("bert-cased")
-    columns = WORDS.columns(model.vocabulary)
-    for lens in LENSES:
-        subject = "France" if lens == "trace" else None
-        found = inspect_model(model, QUERY, columns, InspectRequest("", lens=lens, subject=subject))
-        assert found.name == model.name and json.loads(json.dumps(found.to_json()))
-        rows = found.rows()
-        assert rows and all(row["model"] == model.name for row in rows)
-
-
 def test_a_trace_shows_the_blank_the_subject_and_the_models_first_answer(
     tiny_model: Models,
 ) -> None:
@@ -218,16 +206,3 @@ def test_a_trace_shows_the_blank_the_subject_and_the_models_first_answer(
         assert best and found.restored[best[1] - 1][best[2]] == best[0]
         assert found.restored[-1][found.read_at] == pytest.approx(found.prob, rel=1e-3)
         assert best[2] != found.read_at, "the last layer there always restores the answer"
-
-
-def test_a_trace_ends_when_its_time_is_over(
-    tiny_model: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = tiny_model("bert-cased")
-    columns = WORDS.columns(model.vocabulary)
-    monkeypatch.setattr(type(model), "tokens_per_pass", 1)
-    request = InspectRequest("", lens="trace", subject="France", draws=1)
-    found = cast(ModelTrace, inspect_model(model, QUERY, columns, request, Limits(seconds=0)))
-    assert found.restored[0][0] is not None and found.restored[-1][-1] is None
-    n = len(found.tokens) * len(found.restored)
-    assert found.notes == (f"Time limit reached: 1 of {n} restorations were computed.",)
