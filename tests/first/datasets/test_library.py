@@ -2,19 +2,14 @@
 
 import errno
 import os
-import re
 import shutil
-import signal
-import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from forked import forked
 
-from lama_core.cli import main
 from lama_core.datasets import load_analogies, load_dataset
 from lama_core.datasets.dataset import Dataset
 from lama_core.datasets.library import download, installed, manage, published
@@ -89,16 +84,6 @@ def test_several_tables_in_an_archive_are_refused_with_their_number(tmp_path: Pa
         download.import_dataset(path)
 
 
-def test_a_terminated_import_removes_what_it_was_making(tmp_path: Path) -> None:
-    def import_it() -> None:
-        download.copy_file = lambda *_: os.kill(os.getpid(), signal.SIGTERM)
-        sys.argv = ["lama_core", "data", "import", str(make_lama(tmp_path / "mine"))]
-        main()
-
-    assert forked(import_it).status == 128 + signal.SIGTERM
-    assert leftovers() == [] and not any(installed.datasets_dir().iterdir())
-
-
 def test_analogies_are_imported_and_loaded_as_such(tmp_path: Path) -> None:
     folder = tmp_path / "pairs" / "1_Inflectional_morphology"
     folder.mkdir(parents=True)
@@ -116,15 +101,6 @@ def test_what_was_whole_before_stays_when_the_new_one_is_bad(tmp_path: Path) -> 
         download.import_dataset(make_lama(tmp_path / "bad", "{"), name="mine", replace=True)
     assert len(load_dataset("mine").facts) == 2
     assert leftovers() == []
-
-
-def test_a_refused_import_names_the_path_that_was_given(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("subject,object\n")
-    with pytest.raises(UserError, match=f"^{re.escape(str(tmp_path / 't.csv'))} has no usable row"):
-        download.import_dataset(tmp_path / "t.csv")
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match=f"^{re.escape(str(tmp_path / 'empty'))}: unknown format"):
-        download.import_dataset(tmp_path / "empty")
 
 
 def test_links_in_an_imported_folder_are_not_followed(tmp_path: Path) -> None:
@@ -245,15 +221,6 @@ def test_facts_without_templates_use_those_of_lama(tmp_path: Path) -> None:
     download.import_dataset(bare)
     assert load_dataset("bare").relations[0].prompts[0].template == "The capital of [X] is [Y]."
     assert (manage.users_of("lama"), manage.users_of("bare")) == (("bare",), ())
-
-
-def test_a_published_name_that_is_not_here_says_how_to_get_it() -> None:
-    with pytest.raises(UserError, match="Fetch it with `data get lama`"):
-        load_dataset("lama")
-    with pytest.raises(UserError, match="did you mean 'lama'"):
-        load_dataset("lamma")
-    with pytest.raises(UserError, match="did you mean 'pararel'"):
-        download.get_dataset("parrarel")
 
 
 @pytest.mark.parametrize(

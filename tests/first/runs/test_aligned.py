@@ -46,16 +46,6 @@ def test_runs_beside_each_other_count_the_facts_that_all_count(runs: tuple[Run, 
         assert (facts.loc[kept, "rank_raw"] == alone.facts.loc[kept, "rank_raw"]).all()
 
 
-def test_what_another_model_left_out_says_so(runs: tuple[Run, ...]) -> None:
-    first, second = align(runs[:2])
-    lost = counted(runs[0]) - counted(second)
-    reasons = first.facts.set_index("fact_id").loc[sorted(lost), "excluded"]
-    assert set(reasons.astype(str)) == {f"not counted for {runs[1].info.model}"}
-    assert not runs[0].info.beside and {info.id for info in first.info.beside} == {
-        run.info.id for run in runs[:2]
-    }
-
-
 def test_scores_side_by_side_are_of_as_many_facts_as_the_pairs_compared(
     runs: tuple[Run, ...],
 ) -> None:
@@ -76,17 +66,6 @@ def test_other_questions_and_other_data_stay_as_they_are(runs: tuple[Run, ...]) 
         other = replace(second, info=replace(second.info, **change))
         assert [run.info for run in align([first, other])] == [first.info, other.info]
     assert align([first]) == (first,)
-
-
-def test_runs_without_a_common_fact_stay_as_they_are(runs: tuple[Run, ...]) -> None:
-    halves = []
-    for run, part in zip(runs[:2], (0, 1), strict=True):
-        facts = run.facts.copy()
-        gone = np.arange(len(facts)) % 2 == part
-        facts["excluded"] = facts["excluded"].cat.add_categories(["gone"])
-        facts.loc[gone, "excluded"] = "gone"
-        halves.append(with_facts(run, facts))
-    assert [run.info.n for run in align(halves)] == [run.info.n for run in halves]
 
 
 def test_other_candidates_are_noticed(runs: tuple[Run, ...]) -> None:
