@@ -6,14 +6,12 @@ from hashlib import sha256
 import pytest
 from project_files import SHARED
 
-from lama_core.errors import UserError
 from lama_core.published import (
     lama_shares,
     load_published,
     partial_lama,
     published_examples,
     published_scores,
-    published_table,
 )
 
 PAPER_TEXTS = SHARED.parent / "papers"
@@ -80,13 +78,6 @@ def test_bert_large_gives_the_gold_first_in_nine_of_its_examples() -> None:
     values = total.set_index("model")["p_at_1"].to_dict()
     assert (values["BERT-base"], values["Freq"]) == pytest.approx((0.311, 0.2203)), "as fractions"
     assert scores["published"].all()
-
-
-def test_an_unknown_paper_or_table_is_refused() -> None:
-    with pytest.raises(UserError, match="did you mean 'petroni2019'"):
-        load_published("petroni2018")
-    with pytest.raises(UserError, match="choose table1, table2"):
-        published_table("petroni2019", "table9")
 
 
 def test_a_part_of_lama_is_told_from_all_of_it_and_from_other_data() -> None:

@@ -31,11 +31,6 @@ def test_the_runs_and_published_tables_stay_small() -> None:
     assert sum(path.stat().st_size for path in files) <= LIMIT_BYTES
 
 
-def test_nothing_is_unreadable_or_unfinished() -> None:
-    assert not list_runs([bundled_dir()]).problems
-    assert not [*bundled_dir().glob("*.part"), *bundled_dir().glob("*/parts")]
-
-
 REQUESTS = {
     request: [info.id for info in EVERY if request_of(info) == request]
     for request in dict.fromkeys(map(request_of, EVERY))
@@ -48,11 +43,6 @@ def test_a_bundled_run_is_that_of_its_stored_request(request_: Request) -> None:
     if getattr(request_, "vectors", ()) or not all(is_here(find_model(one)) for one in models):
         pytest.skip("a model isn't installed")
     assert sorted(spec.run_id for spec in plan_runs(request_)) == sorted(REQUESTS[request_])
-
-
-def test_only_the_checkpoints_have_no_stored_request() -> None:
-    # Their weights aren't part of the project, so that the runs can't be made again.
-    assert all(info.checkpoint for info in EVERY if info.request is None)
 
 
 def test_a_beginning_of_several_runs_means_the_only_bundled_one(home: Path) -> None:

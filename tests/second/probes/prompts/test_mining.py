@@ -6,13 +6,11 @@ from typing import ClassVar
 
 import pytest
 
-from lama_core.datasets.passages import read_sentences
 from lama_core.errors import UserError
 from lama_core.probes.prompts.mining import (
     ParsedWord,
     SpacyParser,
     drop_reason,
-    is_dependency_only,
     mine_from_text,
 )
 from lama_core.types import Fact
@@ -98,26 +96,6 @@ def test_pooled_prompts_are_the_most_frequent_found_in_whichever_way() -> None:
     ]
 
 
-def test_places_of_paths_that_nothing_fills_stay_empty() -> None:
-    found = mine_from_text(MIXED[:4], CAPITAL, parser=MixedParser(), n_kept=3, n_of_path=2)
-    assert [one.prompt.template for one in found.kept] == ["[X] calls [Y] ."]
-
-
-@pytest.mark.parametrize(
-    ("template", "alone"),
-    [
-        ("capital of [X] is [Y] .", True),
-        ("[X] is home to [Y] people .", True),
-        ("[X] is near [Y] .", False),  # middle words give it, too
-        ("Capital of [X] is [Y] .", False),  # a name, or the sentence's first word
-    ],
-)
-def test_a_prompt_of_a_path_alone_has_words_outside_of_its_blanks(
-    template: str, alone: bool
-) -> None:
-    assert is_dependency_only(template) is alone
-
-
 def test_names_match_as_whole_words_only() -> None:
     with pytest.raises(UserError, match="None of the 1 sentences"):
         mine_from_text(["Dantes painted Florenceville."], BORN)
@@ -172,9 +150,3 @@ def test_spacy_itself_finds_the_papers_dependency_prompt(tmp_path: Path) -> None
     assert [one.prompt.template for one in found.kept] == ["capital of [X] is [Y] ."]
     with pytest.raises(UserError, match="pipeline 'no_such_pipeline' is not installed"):
         SpacyParser("no_such_pipeline")
-
-
-def test_a_text_is_cut_into_sentences(tmp_path: Path) -> None:
-    path = tmp_path / "text.txt"
-    path.write_text("Dante was born. He left Florence!\n\nParis is big.\n", encoding="utf-8")
-    assert list(read_sentences(path)) == ["Dante was born.", "He left Florence!", "Paris is big."]

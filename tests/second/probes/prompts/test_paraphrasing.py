@@ -139,12 +139,6 @@ def test_the_papers_form_leaves_what_stands_outside_of_the_placeholders(
     assert "," not in words.columns.index
 
 
-def test_a_new_word_is_capital_at_the_prompts_start_alone(refiller: Refiller) -> None:
-    column = refiller.columns.index["is"]
-    assert refiller.with_word("Town of [X] [Y] .", 0, column) == "Is of [X] [Y] ."
-    assert refiller.with_word("[X] NATO [Y] .", 1, column) == "[X] is [Y] ."
-
-
 def test_refilled_paraphrases_change_one_or_two_words(refiller: Refiller) -> None:
     found = paraphrase_by_refilling(TEMPLATE, refiller, n_words=3)
     assert found

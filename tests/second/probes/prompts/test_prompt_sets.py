@@ -65,10 +65,6 @@ def test_a_prompt_is_found_by_its_twin() -> None:
     assert pool.only(["mine"]).manual is None
 
 
-def test_a_pool_of_some_combinations_has_their_prompts_alone() -> None:
-    assert _pool().only(["man+para"]).templates == ("[X] has capital [Y] .", "[Y] heads [X].")
-
-
 def test_twins_and_faults_in_a_file_are_left_out_and_named() -> None:
     pool = make_pool("P1", {"mined": [Prompt("[X] a [Y]"), Prompt("[X]  a [Y]"), Prompt("[X]")]})
     assert pool.templates == ("[X] a [Y]",)

@@ -74,14 +74,6 @@ def test_the_best_mined_prompt_gains_over_the_manual_one() -> None:
     assert found.gain == 3 / 4 - 2 / 4 and found.n == 4
 
 
-def test_without_a_manual_prompt_there_is_no_gain() -> None:
-    pool = PromptPool(
-        "P19", tuple(PooledPrompt(Prompt(t), frozenset({"mined"})) for t, _, _ in PROMPTS)
-    )
-    assert mined_gain(_study(pool=pool)) is None
-    assert mined_gain(_study(ensembles=())) is None
-
-
 def test_weights_gain_over_the_best_prompt_and_come_heaviest_first() -> None:
     found = weighted_gain(_study())
     assert found is not None
