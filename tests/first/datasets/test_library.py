@@ -11,7 +11,6 @@ import pytest
 from filelock import FileLock
 
 from lama_core.datasets import load_analogies, load_dataset
-from lama_core.datasets.dataset import Dataset
 from lama_core.datasets.library import download, installed, manage, published
 from lama_core.datasets.library.published import Source
 from lama_core.downloads import SourceFile, transfer
@@ -39,16 +38,6 @@ def zip_folder(folder: Path, target: Path) -> Path:
 
 def leftovers() -> list[str]:
     return [path.name for path in installed.datasets_dir().iterdir() if path.name.startswith(".")]
-
-
-def test_an_imported_folder_is_loaded_by_its_name(tmp_path: Path) -> None:
-    found = download.import_dataset(make_lama(tmp_path / "mine"))
-    assert found.folder == installed.installed_dir("mine")
-    assert len(load_dataset("mine").facts) == 2
-    assert installed.dataset_names() == ("starter", "mine")
-    row = next(row for row in installed.listing() if row.name == "mine")
-    assert (row.installed, row.n_relations, row.n_facts) == (True, 1, 2)
-    assert leftovers() == []
 
 
 def test_an_archive_within_an_archive_is_unpacked(tmp_path: Path) -> None:
@@ -169,20 +158,6 @@ def test_lama_uhn_is_computed_from_lama(tmp_path: Path) -> None:
     assert "is part of the subject" in (found.folder / "excluded.json").read_text()
 
 
-def test_lama_uhn_as_published_uses_the_templates_of_lama(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    download.import_dataset(make_lama(tmp_path / "lama"))
-    root = make_lama(tmp_path / "data")
-    (root / "relations.jsonl").unlink()
-    (root / "TREx").rename(root / "TREx_UHN")
-    path = zip_folder(root, tmp_path / "LAMA_UHN.zip")
-    monkeypatch.setattr(transfer, "fetch", lambda *_, **__: path)
-    dataset = download.get_dataset("lama-uhn").dataset
-    assert isinstance(dataset, Dataset)
-    assert dataset.relations[0].prompts[0].template == "The capital of [X] is [Y]."
-
-
 def test_bear_is_taken_out_of_its_archive_with_the_domains_that_come_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,13 +227,6 @@ def test_a_damaged_record_is_said_and_stops_no_other(
         load_dataset("mine")
     download.import_dataset(tmp_path / "mine", replace=True)
     assert len(load_dataset("mine").facts) == 2
-
-
-def test_every_published_source_states_licence_citation_and_a_https_address() -> None:
-    for source in published.SOURCES:
-        assert source.licence and source.citation and source.homepage.startswith("https://")
-        assert source.files
-        assert all(file.url.startswith("https://") for file in source.files)
 
 
 def test_an_import_replaces_only_when_told_to(tmp_path: Path) -> None:

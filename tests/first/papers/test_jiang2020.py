@@ -10,10 +10,8 @@ from data_files import write_lines
 from probe_fakes import CITIES, HashFiller, write_dataset
 
 from lama_core.errors import UserError
-from lama_core.papers import jiang2020_data
 from lama_core.papers.framework import ReproduceOptions
 from lama_core.papers.jiang2020 import LPAQA_PAPER
-from lama_core.papers.jiang2020_data import STARTER_FEWER, Studies
 from lama_core.papers.tables import ReproducedTable, Reproduction
 
 MINED = ("[X] native [Y] .", "[X] from [Y] .", "home of [X] is [Y] .", "[X] near [Y] .")
@@ -145,13 +143,3 @@ def test_two_berts_have_table_12s_values_beside_them(data: Path) -> None:
     found = {(row.model, row.what): row.published for row in rows}
     assert found["bert-base-cased", "Mine+Man, weights of bert-large-cased"] == 40.1
     assert found["bert-large-cased", "Mine, weights of bert-large-cased"] == 43.7
-
-
-@pytest.mark.usefixtures("offline")
-def test_without_lama_the_starter_facts_are_taken_and_named() -> None:
-    studies = Studies(ReproduceOptions())
-    assert studies.asked == (jiang2020_data.DEFAULT_MODEL,)
-    assert studies.data.is_starter and studies.differs(8, 700).startswith("starter facts")
-    assert any("can't be reached." in note for note in studies.notes)
-    assert "P36" in studies.relation_names
-    assert studies.fewer("hash").limit == STARTER_FEWER

@@ -139,20 +139,6 @@ def test_words_that_were_not_kept_leave_runs_on_their_own(tmp_path: Path) -> Non
     assert align([one, folded])[0].info.exact_to is None
 
 
-def test_single_columns_equal_those_of_all_rows(tmp_path: Path) -> None:
-    make_runs(tmp_path, n_relations=4, n_facts=300, n_runs=3, own_candidates=True)
-    runs = [Run(read_info(folder)) for folder in sorted(tmp_path.iterdir())]
-    for single, whole in zip(align(runs), align(runs), strict=True):
-        assert whole.info.exact_to is not None, "ranked among the shared candidates"
-        for name, column in whole.facts.items():
-            assert single.column(str(name)).equals(column)
-        for name in ("relation", "subject", "object", "excluded"):
-            words = [*single.words_of(name), None]
-            assert [words[code] for code in single.codes(name)] == [
-                None if word != word else word for word in whole.facts[name].tolist()
-            ]
-
-
 def test_rows_in_several_groups_are_read_as_in_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

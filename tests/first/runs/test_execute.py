@@ -23,7 +23,7 @@ from lama_core.probes.kinds import request_of, saved_request
 from lama_core.probes.plan import plan
 from lama_core.progress import Progress
 from lama_core.runs.execute import RunStopped, execute
-from lama_core.runs.find import list_runs, load_run, runs_dir
+from lama_core.runs.find import runs_dir
 from lama_core.runs.info import Run, read_info
 from lama_core.runs.manage import list_kept
 from lama_core.runs.parts import Parts, place_of
@@ -273,18 +273,6 @@ def test_the_identity_follows_what_changes_numbers_and_nothing_else(data: Path) 
         assert replace(spec, **change).digest != spec.digest
     names = spec.relations
     assert one_spec(data, relations=names[::-1]).digest == one_spec(data, relations=names).digest
-
-
-def test_runs_are_listed_and_loaded_by_the_beginning_of_their_name(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
-    made = execute(one_spec(data), load=hash_model)
-    own = [info for info in list_runs() if not info.bundled]
-    assert own == [made.info]
-    assert load_run(made.info.id[:-3]).info == made.info
-    with pytest.raises(UserError, match="did you mean"):
-        load_run(made.info.id + "x")
 
 
 def test_negated_queries_are_scored_beside_their_plain_ones(data: Path, tmp_path: Path) -> None:

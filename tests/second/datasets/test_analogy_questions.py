@@ -136,12 +136,6 @@ def test_a_damaged_object_is_excluded_with_its_line_and_reason(
     assert reasons(found) == [f"u2.jsonl, line 2: {reason}"]
 
 
-def test_if_the_right_choice_is_given_twice_the_first_is_the_answer(tmp_path: Path) -> None:
-    rows = as_rows(QUESTIONS[:1])
-    rows[0] |= {"choice": [["a", "b"], ["c", "d"], ["a", "b"]], "answer": 2}
-    assert load(tmp_path / "u2", json.dumps(rows)).questions[0].answer == 0
-
-
 def test_the_files_of_a_folder_are_groups(tmp_path: Path) -> None:
     for name, questions in (("u2/test", QUESTIONS[:1]), ("u4/test", QUESTIONS[1:])):
         path = tmp_path / "sets" / f"{name}.jsonl"

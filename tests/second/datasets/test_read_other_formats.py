@@ -122,19 +122,6 @@ def test_a_template_of_a_row_comes_before_the_one_for_all(tmp_path: Path) -> Non
     assert [fact.templates for fact in facts] == [("[Y] governs [X].",), ("[X]: [Y]",)]
 
 
-def test_a_scan_finds_the_relations_that_lack_a_template(tmp_path: Path) -> None:
-    path = write(tmp_path / "mine.csv", COUNTRIES)
-    found = user_table.scan(path, MAPPED)
-    assert (found.relations, found.unasked) == (("capital", "currency"),) * 2
-    assert found.n_facts == 0
-    (dropped,) = found.dropped
-    assert (dropped.line, dropped.reason) == (4, "no object: 'label' is empty")
-    header, rows = user_table.first_rows(path, 1)
-    assert (header, rows[0]["Country"]) == (("Country", "Label", "Kind"), "Peru")
-    assert [user_table.named_column(header, role) for role in user_table.ROLES] == [""] * 4
-    assert user_table.named_column(("Obj", "SUB_label"), "subject") == "SUB_label"
-
-
 @pytest.mark.parametrize(
     ("given", "templates"),
     [
@@ -151,13 +138,6 @@ def test_a_template_is_for_all_relations_or_for_one(
         user_table.ColumnRoles.given(**names, templates=[given[0]] * 2)
     with pytest.raises(UserError, match=r"no \[Y\]"):
         user_table.ColumnRoles.given(**names, templates=["P1=[X] is it"])
-
-
-def test_sections_of_one_name_are_one_relation(tmp_path: Path) -> None:
-    text = ": a\nParis France Rome Italy\n: b\nrun ran go went\n: a\nOslo Norway Rome Italy\n"
-    analogies = bats.load(write(tmp_path / "x.txt", text))
-    assert [(one.name, len(one.pairs)) for one in analogies.relations] == [("a", 3), ("b", 2)]
-    assert analogies.report.notes == ("x.txt, line 5: more pairs of 'a', the same relation",)
 
 
 def test_files_of_bats_with_one_title_are_two_relations(tmp_path: Path) -> None:

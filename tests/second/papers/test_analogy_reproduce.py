@@ -1,13 +1,11 @@
 """The paper's Table 1 done again: what can be run has both numbers, the rest its reason."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from analogy_fakes import CAPITALS, Work, knowing, relation, run_probes
 from tiny_models import save_model_folder
 
-from lama_core.datasets import load_analogies
 from lama_core.datasets.dataset import AnalogyRelation, ReadReport, make_analogies
 from lama_core.papers import rezaee2022 as module
 from lama_core.papers.framework import ReproduceOptions
@@ -90,34 +88,6 @@ def test_our_numbers_stand_beside_the_papers_with_what_differs(tmp_path: Path) -
     assert len(charts) == 2 * 3
     paper = charts[0].frame[charts[0].frame["paper"]]
     assert paper["series"].iloc[0] == "RoBERTa-base"
-
-
-@pytest.mark.usefixtures("home", "offline")
-def test_without_bats_the_embedded_models_answer_the_starter_analogies(
-    monkeypatch: pytest.MonkeyPatch, tiny: str
-) -> None:
-    prepared = module.JudgeRuns(ReproduceOptions())
-    assert (prepared.data.name, prepared.limit) == ("starter-analogies", 40)
-    assert [name for name in prepared.judges if name not in module.JUDGES] == [*module.EMBEDDED]
-    monkeypatch.setattr(module, "EMBEDDED", (tiny,))
-    small = replace(
-        load_analogies("starter-analogies"),
-        relations=(load_analogies("starter-analogies").relation("country - capital"),),
-    )
-    monkeypatch.setattr("lama_core.probes.analogy.plan.load_analogies", lambda _: small)
-    found = find_paper("rezaee2022").reproduce(ReproduceOptions(limit=2, tables=("1",)))
-    made = found.tables[0].made
-    assert any("starter analogies" in note for note in found.notes)
-    assert {one.what: one.command for one in made.absent}.items() >= {
-        "bats": "lama-explorer data get bats",
-        "RelBERT": "models get relbert",
-    }.items()
-    ours = [row for row in made.rows if row.ours is not None]
-    assert {row.model for row in ours} == {tiny}
-    assert all(row.published is None and row.difference is None for row in ours)
-    theirs = [row for row in made.rows if row.published is not None]
-    assert len(theirs) == 4 * 2 * 3 * 5
-    assert {row.reason for row in theirs} == {f"{name} isn't available" for name in module.JUDGES}
 
 
 def test_only_the_same_options_and_data_compare_with_the_paper(tmp_path: Path) -> None:

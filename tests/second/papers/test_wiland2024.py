@@ -19,7 +19,6 @@ from lama_core.papers.wiland2024 import (
     ERROR,
     MEAN,
     N_FACTS,
-    differs_from_leaderboard,
     standard_error,
 )
 from lama_core.published import BEAR_MODELS, published_table
@@ -168,18 +167,6 @@ def test_without_bear_nothing_else_is_asked() -> None:
     assert absent.reason == "bear can't be reached."
     assert "no other facts replace it" in " ".join(reproduction.notes)
     assert found.charts == ()
-
-
-def test_other_data_and_fewer_templates_are_said(data: Path, tmp_path: Path) -> None:
-    one = write_bear(tmp_path / "one", CAPITALS, RIVERS, TEMPLATES[:1], "P36")
-    rows = cells(made(done(one)), "bert-base-cased")
-    assert rows[MEAN].ours == pytest.approx(100)
-    assert rows[MEAN].differs.endswith("3 of 7,731 facts; 1 of 3 templates")
-    assert (rows[ERROR].ours, rows[ERROR].reason) == (None, "needs at least two templates")
-    differs = differs_from_leaderboard(
-        data="mine, not BEAR", n_relations=1, n_facts=2, n_templates=3, asked="mean"
-    )
-    assert differs == "mine, not BEAR; mean"
 
 
 def test_every_model_of_the_leaderboard_is_one_that_can_be_named() -> None:

@@ -17,18 +17,10 @@ from lama_core.runs.facts_table import UNRANKED
 from lama_core.runs.find import bundled_dir, list_runs, load_run
 from lama_core.runs.info import FACT_KINDS, RunInfo
 
-LIMIT_BYTES = 25_000_000  # 5 of these are the runs of the training history
-
 EVERY = list(list_runs([bundled_dir()]))
 BUNDLED = [info for info in EVERY if info.kind in FACT_KINDS]
 if not BUNDLED:
     pytest.skip("no runs come with this version", allow_module_level=True)
-
-
-def test_the_runs_and_published_tables_stay_small() -> None:
-    folders = (bundled_dir(), bundled_dir().parent / "published")
-    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in files) <= LIMIT_BYTES
 
 
 REQUESTS = {

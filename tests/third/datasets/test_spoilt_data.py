@@ -407,11 +407,6 @@ FOLDERS: dict[str, Callable[[Path], object]] = {
         os.fsdecode(os.fsencode(root) + b"/TREx/caf\xe9.jsonl")
     ).write_bytes(FACTS),
 }
-RUNS: dict[str, str] = {
-    "run.json": "[" * 200_000,
-    "tags.json": "[" * 200_000,
-    "candidates.parquet": "no table",
-}
 
 
 @pytest.mark.parametrize("name", FOLDERS)
@@ -424,13 +419,3 @@ def test_a_folder_made_to_do_harm_is_bounded(name: str, tmp_path: Path) -> None:
         place.read(root, load_dataset)
     finally:  # pytest removes no folder that is as deep
         subprocess.run(["rm", "-rf", place.given], check=True)
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_a_run_with_a_file_that_nests_deep_is_said(name: str, tmp_path: Path) -> None:
-    place = Place(tmp_path / "place")
-    (place.run / name).write_text(RUNS[name])
-    place.read(place.data, look_at_home)
-    tags = '{"rows": [{"fact_id": 1, "prompt": 1e999, "tags": 3}]}'
-    (place.run / "tags.json").write_text(tags)
-    place.read(place.data, look_at_home)

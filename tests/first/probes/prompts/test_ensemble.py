@@ -60,15 +60,6 @@ def test_the_released_recipe_has_the_released_figures() -> None:
     assert Recipe("released", "adam", 0.1, 128, 500, 30, 1e-3) == RELEASED
 
 
-def test_one_prompt_is_that_prompt() -> None:
-    log_probs = _from_odds([[2.0, -1.0, 0.5]])
-    fit = fit_weights(log_probs, np.array([0, 0, 1]))
-    assert fit.weights.tolist() == [1.0]
-    combined = combine_log_linear(log_probs, fit.weights)
-    np.testing.assert_allclose(combined, log_probs[0], atol=1e-6)
-    np.testing.assert_allclose(combine_linear(log_probs, fit.weights), log_probs[0], atol=1e-6)
-
-
 def test_log_linear_is_the_normalised_weighted_product() -> None:
     log_probs = np.log(np.array([[[0.8, 0.2]], [[0.5, 0.5]]], np.float32))
     combined = np.exp(combine_log_linear(log_probs, np.array([0.5, 0.5], np.float32)))

@@ -193,15 +193,3 @@ def test_half_of_the_facts_train_as_a_whole_unless_a_share_is_named(data: Path) 
 
     assert spec().request.used_share == 1.0
     assert spec().digest == spec(training_share=1.0).digest != spec(training_share=0.8).digest
-
-
-def test_own_prompts_are_studied_beside_the_others(data: Path, tmp_path: Path) -> None:
-    study = _study(
-        data,
-        tmp_path / "out",
-        relations=("P19",),
-        own=("[X] saw the light in [Y].",),
-        combinations=("mine", "user"),
-    )
-    assert study.pool.prompts[-1].origin == "user"
-    assert {score.combination for score in study.scores()} == {"mine", "user"}

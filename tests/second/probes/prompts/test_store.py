@@ -60,19 +60,6 @@ def _direct(store: DistributionStore, prompt: int, fact: int) -> np.ndarray:
     ]
 
 
-def test_half_precision_keeps_the_first_answer_and_rows_are_exact(tmp_path: Path) -> None:
-    store = _store(tmp_path)
-    store.score()
-    rows = store.rows()
-    for at, chunk in store.chunks():
-        assert (chunk.argmax(axis=2) == rows["top"][:, at, 0]).all()
-    fact, prompt = 40, 1
-    direct = _direct(store, prompt, fact)
-    gold = store.asked.gold[fact]
-    assert rows[prompt, fact]["rank_raw"] == 1 + (direct > direct[gold]).sum()
-    assert rows[prompt, fact]["log_prob"] == direct[gold]
-
-
 def test_a_stopped_scoring_goes_on_with_the_block_it_was_in(tmp_path: Path) -> None:
     model = CountingFiller(CITIES)
     store = _store(tmp_path, model)
