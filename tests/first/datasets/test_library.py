@@ -2,7 +2,6 @@
 
 import errno
 import os
-import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -38,19 +37,6 @@ def zip_folder(folder: Path, target: Path) -> Path:
 
 def leftovers() -> list[str]:
     return [path.name for path in installed.datasets_dir().iterdir() if path.name.startswith(".")]
-
-
-def test_an_archive_within_an_archive_is_unpacked(tmp_path: Path) -> None:
-    pairs = tmp_path / "TREx_train"
-    pairs.mkdir()
-    (pairs / "P36.jsonl").write_text(FACTS)
-    root = tmp_path / "lpaqa"
-    (root / "prompt" / "mine").mkdir(parents=True)
-    (root / "prompt" / "mine" / "P36.jsonl").write_text('{"template": "[X]: [Y]"}\n')
-    shutil.make_archive(str(root / "TREx_train"), "gztar", tmp_path, "TREx_train")
-    dataset = download.import_dataset(root).dataset
-    assert len(dataset.relations) == 1
-    assert (installed.installed_dir("lpaqa") / "TREx_train" / "P36.jsonl").is_file()
 
 
 @pytest.mark.parametrize("wrapping", ["", "facts/", "facts/csv/"])

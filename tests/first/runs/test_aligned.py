@@ -46,20 +46,6 @@ def test_runs_beside_each_other_count_the_facts_that_all_count(runs: tuple[Run, 
         assert (facts.loc[kept, "rank_raw"] == alone.facts.loc[kept, "rank_raw"]).all()
 
 
-def test_scores_side_by_side_are_of_as_many_facts_as_the_pairs_compared(
-    runs: tuple[Run, ...],
-) -> None:
-    pair = align(runs[:2])
-    found = metrics.compare(*runs[:2])
-    tables = [metrics.score_table([run]) for run in pair]
-    for table in tables:
-        assert table["n"].tolist() == [line.n for line in found.relations]
-    assert tables[0]["p_at_1"].tolist() == pytest.approx([line.a for line in found.relations])
-    assert tables[1]["p_at_1"].tolist() == pytest.approx([line.b for line in found.relations])
-    again = metrics.compare(*pair)
-    assert (again.over_facts, again.over_relations) == (found.over_facts, found.over_relations)
-
-
 def test_other_questions_and_other_data_stay_as_they_are(runs: tuple[Run, ...]) -> None:
     first, second, *_ = runs
     for change in ({"prompts": "negated"}, {"data_digest": "other"}, {"kind": "contrast"}):
@@ -137,6 +123,20 @@ def test_words_that_were_not_kept_leave_runs_on_their_own(tmp_path: Path) -> Non
         assert (run.info.n_candidates, run.info.exact_to) == (alone.info.n_candidates, None)
     folded = replace(one, info=replace(one.info, fold_case=True))
     assert align([one, folded])[0].info.exact_to is None
+
+
+def test_single_columns_equal_those_of_all_rows(tmp_path: Path) -> None:
+    make_runs(tmp_path, n_relations=4, n_facts=300, n_runs=3, own_candidates=True)
+    runs = [Run(read_info(folder)) for folder in sorted(tmp_path.iterdir())]
+    for single, whole in zip(align(runs), align(runs), strict=True):
+        assert whole.info.exact_to is not None, "ranked among the shared candidates"
+        for name, column in whole.facts.items():
+            assert single.column(str(name)).equals(column)
+        for name in ("relation", "subject", "object", "excluded"):
+            words = [*single.words_of(name), None]
+            assert [words[code] for code in single.codes(name)] == [
+                None if word != word else word for word in whole.facts[name].tolist()
+            ]
 
 
 def test_rows_in_several_groups_are_read_as_in_one(

@@ -338,18 +338,8 @@ def zeros(head: bytes, n_bytes: int) -> bytes:
     return target.getvalue()
 
 
-def bombs() -> bytes:
-    """Two hundred small bombs in one archive."""
-    bomb = zip_of({"a.txt": bytes(40 * MB)})
-    return zip_of({f"{n}/b.zip": bomb for n in range(200)} | LAMA)
-
-
 # Name of the file -> how it is read, whether it takes long, what it holds.
 HARMFUL: dict[str, tuple[str, Read, Callable[[], bytes]]] = {
-    "zip bomb": ("a.zip", take, lambda: zip_of({"a": bytes(200 * MB), **LAMA})),
-    "tar bomb": ("a.tgz", take, lambda: gzip.compress(tar_of({"a": bytes(200 * MB)}), 1)),
-    "two hundred bombs": ("a.zip", take, bombs),
-    "60,000 files": ("a.zip", take, lambda: zip_of({f"{n}": b"" for n in range(60_000)})),
     "file as a folder": (
         "a.tar", take, lambda: tar_of(LAMA | {"relations.jsonl/x.txt": b"x"})),
     "xz with a dictionary of 1 GB": (

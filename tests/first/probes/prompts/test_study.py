@@ -121,6 +121,31 @@ def test_pairs_that_change_after_planning_are_noticed(data: Path, tmp_path: Path
         execute(planned, folder=tmp_path / "out", load=hash_model)
 
 
+def test_the_oracle_is_never_below_any_ensemble_of_one_and_top1_is_one_prompt(
+    data: Path, tmp_path: Path
+) -> None:
+    study = _study(data, tmp_path / "out")
+    scores = {(score.combination, score.method): score.micro for score in study.scores()}
+    for combination in ("mine", "mine+man", "mine+para", "man+para"):
+        assert scores[combination, "oracle"] >= scores[combination, "top1"]
+        found = study.ensemble(combination, "top1")
+        assert found is not None
+        best = found[0].only_prompt
+        assert best in study.pool.members(combination)
+        members = list(study.pool.members(combination))
+        assert study.train_accuracies[best] == study.train_accuracies[members].max()
+
+
+def test_facts_that_only_one_prompt_gets_right_are_counted_for_that_prompt(
+    data: Path, tmp_path: Path
+) -> None:
+    study = _study(data, tmp_path / "out")
+    right = study.ranks == 1
+    for prompt, fact in np.argwhere(study.only_right):
+        assert right[prompt, fact]
+        assert right[:, fact].sum() == 1
+
+
 def test_a_saved_ensemble_is_a_run_with_the_studys_numbers(
     data: Path, tmp_path: Path, home: Path
 ) -> None:

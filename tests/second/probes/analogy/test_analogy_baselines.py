@@ -120,18 +120,6 @@ def test_the_frequency_of_a_pair_is_the_harmonic_mean() -> None:
     assert pair_frequency(("the", "zzqxv")) == 0
 
 
-def test_the_frequency_test_is_the_two_sample_one() -> None:
-    from scipy.stats import ks_2samp
-
-    pairs = [*CAPITALS, ("zither", "tor"), ("sloe", "gean")]
-    right = [True] * len(CAPITALS) + [False] * 2
-    found = compare_frequency(pairs, right)
-    values = [pair_frequency(pair) for pair in pairs]
-    assert found.p_value == pytest.approx(ks_2samp(values[:-2], values[-2:]).pvalue)
-    assert found.statistic == 1.0  # every wrong pair is rarer than every right one
-    assert (found.n_right, found.n_wrong) == (8, 2)
-
-
 def test_too_few_right_or_wrong_answers_are_not_tested() -> None:
     found = compare_frequency(list(CAPITALS), [True] * 7 + [False])
     assert found.p_value is None

@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from analogy_fakes import CAPITALS, dataset, relation
+from analogy_fakes import CAPITALS, relation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -181,14 +181,6 @@ def test_pairs_that_stand_twice_count_once() -> None:
     assert distinct_pairs(relation(pairs=(*CAPITALS, CAPITALS[0]))) == CAPITALS
 
 
-def test_halves_share_no_pair_and_together_are_all() -> None:
-    train, test = split_pairs(CAPITALS, seed=0, name="capital")
-    assert len(train) == len(CAPITALS) // 2
-    assert not set(train) & set(test)
-    assert set(train) | set(test) == set(CAPITALS)
-    assert split_pairs(CAPITALS, seed=0, name="capital") == (train, test)
-
-
 words = st.text("abc", min_size=1, max_size=2)
 
 
@@ -208,8 +200,3 @@ def test_a_negative_never_is_its_positive(
         assert (one.negative is None) == (one.excluded is not None)
         if strict:
             assert one.negative not in pairs
-
-
-def test_relations_do_not_depend_on_each_other() -> None:
-    both = dataset().relations
-    assert make_probe(both[0], "type") == make_probe(relation(), "type")

@@ -49,16 +49,6 @@ def test_the_papers_dependency_example_gives_the_papers_prompt() -> None:
     assert found.n_dropped == (("only stop words or punctuation", 1),)  # "[X] is [Y] ."
 
 
-def test_the_most_frequent_prompts_are_kept_in_order() -> None:
-    sentences = ["Dante lived in Florence.", "Barack Obama was born in Hawaii."]
-    sentences += ["Dante was born in Florence."]
-    found = mine_from_text(sentences, BORN, n_kept=1)
-    assert [(one.prompt.template, one.count) for one in found.kept] == [
-        ("[X] was born in [Y] .", 2)
-    ]
-    assert found.n_sentences == found.n_matches == 3
-
-
 MIXED = [
     "France calls Paris home.", "France calls Paris home.", "France loves Paris.",
     "France adores Paris.", "Here capital of France is Paris.", "Here capital of France is Paris.",
