@@ -54,6 +54,17 @@ def test_other_questions_and_other_data_stay_as_they_are(runs: tuple[Run, ...]) 
     assert align([first]) == (first,)
 
 
+def test_runs_without_a_common_fact_stay_as_they_are(runs: tuple[Run, ...]) -> None:
+    halves = []
+    for run, part in zip(runs[:2], (0, 1), strict=True):
+        facts = run.facts.copy()
+        gone = np.arange(len(facts)) % 2 == part
+        facts["excluded"] = facts["excluded"].cat.add_categories(["gone"])
+        facts.loc[gone, "excluded"] = "gone"
+        halves.append(with_facts(run, facts))
+    assert [run.info.n for run in align(halves)] == [run.info.n for run in halves]
+
+
 def test_other_candidates_are_noticed(runs: tuple[Run, ...]) -> None:
     infos = [run.info for run in runs]
     assert not differing_candidates(infos)

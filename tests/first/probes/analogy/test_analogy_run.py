@@ -1,5 +1,6 @@
 """Probe runs: right decisions, saved and found again, taken up where they stopped."""
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from analogy_fakes import (
     run_probes,
     write_vectors,
 )
+from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 
 from lama_core.errors import UserError
@@ -33,8 +35,9 @@ from lama_core.probes.analogy.decisions import make_plan, make_table, pair_from_
 from lama_core.probes.analogy.frequency import compare_frequency, pair_frequency
 from lama_core.probes.analogy.instances import PROBES, Instance, ProbeOptions, Setting, words_of
 from lama_core.probes.analogy.scorers import PAIR_SCORERS, ModelPairScorer, VectorPairScorer
-from lama_core.probes.analogy.spec import frequency_test
+from lama_core.probes.analogy.spec import frequency_test, list_probe_runs
 from lama_core.queries.analogy_templates import TEMPLATES
+from lama_core.runs.info import write_info
 
 Models = Callable[..., Any]
 UNSUPERVISED: tuple[Setting, ...] = ("unsupervised",)
@@ -102,6 +105,21 @@ def test_other_options_are_other_runs(tmp_path: Path) -> None:
         work = Work(dataset(), probes=("type",), settings=UNSUPERVISED, options=options)
         ids |= {run.info.id for run in run_probes(knowing()[1], work, folder=tmp_path)}
     assert len(ids) == len(others)
+
+
+def test_a_run_from_before_says_what_it_was_made_with(tmp_path: Path) -> None:
+    old = ProbeOptions(seed=5, tails="first", pairing="all", reverse="positive")
+    work = Work(dataset(), probes=("reverse",), settings=UNSUPERVISED, options=old)
+    (run,) = run_probes(knowing()[1], work, folder=tmp_path)
+    path = run.info.folder / "details.json"
+    raw = json.loads(path.read_text(encoding="utf-8"))
+    assert (raw["setting"], raw["options"]["template"]) == ("unsupervised", "what-to")
+    for name in ("tails", "pairing", "reverse"):
+        del raw["options"][name]
+    path.write_text(json.dumps(raw), encoding="utf-8")
+    write_info(run.info, run.info.folder)
+    (found,) = list_probe_runs([tmp_path]).runs
+    assert found.details.options == old
 
 
 @pytest.mark.parametrize("probe", PROBES)
@@ -300,3 +318,23 @@ def test_pooling_takes_the_first_or_last_piece(tiny_model: Models) -> None:
 def test_a_layer_that_is_not_there_is_refused(tiny_model: Models) -> None:
     with pytest.raises(UserError, match="no layer 9: choose 0"):
         hidden_states(tiny_model("bert-cased"), ["Paris"], [((0, 5),)], layer=9)
+
+
+@pytest.mark.parametrize("family", ["bert-uncased", "smollm2"])
+def test_a_real_models_scores_are_its_log_perplexities(
+    family: str, tiny_model: Models, tmp_path: Path
+) -> None:
+    model = tiny_model(family)
+
+    def states(
+        texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]
+    ) -> NDArray[np.float32]:
+        return hidden_states(model, texts, spans)
+
+    judge = ModelPairScorer(model, states, template=TEMPLATES["what-to"], normalise="mean")
+    work = Work(dataset(relation()), options=ProbeOptions(n_seeds=1, limit=6, hidden=4))
+    runs = run_probes(judge, work, folder=tmp_path)
+    assert len(runs) == 8
+    rows = runs[0].rows().to_pylist()
+    (scores,) = model.token_log_probs([rows[0]["query"]])
+    assert rows[0]["score"] == pytest.approx(float(np.nanmean(scores.log_probs)), abs=1e-4)
