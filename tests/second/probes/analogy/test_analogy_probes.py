@@ -12,7 +12,6 @@ from lama_core.probes.analogy.decisions import make_plan
 from lama_core.probes.analogy.instances import (
     MOST_PAIRS,
     PROBES,
-    ProbeImpossible,
     ProbeOptions,
     distinct_pairs,
     make_probe,
@@ -102,12 +101,6 @@ def test_a_limit_takes_the_same_queries_and_positives_of_every_probe() -> None:
     ]
     assert len(chosen[0]) == 10
     assert all(other == chosen[0] for other in chosen)
-
-
-@pytest.mark.parametrize("n", [0, 1, 2])
-def test_fewer_than_three_pairs_make_no_probe(n: int) -> None:
-    with pytest.raises(ProbeImpossible, match=f"at least 3 pairs.*has {n}"):
-        make_probe(relation(pairs=CAPITALS[:n]), "random-head")
 
 
 def test_strict_never_draws_a_negative_that_is_true() -> None:
