@@ -2,21 +2,14 @@
 
 import errno
 import os
-import re
-import shutil
-import signal
-import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from forked import forked
 
-from lama_core.cli import main
 from lama_core.datasets import load_analogies, load_dataset
-from lama_core.datasets.dataset import Dataset
 from lama_core.datasets.library import download, installed, manage, published
 from lama_core.datasets.library.published import Source
 from lama_core.downloads import SourceFile, transfer
@@ -46,29 +39,6 @@ def leftovers() -> list[str]:
     return [path.name for path in installed.datasets_dir().iterdir() if path.name.startswith(".")]
 
 
-def test_an_imported_folder_is_loaded_by_its_name(tmp_path: Path) -> None:
-    found = download.import_dataset(make_lama(tmp_path / "mine"))
-    assert found.folder == installed.installed_dir("mine")
-    assert len(load_dataset("mine").facts) == 2
-    assert installed.dataset_names() == ("starter", "mine")
-    row = next(row for row in installed.listing() if row.name == "mine")
-    assert (row.installed, row.n_relations, row.n_facts) == (True, 1, 2)
-    assert leftovers() == []
-
-
-def test_an_archive_within_an_archive_is_unpacked(tmp_path: Path) -> None:
-    pairs = tmp_path / "TREx_train"
-    pairs.mkdir()
-    (pairs / "P36.jsonl").write_text(FACTS)
-    root = tmp_path / "lpaqa"
-    (root / "prompt" / "mine").mkdir(parents=True)
-    (root / "prompt" / "mine" / "P36.jsonl").write_text('{"template": "[X]: [Y]"}\n')
-    shutil.make_archive(str(root / "TREx_train"), "gztar", tmp_path, "TREx_train")
-    dataset = download.import_dataset(root).dataset
-    assert len(dataset.relations) == 1
-    assert (installed.installed_dir("lpaqa") / "TREx_train" / "P36.jsonl").is_file()
-
-
 @pytest.mark.parametrize("wrapping", ["", "facts/", "facts/csv/"])
 def test_a_table_in_an_archive_is_imported(tmp_path: Path, wrapping: str) -> None:
     path = tmp_path / "zipped.zip"
@@ -89,16 +59,6 @@ def test_several_tables_in_an_archive_are_refused_with_their_number(tmp_path: Pa
         download.import_dataset(path)
 
 
-def test_a_terminated_import_removes_what_it_was_making(tmp_path: Path) -> None:
-    def import_it() -> None:
-        download.copy_file = lambda *_: os.kill(os.getpid(), signal.SIGTERM)
-        sys.argv = ["lama_core", "data", "import", str(make_lama(tmp_path / "mine"))]
-        main()
-
-    assert forked(import_it).status == 128 + signal.SIGTERM
-    assert leftovers() == [] and not any(installed.datasets_dir().iterdir())
-
-
 def test_analogies_are_imported_and_loaded_as_such(tmp_path: Path) -> None:
     folder = tmp_path / "pairs" / "1_Inflectional_morphology"
     folder.mkdir(parents=True)
@@ -116,15 +76,6 @@ def test_what_was_whole_before_stays_when_the_new_one_is_bad(tmp_path: Path) -> 
         download.import_dataset(make_lama(tmp_path / "bad", "{"), name="mine", replace=True)
     assert len(load_dataset("mine").facts) == 2
     assert leftovers() == []
-
-
-def test_a_refused_import_names_the_path_that_was_given(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("subject,object\n")
-    with pytest.raises(UserError, match=f"^{re.escape(str(tmp_path / 't.csv'))} has no usable row"):
-        download.import_dataset(tmp_path / "t.csv")
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match=f"^{re.escape(str(tmp_path / 'empty'))}: unknown format"):
-        download.import_dataset(tmp_path / "empty")
 
 
 def test_links_in_an_imported_folder_are_not_followed(tmp_path: Path) -> None:
@@ -193,20 +144,6 @@ def test_lama_uhn_is_computed_from_lama(tmp_path: Path) -> None:
     assert "is part of the subject" in (found.folder / "excluded.json").read_text()
 
 
-def test_lama_uhn_as_published_uses_the_templates_of_lama(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    download.import_dataset(make_lama(tmp_path / "lama"))
-    root = make_lama(tmp_path / "data")
-    (root / "relations.jsonl").unlink()
-    (root / "TREx").rename(root / "TREx_UHN")
-    path = zip_folder(root, tmp_path / "LAMA_UHN.zip")
-    monkeypatch.setattr(transfer, "fetch", lambda *_, **__: path)
-    dataset = download.get_dataset("lama-uhn").dataset
-    assert isinstance(dataset, Dataset)
-    assert dataset.relations[0].prompts[0].template == "The capital of [X] is [Y]."
-
-
 def test_bear_is_taken_out_of_its_archive_with_the_domains_that_come_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,15 +184,6 @@ def test_facts_without_templates_use_those_of_lama(tmp_path: Path) -> None:
     assert (manage.users_of("lama"), manage.users_of("bare")) == (("bare",), ())
 
 
-def test_a_published_name_that_is_not_here_says_how_to_get_it() -> None:
-    with pytest.raises(UserError, match="Fetch it with `data get lama`"):
-        load_dataset("lama")
-    with pytest.raises(UserError, match="did you mean 'lama'"):
-        load_dataset("lamma")
-    with pytest.raises(UserError, match="did you mean 'pararel'"):
-        download.get_dataset("parrarel")
-
-
 @pytest.mark.parametrize(
     "damage",
     [
@@ -285,13 +213,6 @@ def test_a_damaged_record_is_said_and_stops_no_other(
         load_dataset("mine")
     download.import_dataset(tmp_path / "mine", replace=True)
     assert len(load_dataset("mine").facts) == 2
-
-
-def test_every_published_source_states_licence_citation_and_a_https_address() -> None:
-    for source in published.SOURCES:
-        assert source.licence and source.citation and source.homepage.startswith("https://")
-        assert source.files
-        assert all(file.url.startswith("https://") for file in source.files)
 
 
 def test_an_import_replaces_only_when_told_to(tmp_path: Path) -> None:

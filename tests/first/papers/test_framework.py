@@ -111,12 +111,6 @@ def test_of_a_model_that_fails_the_reason_is_a_row() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["table2", "Table 2", "2", "table-2"])
-def test_a_table_is_found_however_its_name_is_written(name: str) -> None:
-    found = PAPER.reproduce(ReproduceOptions(tables=(name, "table2")))
-    assert [table.id for table in found.tables] == ["table2"]
-
-
 def test_a_table_that_the_paper_does_not_have_is_refused() -> None:
     with pytest.raises(UserError, match=r"table 'figure4'.*figure3"):
         PAPER.reproduce(ReproduceOptions(tables=("Figure 4",)))
@@ -195,14 +189,6 @@ def test_a_chart_of_each_shape_is_drawn_with_its_numbers() -> None:
         table = ReproducedTable("table2", made=TableContents((), (figure,)))
         read = Tags(as_html(Reproduction("lama", "Petroni", (), (table,)), "reproduce"))
         assert {*texts} <= {*read.words}, figure.title
-
-
-def test_charts_of_one_title_are_one_and_a_note_is_there_once() -> None:
-    one, two = curve("P@k", a={1.0: 0.5}), curve("P@k", b={1.0: 0.5})
-    made = TableContents.of([one, "Said.", GONE, two, "Said."])
-    assert [[*found.frame["series"]] for found in made.charts] == [["a", "b"]]
-    assert [*made.charts[0].names] == ["a", "b"]
-    assert (made.notes, made.absent) == (("Said.",), (GONE,))
 
 
 def test_points_are_ours_and_the_papers_even_where_both_are_the_same() -> None:

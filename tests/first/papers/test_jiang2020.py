@@ -10,10 +10,8 @@ from data_files import write_lines
 from probe_fakes import CITIES, HashFiller, write_dataset
 
 from lama_core.errors import UserError
-from lama_core.papers import jiang2020_data
 from lama_core.papers.framework import ReproduceOptions
 from lama_core.papers.jiang2020 import LPAQA_PAPER
-from lama_core.papers.jiang2020_data import STARTER_FEWER, Studies
 from lama_core.papers.tables import ReproducedTable, Reproduction
 
 MINED = ("[X] native [Y] .", "[X] from [Y] .", "home of [X] is [Y] .", "[X] near [Y] .")
@@ -122,13 +120,6 @@ def test_figure_1_has_five_answers_a_prompt_and_the_rank_of_the_right_one(data: 
     assert all(row.differs == "the paper doesn't name the model" for row in ranks)
 
 
-def test_a_model_that_cannot_be_run_is_a_row_with_the_reason(data: Path) -> None:
-    table = _table(_reproduced(data, "broken", "hash", tables=("table3",)), "table3")
-    assert table.made.rows[0].model == "broken"
-    assert table.made.rows[0].reason == "There is no model 'broken'."
-    assert any(row.model == "hash" and row.ours is not None for row in table.made.rows)
-
-
 def test_facts_whose_object_stands_in_the_subject_are_not_in_table_9(every: Reproduction) -> None:
     numbers = [_table(every, name).made.rows[0].n for name in ("table8", "table9")]
     assert numbers == [41, 40]
@@ -146,30 +137,9 @@ def test_middle_words_are_told_by_where_they_stand(every: Reproduction) -> None:
     assert "the 3 of 4 mined prompts" in table.made.notes[0]
 
 
-def test_weights_of_each_model_are_tried_on_the_other(data: Path) -> None:
-    rows = _table(_reproduced(data, "hash", "other", tables=("table12",)), "table12").made.rows
-    assert {(row.model, row.what) for row in rows if row.what.startswith("Mine,")} == {
-        (test, f"Mine, weights of {train}")
-        for test in ("hash", "other")
-        for train in ("hash", "other")
-    }
-    alone = _table(_reproduced(data, "third", tables=("table2",)), "table2")
-    assert alone.made.rows
-
-
 def test_two_berts_have_table_12s_values_beside_them(data: Path) -> None:
     berts = ("bert-base-cased", "bert-large-cased")
     rows = _table(_reproduced(data, *berts, tables=("table12",)), "table12").made.rows
     found = {(row.model, row.what): row.published for row in rows}
     assert found["bert-base-cased", "Mine+Man, weights of bert-large-cased"] == 40.1
     assert found["bert-large-cased", "Mine, weights of bert-large-cased"] == 43.7
-
-
-@pytest.mark.usefixtures("offline")
-def test_without_lama_the_starter_facts_are_taken_and_named() -> None:
-    studies = Studies(ReproduceOptions())
-    assert studies.asked == (jiang2020_data.DEFAULT_MODEL,)
-    assert studies.data.is_starter and studies.differs(8, 700).startswith("starter facts")
-    assert any("can't be reached." in note for note in studies.notes)
-    assert "P36" in studies.relation_names
-    assert studies.fewer("hash").limit == STARTER_FEWER

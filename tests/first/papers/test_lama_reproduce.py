@@ -15,7 +15,6 @@ from lama_core.papers.lama_data import Lama
 from lama_core.papers.registry import find_paper
 from lama_core.papers.tables import ReproducedTable, Reproduction
 from lama_core.paths import CORPUS_SUMMARY, training_dir
-from lama_core.published import LAMA_MODELS
 from lama_core.types import Query
 
 WORDS = ("Paris", "Rome", "Oslo", "Bern", "wings", "Florence")
@@ -128,15 +127,6 @@ def test_p_at_10_on_squad_is_compared_with_the_text_of_section_5(data: Path) -> 
     assert (drqa.published, drqa.ours) == (63.5, None) and drqa.reason.startswith("needs a trained")
 
 
-def test_p_at_10_on_squad_has_a_difference_where_bert_large_is_here(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(LAMA_MODELS, "BERT-large", "bert-base-cased")
-    (table,) = done(data, "section5").tables
-    large = next(row for row in table.made.rows if row.model == "BERT-large")
-    assert large.differs == "" and large.difference == pytest.approx(100 - 57.1)
-
-
 def test_the_extractors_and_the_open_book_stand_beside_the_models(data: Path) -> None:
     text = training_dir() / "corpus"
     text.mkdir(parents=True)
@@ -241,14 +231,3 @@ def test_the_starter_facts_are_never_taken_for_lama(data: Path) -> None:
     assert lama.missing["BERT-large"].reason == "bert-large-cased is not on this machine."
     assert lama.missing["ELMo"].reason == "elmo is not on this machine."
     assert lama.differs(relations=(2, 2)) == "starter facts"
-
-
-def test_a_chart_shows_the_papers_values_beside_ours_of_its_own_data_alone(data: Path) -> None:
-    def published(found: Reproduction) -> list[str]:
-        charts = [chart for table in found.tables for chart in table.made.charts]
-        frames = [chart.frame[chart.frame["paper"]] for chart in charts]
-        return [name for frame in frames for name in dict.fromkeys(frame["series"])]
-
-    assert published(done(data, "table2")) == ["Freq", "BERT-base", "BERT-large"]
-    starter = ReproduceOptions("", "starter", ("minilm-mlm",), 1, ("table2",))
-    assert published(find_paper("petroni2019").reproduce(starter)) == []

@@ -7,7 +7,6 @@ import pytest
 from births import Reader, write_births, write_text
 
 from lama_core.datasets.passages import load_corpus
-from lama_core.errors import UserError
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.plan import plan
 from lama_core.runs.execute import execute
@@ -49,9 +48,3 @@ def test_with_the_open_book_the_model_sees_the_passage_before_the_query(
     digest = load_corpus(str(text)).digest
     assert run.details == {"open_book": {"name": "texts", "digest": digest, "passages": 14}}
     assert execute(closed, load=load).facts["rank_filtered"].eq(1).sum() == 1, "Rome is right once"
-
-
-def test_the_open_book_does_not_go_with_prompts_that_are_compared(data: Path, text: Path) -> None:
-    request = ProbeRequest(str(data), ("table",), prompts="negated", open_book=str(text))
-    with pytest.raises(UserError, match="remove --open-book"):
-        plan(request, load=lambda *_, **__: Reader())

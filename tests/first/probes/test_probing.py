@@ -7,7 +7,6 @@ import pytest
 from probe_fakes import HashFiller
 from written_statements import hashed
 
-from lama_core.errors import UserError
 from lama_core.probes import plan
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.statements import plan as stating
@@ -36,13 +35,6 @@ def relations_of_runs(command: str, data: Path, *named: str) -> tuple[str, ...]:
         stated = StatementsRequest(str(data), ("m",), named)
         planned = stating.plan(stated, load=lambda *_, **__: hashed())
     return planned[0].relations
-
-
-@pytest.mark.parametrize("command", ["probe", "statements"])
-def test_a_named_relation_without_facts_is_refused(command: str, data: Path) -> None:
-    with pytest.raises(UserError) as error:
-        relations_of_runs(command, data, "P19", "P98", "P99")
-    assert str(error.value) == "toy has no facts of P98, P99: choose others."
 
 
 @pytest.mark.parametrize("command", ["probe", "statements"])

@@ -46,30 +46,6 @@ def test_runs_beside_each_other_count_the_facts_that_all_count(runs: tuple[Run, 
         assert (facts.loc[kept, "rank_raw"] == alone.facts.loc[kept, "rank_raw"]).all()
 
 
-def test_what_another_model_left_out_says_so(runs: tuple[Run, ...]) -> None:
-    first, second = align(runs[:2])
-    lost = counted(runs[0]) - counted(second)
-    reasons = first.facts.set_index("fact_id").loc[sorted(lost), "excluded"]
-    assert set(reasons.astype(str)) == {f"not counted for {runs[1].info.model}"}
-    assert not runs[0].info.beside and {info.id for info in first.info.beside} == {
-        run.info.id for run in runs[:2]
-    }
-
-
-def test_scores_side_by_side_are_of_as_many_facts_as_the_pairs_compared(
-    runs: tuple[Run, ...],
-) -> None:
-    pair = align(runs[:2])
-    found = metrics.compare(*runs[:2])
-    tables = [metrics.score_table([run]) for run in pair]
-    for table in tables:
-        assert table["n"].tolist() == [line.n for line in found.relations]
-    assert tables[0]["p_at_1"].tolist() == pytest.approx([line.a for line in found.relations])
-    assert tables[1]["p_at_1"].tolist() == pytest.approx([line.b for line in found.relations])
-    again = metrics.compare(*pair)
-    assert (again.over_facts, again.over_relations) == (found.over_facts, found.over_relations)
-
-
 def test_other_questions_and_other_data_stay_as_they_are(runs: tuple[Run, ...]) -> None:
     first, second, *_ = runs
     for change in ({"prompts": "negated"}, {"data_digest": "other"}, {"kind": "contrast"}):

@@ -13,7 +13,7 @@ from killing import kill_often
 from probe_fakes import CITIES, HashFiller, hash_model, write_dataset
 
 from lama_core import metrics
-from lama_core.candidates.columns import NOT_A_CANDIDATE, Columns
+from lama_core.candidates.columns import Columns
 from lama_core.errors import UserError
 from lama_core.models.devices import PassSettings
 from lama_core.models.protocols import Encoded, Scores
@@ -21,9 +21,9 @@ from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.cloze.spec import ClozeSpec
 from lama_core.probes.kinds import request_of, saved_request
 from lama_core.probes.plan import plan
-from lama_core.progress import Pace, Progress
+from lama_core.progress import Progress
 from lama_core.runs.execute import RunStopped, execute
-from lama_core.runs.find import list_runs, load_run, runs_dir
+from lama_core.runs.find import runs_dir
 from lama_core.runs.info import Run, read_info
 from lama_core.runs.manage import list_kept
 from lama_core.runs.parts import Parts, place_of
@@ -79,15 +79,6 @@ def test_a_run_keeps_where_it_was_computed_and_is_the_same_run_everywhere(
     assert sorted(card.n_rows) == [250 - 7 * 32, *[4 * 8] * 7], "a part at once"
 
 
-def test_a_run_of_before_devices_were_kept_is_read(data: Path, tmp_path: Path) -> None:
-    made = run(one_spec(data), tmp_path)
-    path = made.info.folder / "run.json"
-    said = json.loads(path.read_text(encoding="utf-8"))
-    del said["device"], said["checksum"]
-    path.write_text(json.dumps(said), encoding="utf-8")
-    assert read_info(made.info.folder) == replace(made.info, device="")
-
-
 def test_the_specification_holds_the_precision_that_auto_came_to(data: Path) -> None:
     request = ProbeRequest(str(data), ("hash",), candidates="full")
     assert request.precision == "auto"
@@ -139,23 +130,6 @@ def test_parts_at_an_address_make_the_same_run_and_are_resumed(data: Path, tmp_p
     assert place_of(spec.run_id, tmp_path, there).read("request.json") is None  # deleted
 
 
-def test_a_run_has_one_row_a_fact_and_says_what_it_was_made_from(
-    data: Path, tmp_path: Path
-) -> None:
-    made = run(one_spec(data), tmp_path)
-    assert len(made.facts) == 120 + 120 + 10
-    assert (made.info.n, made.info.n_excluded) == (250, 0)
-    assert [(r.name, r.n) for r in made.info.relations] == [
-        ("P19", 120),
-        ("P47", 120),
-        ("Squad", 10),
-    ]
-    assert made.info.model == "hash" and made.info.dataset == "toy"
-    row = made.facts.iloc[0]
-    assert row["query"] == "Person 0 was born in [MASK] ." and row["object"] == "City0"
-    assert not list(tmp_path.glob("*.part")) and not list(tmp_path.glob("*/parts"))
-
-
 def test_ranks_agree_with_the_ten_best(data: Path, tmp_path: Path) -> None:
     made = run(one_spec(data), tmp_path)
     facts, top = made.facts, made.top
@@ -165,21 +139,6 @@ def test_ranks_agree_with_the_ten_best(data: Path, tmp_path: Path) -> None:
             assert top.words[number, rank - 1] == facts["object"].iloc[number]
             assert top.log_probs[number, rank - 1] == np.float32(facts["log_prob"].iloc[number])
     assert (facts["first"].astype(str) == top.words[:, 0]).all()
-
-
-def test_filtered_ranks_pass_over_the_other_objects_of_the_subject(
-    data: Path, tmp_path: Path
-) -> None:
-    made = run(one_spec(data), tmp_path)
-    facts = made.facts
-    borders = facts[facts["relation"] == "P47"]
-    assert (borders["n_valid"] == 3).all()
-    model = hash_model()
-    for _, subject in borders.groupby("subject"):
-        # One query for all three: their raw ranks, in order, lose 0, 1 and 2 places.
-        ordered = subject.sort_values("rank_raw")
-        assert (ordered["rank_raw"] - ordered["rank_filtered"]).tolist() == [0, 1, 2]
-    assert model.vocabulary.size == len(CITIES)
 
 
 def test_squad_questions_do_not_filter_one_another(data: Path, tmp_path: Path) -> None:
@@ -204,18 +163,6 @@ def test_the_ranges_of_a_large_run_give_its_rows(data: Path, tmp_path: Path) -> 
     ]
     assert divided.words == whole.words
     assert (seen[-1].done, seen[-1].total) == (250, 250) and seen[-1].resumed > 0
-
-
-def test_progress_counts_to_the_end_and_gives_a_rate(data: Path, tmp_path: Path) -> None:
-    seen: list[Progress] = []
-    run(one_spec(data), tmp_path, on_progress=seen.append)
-    seconds = iter(range(1000))
-    pace = Pace(lambda: next(seconds))
-    pace.see(seen[0])
-    assert seen[0].done == 0 and pace.seconds_left(seen[0]) is None
-    pace.see(seen[-1])
-    assert seen[-1].done == seen[-1].total == 250 and seen[-1].unit == "queries"
-    assert pace.per_second == 250 / 1 and pace.seconds_left(seen[-1]) == 0
 
 
 def test_a_run_killed_ten_times_equals_the_unbroken_run(data: Path, tmp_path: Path) -> None:
@@ -300,43 +247,6 @@ def test_excluded_facts_are_rows_with_their_reason(tmp_path: Path) -> None:
     assert made.info.n_excluded == 5
 
 
-def test_relation_candidates_rank_among_the_relations_own_objects(
-    data: Path, tmp_path: Path
-) -> None:
-    made = run(one_spec(data, candidates="relation"), tmp_path)
-    squad = made.facts[made.facts["relation"] == "Squad"]
-    assert squad["rank_raw"].max() <= 10
-    assert set(squad["first"]) <= set(CITIES[:10])
-    assert squad["first_is_object"].all()
-
-
-def test_limit_takes_the_first_facts_of_each_relation_in_file_order(
-    data: Path, tmp_path: Path
-) -> None:
-    facts = run(one_spec(data, limit=4), tmp_path).facts
-    births = facts[facts["relation"] == "P19"]
-    assert births["subject"].tolist() == [f"Person {n}" for n in range(4)]
-    assert len(facts) == 4 + 4 + 4
-
-
-@pytest.mark.parametrize(
-    ("prompts", "n_rows", "text"),
-    [
-        ("paraphrases", 3 * 120, "Person 0 comes from [MASK] ."),
-        ("negated", 120, "Person 0 was not born in [MASK] ."),
-        ("sentences", 120, "Sentence 0 of person 0 says [MASK] ."),
-        ("ten-sentences", 100 * 10, "Sentence 9 of person 0 says [MASK] ."),
-    ],
-)
-def test_prompt_sets(data: Path, tmp_path: Path, prompts: str, n_rows: int, text: str) -> None:
-    facts = run(one_spec(data, prompts=prompts, relations=("P19",)), tmp_path).facts
-    assert len(facts) == n_rows
-    if prompts == "ten-sentences":
-        assert set(facts.groupby("fact_id").size()) == {10}
-    else:
-        assert text in set(facts["query"])
-
-
 def test_figure_4_averages_a_facts_ranks_over_ten_sentences(data: Path, tmp_path: Path) -> None:
     made = run(one_spec(data, prompts="ten-sentences", relations=("P19",)), tmp_path)
     table = metrics.average_ranks(made)
@@ -345,46 +255,6 @@ def test_figure_4_averages_a_facts_ranks_over_ten_sentences(data: Path, tmp_path
     assert table["mean_rank"].iloc[0] == first["rank_filtered"].sum() / 10
     again = run(one_spec(data, prompts="ten-sentences", relations=("P19",)), tmp_path / "again")
     assert rows_of(again) == rows_of(made), "the facts and sentences are drawn alike each time"
-
-
-def test_figure_4_draws_its_facts_among_those_that_count(data: Path, tmp_path: Path) -> None:
-    words = tmp_path / "words.txt"
-    words.write_text("\n".join(CITIES[:30]), encoding="utf-8")
-    spec = one_spec(
-        data, prompts="ten-sentences", relations=("P19",), candidates=f"file:{words}"
-    )  # fmt: skip
-    assert spec.options()["drawn"] and "drawn" not in one_spec(data).options()
-    facts = run(spec, tmp_path).facts
-    # Of 120 facts, each city the object of three, 90 count: all of them, and the others say why.
-    assert facts["excluded"].isna().sum() == 90 * 10
-    assert (facts["excluded"] == NOT_A_CANDIDATE).sum() == 30
-    with_all = run(one_spec(data, prompts="ten-sentences", relations=("P19",)), tmp_path).facts
-    assert set(with_all["fact_id"]) - set(facts["fact_id"]) == set()
-
-
-def test_a_folder_that_cannot_be_written_is_named(data: Path, tmp_path: Path) -> None:
-    blocked = tmp_path / "file"
-    blocked.write_text("not a folder", encoding="utf-8")
-    with pytest.raises(UserError, match="runs can't be written here"):
-        run(one_spec(data), blocked)
-
-
-@pytest.mark.parametrize(
-    ("choices", "message"),
-    [
-        ({"relations": ("P1",)}, "no relation 'P1'"),
-        ({"prompts": "manul"}, "did you mean 'manual'"),
-        ({"candidates": "comon"}, "did you mean 'common'"),
-        ({"limit": 0}, "limit can't be 0"),
-        ({"models": ()}, "No model is chosen"),
-        ({"ranking": "filterd"}, "did you mean 'filtered'"),
-    ],
-)
-def test_a_request_that_cannot_be_is_refused_in_one_sentence(
-    data: Path, choices: dict[str, object], message: str
-) -> None:
-    with pytest.raises(UserError, match=message):
-        one_spec(data, **choices)
 
 
 def test_the_identity_follows_what_changes_numbers_and_nothing_else(data: Path) -> None:
@@ -403,18 +273,6 @@ def test_the_identity_follows_what_changes_numbers_and_nothing_else(data: Path) 
         assert replace(spec, **change).digest != spec.digest
     names = spec.relations
     assert one_spec(data, relations=names[::-1]).digest == one_spec(data, relations=names).digest
-
-
-def test_runs_are_listed_and_loaded_by_the_beginning_of_their_name(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
-    made = execute(one_spec(data), load=hash_model)
-    own = [info for info in list_runs() if not info.bundled]
-    assert own == [made.info]
-    assert load_run(made.info.id[:-3]).info == made.info
-    with pytest.raises(UserError, match="did you mean"):
-        load_run(made.info.id + "x")
 
 
 def test_negated_queries_are_scored_beside_their_plain_ones(data: Path, tmp_path: Path) -> None:
@@ -436,26 +294,6 @@ def test_negated_queries_are_scored_beside_their_plain_ones(data: Path, tmp_path
     assert line["overlap"] == same.mean()
     assert line["spearman"] == pytest.approx(facts["spearman"].mean())
     assert abs(line["spearman"]) < 0.1
-
-
-def test_spearmans_correlation_is_of_the_two_distributions(data: Path, tmp_path: Path) -> None:
-    from scipy.stats import spearmanr
-
-    from lama_core.candidates.columns import Candidates
-    from lama_core.scoring.blanks import parse_query
-
-    made = run(one_spec(data, prompts="misprimed", relations=("P19",), limit=3), tmp_path)
-    row, model = made.facts.iloc[1], hash_model()
-    columns = Candidates("full", None).columns(model.vocabulary)
-    queries = [parse_query(row[name]) for name in ("query", "plain")]
-    scores = model.blank_log_probs([model.encode(query) for query in queries], columns).log_probs
-    assert row["query"].split("?")[0] in CITIES and row["plain"] == "Person 1 was born in [MASK] ."
-    assert row["spearman"] == pytest.approx(spearmanr(*scores).statistic, abs=1e-6)
-
-
-def test_negation_without_negated_texts_is_said(data: Path) -> None:
-    with pytest.raises(UserError, match="yield no query"):
-        run(one_spec(data, prompts="negated", relations=("Squad",)), data / "runs")
 
 
 def test_lpaqa_prompts_come_from_their_folder(data: Path, tmp_path: Path) -> None:

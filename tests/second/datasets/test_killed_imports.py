@@ -10,7 +10,7 @@ import pytest
 from first.datasets.test_library import FACTS, leftovers, make_lama
 
 from lama_core.datasets import load_dataset
-from lama_core.datasets.library import download, installed, manage
+from lama_core.datasets.library import download, installed
 from lama_core.files import clear_leftovers
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -56,19 +56,3 @@ def test_a_replacement_that_is_killed_anywhere_leaves_the_old_or_the_new(tmp_pat
         assert len(load_dataset("mine").facts) == 2 and leftovers() == []
     assert set(seen) == {1, 2} and len(seen) > 10
     assert seen == sorted(seen, reverse=True)  # once the new one is there, it stays
-
-
-def test_a_removal_that_is_killed_anywhere_leaves_it_whole_or_gone(tmp_path: Path) -> None:
-    mine = make_lama(tmp_path / "mine")
-    seen = []
-    for step in range(1_000):
-        shutil.rmtree(tmp_path / "home", ignore_errors=True)
-        download.import_dataset(mine)
-        # The old one of a replacement that was killed after the new one had come.
-        shutil.copytree(installed.datasets_dir() / "mine", installed.datasets_dir() / ".mine.old")
-        if not killed_at(step, lambda: manage.delete_dataset("mine")):
-            break
-        seen.append(bool(installed.installed_names()))
-        assert not seen[-1] or len(load_dataset("mine").facts) == 2
-    assert seen == sorted(seen, reverse=True) and set(seen) == {True, False}
-    assert installed.installed_names() == () and leftovers() == []

@@ -18,13 +18,6 @@ def load(folder: Path, *rows: str, header: str = "subject,object,template") -> D
     return user_table.load(path)
 
 
-def test_facts_with_different_templates_keep_their_own(tmp_path: Path) -> None:
-    found = load(tmp_path, f"Peru,Lima,{CAPITAL}", f"Italy,Italian,{LANGUAGE}")
-    assert [fact.templates for fact in found.facts] == [(CAPITAL,), (LANGUAGE,)]
-    assert found.relations[0].prompts == ()
-    assert found.relations[0].own_templates == 1
-
-
 @pytest.mark.parametrize("order", list(permutations(range(4)))[::5])
 def test_facts_with_the_same_templates_share_the_relations_prompts(
     order: tuple[int, ...], tmp_path: Path

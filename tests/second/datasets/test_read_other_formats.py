@@ -1,7 +1,6 @@
 """The readers of LPAQA, ParaRel, BATS, the Google analogies and a user's table."""
 
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -88,18 +87,6 @@ def test_a_table_gives_facts_prompts_and_sentences(tmp_path: Path) -> None:
     assert dataset.name == "mine"
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("a,b\n1,2\n", r"its columns are: a, b. Name the columns .*\(--subject, --object\)"),
-        ("subject,object\n", "has no usable row: it has no rows"),
-    ],
-)
-def test_a_table_without_facts_is_refused(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(UserError, match=said):
-        user_table.load(write(tmp_path / "mine.csv", text))
-
-
 def test_a_table_in_another_encoding_is_refused_with_its_words_in_some(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("subject,object\nPerú,Lima\nEspaña,Madrid\n", encoding="cp1252")
@@ -136,34 +123,6 @@ def test_a_template_of_a_row_comes_before_the_one_for_all(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
-    [
-        (replace(MAPPED, object="labels"), "no column 'labels' for the object (did you mean"),
-        (user_table.ColumnRoles(object="Label"), "needs the columns subject and object"),
-        (replace(MAPPED, templates={"capitol": "[X]: [Y]"}), "no relation 'capitol' for the templ"),
-    ],
-)
-def test_a_column_or_relation_that_is_not_there_is_named(
-    tmp_path: Path, columns: user_table.ColumnRoles, said: str
-) -> None:
-    with pytest.raises(UserError, match=re.escape(said)):
-        user_table.load(write(tmp_path / "mine.csv", COUNTRIES), columns=columns)
-
-
-def test_a_scan_finds_the_relations_that_lack_a_template(tmp_path: Path) -> None:
-    path = write(tmp_path / "mine.csv", COUNTRIES)
-    found = user_table.scan(path, MAPPED)
-    assert (found.relations, found.unasked) == (("capital", "currency"),) * 2
-    assert found.n_facts == 0
-    (dropped,) = found.dropped
-    assert (dropped.line, dropped.reason) == (4, "no object: 'label' is empty")
-    header, rows = user_table.first_rows(path, 1)
-    assert (header, rows[0]["Country"]) == (("Country", "Label", "Kind"), "Peru")
-    assert [user_table.named_column(header, role) for role in user_table.ROLES] == [""] * 4
-    assert user_table.named_column(("Obj", "SUB_label"), "subject") == "SUB_label"
-
-
-@pytest.mark.parametrize(
     ("given", "templates"),
     [
         (["[X] is [Y]"], {"": "[X] is [Y]"}),
@@ -179,13 +138,6 @@ def test_a_template_is_for_all_relations_or_for_one(
         user_table.ColumnRoles.given(**names, templates=[given[0]] * 2)
     with pytest.raises(UserError, match=r"no \[Y\]"):
         user_table.ColumnRoles.given(**names, templates=["P1=[X] is it"])
-
-
-def test_sections_of_one_name_are_one_relation(tmp_path: Path) -> None:
-    text = ": a\nParis France Rome Italy\n: b\nrun ran go went\n: a\nOslo Norway Rome Italy\n"
-    analogies = bats.load(write(tmp_path / "x.txt", text))
-    assert [(one.name, len(one.pairs)) for one in analogies.relations] == [("a", 3), ("b", 2)]
-    assert analogies.report.notes == ("x.txt, line 5: more pairs of 'a', the same relation",)
 
 
 def test_files_of_bats_with_one_title_are_two_relations(tmp_path: Path) -> None:
@@ -224,14 +176,6 @@ def test_lama_and_its_variant_in_one_folder_are_two_datasets(tmp_path: Path) -> 
     with pytest.raises(UserError, match="both TREx and TREx_UHN, datasets with the same facts"):
         formats.load(tmp_path)
     assert len(formats.load_facts(tmp_path / "TREx_UHN").facts) == 1
-
-
-def test_files_that_lamas_layout_leaves_out_are_named(tmp_path: Path) -> None:
-    row = {"sub": "fish", "obj": "swim", "pred": "CapableOf", "masked_sentences": ["Fish [MASK]."]}
-    for name in ("test.jsonl", "train.jsonl"):
-        write(tmp_path / "ConceptNet" / name, json.dumps(row))
-    notes = formats.load(tmp_path).report.notes
-    assert "ConceptNet/train.jsonl is not read: LAMA's layout doesn't have it" in notes
 
 
 def trex_document(text: str, subject: str, obj: str) -> dict[str, object]:

@@ -11,7 +11,6 @@ from lama_core.datasets import formats, user_table
 from lama_core.datasets.dataset import AnalogyDataset
 from lama_core.datasets.line_reader import Reading
 from lama_core.datasets.records import read_records
-from lama_core.errors import UserError
 
 
 def load(folder: Path, name: str, text: str, **columns: str) -> list[tuple[str, str, str]]:
@@ -24,11 +23,6 @@ def load(folder: Path, name: str, text: str, **columns: str) -> list[tuple[str, 
 def test_an_index_column_of_pandas_has_no_name(tmp_path: Path) -> None:
     text = "\tsubject\tobject\n0\tPeru\tLima\n1\tItaly\t\n"
     assert load(tmp_path, "a.tsv", text) == [("Peru", "a", "Lima")]
-
-
-def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="two columns of the same name, 'Object' and 'object'"):
-        load(tmp_path, "a.csv", "subject,Object,object\nPeru,Lima,Cusco\n")
 
 
 def test_one_column_gives_all_objects(tmp_path: Path) -> None:

@@ -65,11 +65,3 @@ def test_what_is_no_text_is_refused_in_one_sentence(
     with pytest.raises(UserError, match=said) as caught:
         list(load_corpus(str(tmp_path / name)).passages())
     assert "\n" not in str(caught.value)
-
-
-def test_each_part_of_a_corpus_is_read_once_and_may_be_alone(tmp_path: Path) -> None:
-    for number in (0, 1):
-        file = tmp_path / f"train-{number:05d}-of-00003.jsonl"
-        file.write_text(f'{{"text": "Sentence {number} is here."}}\n')
-    said = list(load_corpus(str(tmp_path)).sentences())
-    assert said == ["Sentence 0 is here.", "Sentence 1 is here."]

@@ -1,22 +1,17 @@
 """The paper's Table 1 done again: what can be run has both numbers, the rest its reason."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from analogy_fakes import CAPITALS, Work, knowing, relation, run_probes
 from tiny_models import save_model_folder
 
-from lama_core.datasets import load_analogies
 from lama_core.datasets.dataset import AnalogyRelation, ReadReport, make_analogies
 from lama_core.papers import rezaee2022 as module
 from lama_core.papers.framework import ReproduceOptions
 from lama_core.papers.registry import find_paper
 from lama_core.papers.rezaee2022 import (
     differs_from_paper,
-    published_by_kind,
-    published_by_relation,
-    published_unmarked,
 )
 from lama_core.papers.tables import TableContents
 from lama_core.probes.analogy.accuracy_tables import UNMARKED
@@ -95,34 +90,6 @@ def test_our_numbers_stand_beside_the_papers_with_what_differs(tmp_path: Path) -
     assert paper["series"].iloc[0] == "RoBERTa-base"
 
 
-@pytest.mark.usefixtures("home", "offline")
-def test_without_bats_the_embedded_models_answer_the_starter_analogies(
-    monkeypatch: pytest.MonkeyPatch, tiny: str
-) -> None:
-    prepared = module.JudgeRuns(ReproduceOptions())
-    assert (prepared.data.name, prepared.limit) == ("starter-analogies", 40)
-    assert [name for name in prepared.judges if name not in module.JUDGES] == [*module.EMBEDDED]
-    monkeypatch.setattr(module, "EMBEDDED", (tiny,))
-    small = replace(
-        load_analogies("starter-analogies"),
-        relations=(load_analogies("starter-analogies").relation("country - capital"),),
-    )
-    monkeypatch.setattr("lama_core.probes.analogy.plan.load_analogies", lambda _: small)
-    found = find_paper("rezaee2022").reproduce(ReproduceOptions(limit=2, tables=("1",)))
-    made = found.tables[0].made
-    assert any("starter analogies" in note for note in found.notes)
-    assert {one.what: one.command for one in made.absent}.items() >= {
-        "bats": "lama-explorer data get bats",
-        "RelBERT": "models get relbert",
-    }.items()
-    ours = [row for row in made.rows if row.ours is not None]
-    assert {row.model for row in ours} == {tiny}
-    assert all(row.published is None and row.difference is None for row in ours)
-    theirs = [row for row in made.rows if row.published is not None]
-    assert len(theirs) == 4 * 2 * 3 * 5
-    assert {row.reason for row in theirs} == {f"{name} isn't available" for name in module.JUDGES}
-
-
 def test_only_the_same_options_and_data_compare_with_the_paper(tmp_path: Path) -> None:
     def run(name: str, **options: object) -> ProbeRun:
         work = Work(
@@ -142,14 +109,3 @@ def test_only_the_same_options_and_data_compare_with_the_paper(tmp_path: Path) -
         "reverse of the right pair",
     )
     assert differs_from_paper(run("mine")) == ("mine, not BATS 3.0",)
-
-
-def test_the_papers_tables_stand_beside_ours() -> None:
-    kinds = {(x.model, x.setting, x.probe, x.name): x.accuracy for x in published_by_kind()}
-    assert kinds["RoBERTa-large", "unsupervised", "random", "all"] == pytest.approx(0.8647)
-    assert kinds["fastText", "supervised", "type", "lexicographic"] == pytest.approx(0.8144)
-    lines = {(x.name, x.probe): x for x in published_by_relation()}
-    assert lines["male - female", "reverse"].accuracy == pytest.approx(0.959)
-    assert {x.mark for x in lines.values()} == {"", "*", "†"}
-    averages = {x.probe: x.accuracy for x in published_unmarked()}
-    assert averages == {"random": 0.685, "reverse": 0.982, "type": 0.956}

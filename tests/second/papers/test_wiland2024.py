@@ -1,16 +1,11 @@
 """BEAR's leaderboard done again, on facts few enough to count and on BEAR's own."""
 
-import json
 from collections.abc import Mapping
 from math import sqrt
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
-from project_files import SHARED
-from tiny_models import save_model_folder
 from written_statements import StatementTable, write_bear
 
 from lama_core.errors import UserError
@@ -24,14 +19,10 @@ from lama_core.papers.wiland2024 import (
     ERROR,
     MEAN,
     N_FACTS,
-    differs_from_leaderboard,
-    over_facts,
     standard_error,
 )
 from lama_core.published import BEAR_MODELS, published_table
-from lama_core.runs.find import list_runs, load_run
 
-SHARED_BEAR = SHARED / "bear"
 TEMPLATES = ("[X] one [Y].", "[X] two [Y].", "[X] three [Y].")
 CAPITALS = [("Peru", "Lima"), ("Chile", "Santiago"), ("Bolivia", "Lima")]
 RIVERS, COLOURS = ("Lima", "Santiago"), ("red", "green", "blue", "grey")
@@ -155,16 +146,6 @@ def test_embedded_models_have_no_published_value_and_models_elsewhere_no_number(
     assert absent["opt-1.3b"].command == "lama-explorer models get facebook/opt-1.3b"
 
 
-def test_a_named_model_of_the_leaderboard_is_had_and_else_said_why_not(data: Path) -> None:
-    found = made(done(data, "openai-community/gpt2", "google-bert/bert-base-cased"))
-    assert cells(found, "gpt2")[MEAN].reason == "gpt2 can't be queried"
-    (missing,) = [one for one in found.absent if one.what == "gpt2"]
-    assert missing.reason == "gpt2 can't be had."
-    assert cells(found, "bert-base-cased")[MEAN].ours == pytest.approx(50)  # by its other name
-    with pytest.raises(UserError, match="did you mean 'gpt2'"):
-        done(data, "gpt3")
-
-
 def test_a_model_tuned_to_instructions_is_not_compared(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,27 +169,6 @@ def test_without_bear_nothing_else_is_asked() -> None:
     assert found.charts == ()
 
 
-def test_other_data_and_fewer_templates_are_said(data: Path, tmp_path: Path) -> None:
-    one = write_bear(tmp_path / "one", CAPITALS, RIVERS, TEMPLATES[:1], "P36")
-    rows = cells(made(done(one)), "bert-base-cased")
-    assert rows[MEAN].ours == pytest.approx(100)
-    assert rows[MEAN].differs.endswith("3 of 7,731 facts; 1 of 3 templates")
-    assert (rows[ERROR].ours, rows[ERROR].reason) == (None, "needs at least two templates")
-    differs = differs_from_leaderboard(
-        data="mine, not BEAR", n_relations=1, n_facts=2, n_templates=3, asked="mean"
-    )
-    assert differs == "mine, not BEAR; mean"
-
-
-def test_facts_weigh_the_same_and_relations_without_any_do_not_count() -> None:
-    lines = pd.DataFrame({"n": [3, 0, 1], "p_at_1": [1.0, np.nan, 0.0], "n_answers": [2, 5, 4]})
-    found = over_facts(lines)
-    assert (found.n, found.n_relations) == (4, 2)
-    assert found.accuracy == pytest.approx(3 / 4)
-    assert found.chance == pytest.approx((3 / 2 + 1 / 4) / 4)
-    assert np.isnan(over_facts(lines[lines["n"] == 0]).accuracy)
-
-
 def test_every_model_of_the_leaderboard_is_one_that_can_be_named() -> None:
     rows = {str(row.labels[0]): row for row in published_table("wiland2024", "leaderboard").rows}
     expectation = pytest.approx(362 / N_FACTS, abs=5e-11)
@@ -218,28 +178,3 @@ def test_every_model_of_the_leaderboard_is_one_that_can_be_named() -> None:
         entry = find_model(reference)
         assert (entry.name, entry.source.how) == (reference, "hub")
         assert entry.source.place.rpartition("/")[2] == name
-
-
-@pytest.mark.skipif(not SHARED_BEAR.is_dir(), reason="../shared/data/bear is not here")
-def test_on_bears_own_facts_the_runs_say_the_same(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tiny = str(save_model_folder("gpt2", home / "tiny"))
-    monkeypatch.setattr(module, "EMBEDDED", ())
-    monkeypatch.setitem(BEAR_MODELS, "gpt2", tiny)
-    monkeypatch.setattr(module, "is_here", lambda entry: entry.name == tiny)
-    found = made(done(SHARED_BEAR, limit=1))
-    rows = cells(found, "gpt2")
-    runs = sorted(
-        (load_run(one.id) for one in list_runs() if one.dataset == "bear"),
-        key=lambda run: run.info.prompts,
-    )
-    right = [int((run.facts["rank_raw"] == 1).sum()) for run in runs]
-    assert [row.ours for row in rows.values()][:3] == pytest.approx(
-        [100 * one / 30 for one in right]
-    )
-    assert rows[MEAN].ours == pytest.approx(100 * sum(right) / 90)
-    assert rows[MEAN].differs == "30 of 60 relations; 30 of 7,731 facts; at most 1 a relation"
-    about = json.loads((SHARED_BEAR / "metadata_relations.json").read_text(encoding="utf-8"))
-    chance = sum(1 / len(one["answer_space_labels"]) for one in about.values()) / 30
-    assert cells(found, BASELINE)[MEAN].ours == pytest.approx(100 * chance)

@@ -5,20 +5,12 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-import pandas as pd
-import pyarrow as pa
 import pytest
 from data_files import write_lines
 from imported_runs import imported
 
-from lama_core.errors import UserError
 from lama_core.metrics.comparison import pair_rows
-from lama_core.runs import importers
 from lama_core.runs.alignment import align, number_rows
-from lama_core.runs.facts_table import read_columns, write_facts
-from lama_core.runs.importers.matching import match
-from lama_core.runs.importers.results import ImportedResults
-from lama_core.runs.importers.rows import make_rows, without_unusable_rows
 from lama_core.runs.info import Run
 
 CAPITALS = {"Peru": "Lima", "Chile": "Santiago", "Ghana": "Accra", "Latvia": "Riga"}
@@ -125,27 +117,3 @@ def test_runs_that_ask_each_fact_once_are_paired_by_the_fact(home: Path, tmp_pat
     a = as_table(tmp_path / "a.jsonl", TEMPLATES[:1])
     b = as_table(tmp_path / "b.jsonl", TEMPLATES[1:2])
     assert len(paired(a, b)) == len(CAPITALS)
-
-
-def test_more_relations_than_16_bits_can_number_are_imported(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(importers.rows, "MAX_NUMBER", 200)  # 33,000 relations take 20 s
-    n = 210
-    table = pd.DataFrame({"subject": "s", "relation": [f"r{at}" for at in range(n)], "object": "o"})
-    results = ImportedResults("m", "", "", "", "", pa.table(table.assign(correct=True)), {}, {}, ())
-    (matched,) = match([without_unusable_rows(results)], "", lambda _: None)
-    rows = make_rows(matched)
-    write_facts(rows, tmp_path / "facts.parquet")
-    found = read_columns(tmp_path / "facts.parquet", ["relation"])
-    assert found["relation"].type.index_type == pa.int32()
-    assert found["relation"].to_pylist() == table["relation"].tolist()
-
-
-def test_a_fact_with_more_queries_than_a_run_can_number_is_refused(
-    home: Path, tmp_path: Path
-) -> None:
-    lines = "".join(f"s,r,o,asked {at},1\n" for at in range(1 << 15))
-    (tmp_path / "many.csv").write_text(f"subject,relation,object,query,rank\n{lines}", "utf-8")
-    with pytest.raises(UserError, match=r"A fact of r has 32,768 queries.* split the file"):
-        imported(tmp_path / "many.csv")

@@ -1,10 +1,9 @@
 """Naming and removing runs: the user's own, whole, and nothing else."""
 
-import errno
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -118,22 +117,6 @@ def test_a_damaged_run_is_shown_as_that_and_stops_no_other(
         load_run(run_id)
     delete_run(run_id)
     assert list_runs().problems == ()
-
-
-def test_runs_that_cannot_be_reached_stop_no_list(
-    run_id: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    was = Path.iterdir
-
-    def fail(path: Path) -> Iterator[Path]:
-        if path == runs_dir():
-            raise OSError(errno.EIO, "Input/output error")
-        return was(path)
-
-    monkeypatch.setattr(Path, "iterdir", fail)
-    assert list_runs().problems == (f"{runs_dir()} can't be read: Input/output error.",)
-    assert [one.state for one in list_kept() if not one.bundled] == ["can't be read"]
-    assert len(list_runs()) > 0
 
 
 def test_rows_that_state_more_than_a_run_has_are_refused_unread(run_id: str) -> None:

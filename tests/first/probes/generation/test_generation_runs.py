@@ -8,7 +8,7 @@ from statement_fakes import Writer
 
 from lama_core.errors import ControlTokenError, WindowError
 from lama_core.metrics.fact_answers import AnswerFilter, join_answers
-from lama_core.metrics.slices import POPULARITY, slice_table, slicings
+from lama_core.metrics.slices import POPULARITY, slice_table
 from lama_core.models.protocols import Chat
 from lama_core.probes.generation import spec as generation
 from lama_core.probes.generation.plan import plan
@@ -31,12 +31,12 @@ ROWS = (
 MODEL = Writer("answerer", {question: text for _, question, _, text in ROWS})
 
 
-def write_popqa(folder: Path, *, named: bool = True, popular: bool = True) -> Path:
+def write_popqa(folder: Path, *, named: bool = True) -> Path:
     lines = ["\t".join(HEADER)]
     for number, (views, question, answers, _) in enumerate(ROWS):
         cells = [str(number), question.split()[2].rstrip("?"), "occupation", answers[0]]
         given = json.dumps(answers if named else answers[:1]).replace('"', '""')
-        lines.append("\t".join([*cells, views if popular else "", question, f'"{given}"']))
+        lines.append("\t".join([*cells, views, question, f'"{given}"']))
     path = folder / "popQA.tsv"
     path.write_text("\n".join(lines) + "\n", "utf-8")
     return path
@@ -68,13 +68,6 @@ def test_popularity_is_a_column_and_a_slicing(run: Run) -> None:
     assert (POPULARITY, "1,000 to 9,999") not in table.index
     assert len(joined.select(AnswerFilter(popularity_min=99))) == 2
     assert len(joined.select(AnswerFilter())) == 4
-
-
-def test_data_without_popularity_have_no_such_column(home: Path, tmp_path: Path) -> None:
-    path = write_popqa(tmp_path, popular=False)
-    run = execute(spec_of(path), load=lambda *_, **__: MODEL)
-    assert "popularity" not in run.facts
-    assert POPULARITY not in slicings(join_answers([run]))
 
 
 def test_an_excluded_question_has_its_reason(

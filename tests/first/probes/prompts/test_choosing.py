@@ -85,12 +85,6 @@ def test_the_option_brings_them_back_as_another_study(lpaqa: Path) -> None:
     assert whole.info.digest != _spec(lpaqa).digest
 
 
-def test_of_a_model_that_sees_both_sides_nothing_is_left_out(lpaqa: Path) -> None:
-    one, other = (_spec(lpaqa, hash_model, blind=blind) for blind in (False, True))
-    assert one.digest == other.digest
-    assert not any(entry.aside for entry in one.pools[0].entries)
-
-
 def test_a_study_of_prompts_that_all_tell_nothing_is_refused(lpaqa: Path) -> None:
     path = lpaqa / "prompt" / "mine" / "P47.jsonl"
     path.write_text(json.dumps({"template": BLIND[0]}), encoding="utf-8")
@@ -146,7 +140,3 @@ def test_the_gain_is_that_of_the_best_way_of_choosing_over_the_manual_prompt(lpa
     assert gain is not None and gain.relation == "P47"
     assert gain.mean == pytest.approx(max(scores.values()) - manual)
     assert scores[gain.combination, gain.method] == max(scores.values())
-
-
-def test_without_a_manual_prompt_no_gain_is_known(lpaqa: Path) -> None:
-    assert largest_gain(_study(lpaqa, combinations=("mine",))) is None

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from data_files import write_lines
 from probe_fakes import hash_model, write_dataset
@@ -22,7 +21,6 @@ from lama_core.probes.prompts.spec import Study, StudySpec, list_studies, save_e
 from lama_core.probes.prompts.study import RelationStudy, study_relation
 from lama_core.runs.execute import execute
 from lama_core.runs.find import load_run
-from lama_core.runs.info import FACTS_FILE, Run, read_info, write_info
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -100,13 +98,6 @@ def test_what_is_read_back_is_what_was_computed(
         assert replace(one, weights=other.weights) == other
 
 
-def test_other_limits_are_another_study(data: Path) -> None:
-    names = {
-        plan(_request(data, limit=limit), load=hash_model)[0].run_id for limit in (None, 10, 20)
-    }
-    assert len(names) == 3
-
-
 def test_the_identity_follows_the_training_pairs_and_not_their_folder(
     data: Path, tmp_path: Path
 ) -> None:
@@ -174,33 +165,6 @@ def test_a_saved_ensemble_is_a_run_with_the_studys_numbers(
     assert [run.info.id for run in save_ensembles(study, _request(data), ("optimised",))] == names
 
 
-def test_facts_keep_where_they_are_from_and_an_older_study_goes_without(
-    data: Path, tmp_path: Path, home: Path
-) -> None:
-    path = data / "lama" / "TREx" / "P19.jsonl"
-    rows = [json.loads(line) | {"origin": "an atlas"} for line in path.read_text().splitlines()]
-    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    study = _whole(data, tmp_path / "out")
-    assert {fact.origin for fact in study.relation("P19").test} == {"an atlas"}
-    (saved,) = (
-        one
-        for one in save_ensembles(study, _request(data), ("optimised",))
-        if "mine_op" in one.info.id
-    )
-    assert set(load_run(saved.info.id).facts["origin"]) == {"an atlas"}
-
-    shutil.rmtree(home)
-    table = study.info.folder / FACTS_FILE
-    pq.write_table(pq.read_table(table).drop_columns(["origin"]), table)
-    write_info(study.info, study.info.folder)
-    older = Study(Run(read_info(study.info.folder)))
-    assert {fact.origin for fact in older.relation("P19").test} == {""}
-    assert all(
-        one.facts["origin"].isna().all()
-        for one in save_ensembles(older, _request(data), ("optimised",))
-    )
-
-
 def test_the_table_averages_relations_and_stands_beside_the_papers(
     data: Path, tmp_path: Path
 ) -> None:
@@ -254,23 +218,3 @@ def test_half_of_the_facts_train_as_a_whole_unless_a_share_is_named(data: Path) 
 
     assert spec().request.used_share == 1.0
     assert spec().digest == spec(training_share=1.0).digest != spec(training_share=0.8).digest
-
-
-def test_own_prompts_are_studied_beside_the_others(data: Path, tmp_path: Path) -> None:
-    study = _study(
-        data,
-        tmp_path / "out",
-        relations=("P19",),
-        own=("[X] saw the light in [Y].",),
-        combinations=("mine", "user"),
-    )
-    assert study.pool.prompts[-1].origin == "user"
-    assert {score.combination for score in study.scores()} == {"mine", "user"}
-
-
-def test_the_candidates_that_are_shown_are_the_likeliest_alone(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("lama_core.probes.prompts.study.SHOWN_CANDIDATES", 3)
-    found = _study(data, tmp_path / "out", combinations=("manual",))
-    assert found.shortlist.columns.shape[1] == 3

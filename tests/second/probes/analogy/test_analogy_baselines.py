@@ -114,44 +114,10 @@ def test_relbert_is_the_mean_over_its_own_prompt(relbert: Any, mode: str) -> Non
         np.testing.assert_allclose(row, states[chosen].mean(0), atol=1e-5)
 
 
-@pytest.mark.parametrize("n_rows", [1, 3])
-def test_relbert_has_the_same_vectors_in_parts(
-    relbert: Any, n_rows: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model, pairs = relbert(), [("Paris", word) for word in ("a", "France", "the sea", "")]
-    wanted = model.pair_vectors(pairs)
-    embed = model._embed
-
-    def refuse(some: list[tuple[str, str]]) -> torch.Tensor:
-        if len(some) > n_rows:
-            raise torch.OutOfMemoryError("CUDA out of memory.")
-        return embed(some)
-
-    monkeypatch.setattr(model, "_embed", refuse)
-    np.testing.assert_allclose(model.pair_vectors(pairs), wanted, atol=1e-6)
-
-
-def test_a_model_without_a_prompt_is_no_relbert(relbert: Any) -> None:
-    with pytest.raises(UserError, match="Not a RelBERT model"):
-        relbert(mode="")
-
-
 def test_the_frequency_of_a_pair_is_the_harmonic_mean() -> None:
     a, b = word_frequency("the"), word_frequency("cat")
     assert pair_frequency(("the", "cat")) == pytest.approx(2 / (1 / a + 1 / b))
     assert pair_frequency(("the", "zzqxv")) == 0
-
-
-def test_the_frequency_test_is_the_two_sample_one() -> None:
-    from scipy.stats import ks_2samp
-
-    pairs = [*CAPITALS, ("zither", "tor"), ("sloe", "gean")]
-    right = [True] * len(CAPITALS) + [False] * 2
-    found = compare_frequency(pairs, right)
-    values = [pair_frequency(pair) for pair in pairs]
-    assert found.p_value == pytest.approx(ks_2samp(values[:-2], values[-2:]).pvalue)
-    assert found.statistic == 1.0  # every wrong pair is rarer than every right one
-    assert (found.n_right, found.n_wrong) == (8, 2)
 
 
 def test_too_few_right_or_wrong_answers_are_not_tested() -> None:

@@ -84,11 +84,6 @@ def test_the_baselines_are_random_and_the_most_frequent_words() -> None:
     assert answer.frequent[None] == Share(sum(right), 7)
 
 
-def test_the_interval_of_a_share_is_wilsons() -> None:
-    found = Share(5, 10).interval
-    assert (round(found.low, 3), round(found.high, 3)) == (0.237, 0.763)
-
-
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "made-up.jsonl"

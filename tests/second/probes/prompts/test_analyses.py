@@ -10,12 +10,10 @@ import pytest
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.candidates.spelling import AFTER_SPACE
 from lama_core.datasets.prompt_sets import PooledPrompt, PromptPool
-from lama_core.errors import UserError
 from lama_core.models.protocols import WordScore
 from lama_core.probes.prompts import backward
 from lama_core.probes.prompts.analyses import (
     PromptPair,
-    edit_distance,
     find_patterns,
     measure_divergence,
     normalised_distances,
@@ -30,17 +28,10 @@ from lama_core.probes.prompts.backward import (
     right_both_ways,
     score_both_ways,
 )
-from lama_core.probes.prompts.ensemble import fit_weights
 from lama_core.probes.prompts.fact_queries import PreparedFacts, make_prepared_facts
 from lama_core.probes.prompts.mining import ParsedWord
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.types import Fact, Prompt, Query, Relation
-
-
-def test_the_edit_distance_is_of_words() -> None:
-    assert edit_distance("[X] is in [Y] .", "[X] is in [Y] .") == 0
-    assert edit_distance("[X] is in [Y] .", "[X] was in [Y] .") == 1
-    assert edit_distance("[X] in [Y]", "[X] is born in [Y]") == 2
 
 
 def test_distances_are_brought_into_one_range_by_the_relations_pairs_or_by_the_longer() -> None:
@@ -132,21 +123,6 @@ def test_patterns_are_ranked_among_the_mined_prompts_alone() -> None:
     ]
 
 
-def test_the_backward_query_fills_the_object_and_asks_for_the_subject() -> None:
-    query = ask_backward(Prompt("[X] was born in [Y] ."), "Rome")
-    assert query.parts == ("", " was born in Rome .")
-
-
-def test_the_backward_half_mends_what_the_forward_half_gets_wrong() -> None:
-    """Forward the wrong object leads by 1; backward the right one leads by 3."""
-    forward = np.array([[[0.0, -1.0]] * 4], np.float32)
-    backward = np.array([[[-3.0, 0.0]] * 4], np.float32)
-    features = BothWays(np.concatenate([forward, backward]), np.ones(4, np.int64))
-    fit = fit_weights(features.log_probs, features.gold)
-    assert not right_both_ways(features, np.array([1, 0], np.float32)).any()
-    assert right_both_ways(features, fit.weights).all()
-
-
 def test_a_gold_that_is_not_among_the_objects_is_wrong() -> None:
     log_probs = np.zeros((2, 2, 2), np.float32)
     log_probs[:, :, 0] = 1
@@ -212,18 +188,6 @@ def test_a_subject_that_cannot_be_written_tells_nothing_of_its_objects(
     for form in get_args(SubjectForm):
         found = score_both_ways(model, asked, prompts, best, forward, subject=form)
         assert found.log_probs[1].tolist() == [[0, 0]]
-
-
-def test_a_model_that_masks_no_whole_subject_is_asked_in_turn(
-    tiny_model: Callable[..., Any],
-) -> None:
-    model = tiny_model("t5")
-    asked, prompts = _asked_of(model)
-    best, forward = np.array([[0, 1]]), np.zeros((1, 1, 2), np.float32)
-    with pytest.raises(UserError, match="Choose `in-turn`"):
-        score_both_ways(model, asked, prompts, best, forward)
-    found = score_both_ways(model, asked, prompts, best, forward, subject="in-turn")
-    assert np.isfinite(found.log_probs).all()
 
 
 class AnsweringModel:

@@ -24,13 +24,6 @@ from lama_core.types import Fact, Prompt, Relation
 RELATION = Relation("P19", "TREx", prompts=(Prompt("[X] in [Y] ."),))
 
 
-def test_no_right_answer_still_has_an_interval() -> None:
-    wrong = TriedFact("Anna", "Rome", 2, "Oslo")
-    last = PromptTrial("[X] of [Y] .", 10, (wrong,) * 10).curve()[-1]
-    assert (last.value, last.low) == (0, 0)
-    assert last.high == pytest.approx(1.959964**2 / (10 + 1.959964**2), abs=1e-6)
-
-
 def test_two_prompts_are_compared_fact_by_fact() -> None:
     right, wrong = (TriedFact("Anna", "Rome", rank, "Rome") for rank in (1, 2))
     own = PromptTrial("[X] of [Y] .", 4, (right, right, wrong, right))
@@ -90,7 +83,3 @@ def test_an_own_prompt_is_compared_on_the_facts_that_it_was_tried_on() -> None:
     mine = table.loc["mine [X] [Y]"]
     assert (mine["number"], mine["n"], mine["p_at_1"]) == (OWN, 2, 1.0)
     assert mine["difference"] == 1 / 2  # the manual prompt is right on fact 0, not on fact 2
-
-
-def test_without_a_manual_prompt_there_is_no_difference() -> None:
-    assert leaderboard(study(None), (1, 2))["difference"].isna().all()

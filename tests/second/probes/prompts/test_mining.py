@@ -6,13 +6,11 @@ from typing import ClassVar
 
 import pytest
 
-from lama_core.datasets.passages import read_sentences
 from lama_core.errors import UserError
 from lama_core.probes.prompts.mining import (
     ParsedWord,
     SpacyParser,
     drop_reason,
-    is_dependency_only,
     mine_from_text,
 )
 from lama_core.types import Fact
@@ -51,16 +49,6 @@ def test_the_papers_dependency_example_gives_the_papers_prompt() -> None:
     assert found.n_dropped == (("only stop words or punctuation", 1),)  # "[X] is [Y] ."
 
 
-def test_the_most_frequent_prompts_are_kept_in_order() -> None:
-    sentences = ["Dante lived in Florence.", "Barack Obama was born in Hawaii."]
-    sentences += ["Dante was born in Florence."]
-    found = mine_from_text(sentences, BORN, n_kept=1)
-    assert [(one.prompt.template, one.count) for one in found.kept] == [
-        ("[X] was born in [Y] .", 2)
-    ]
-    assert found.n_sentences == found.n_matches == 3
-
-
 MIXED = [
     "France calls Paris home.", "France calls Paris home.", "France loves Paris.",
     "France adores Paris.", "Here capital of France is Paris.", "Here capital of France is Paris.",
@@ -96,26 +84,6 @@ def test_pooled_prompts_are_the_most_frequent_found_in_whichever_way() -> None:
         "capital of [X] is [Y] .",
         "[X] loves [Y] .",
     ]
-
-
-def test_places_of_paths_that_nothing_fills_stay_empty() -> None:
-    found = mine_from_text(MIXED[:4], CAPITAL, parser=MixedParser(), n_kept=3, n_of_path=2)
-    assert [one.prompt.template for one in found.kept] == ["[X] calls [Y] ."]
-
-
-@pytest.mark.parametrize(
-    ("template", "alone"),
-    [
-        ("capital of [X] is [Y] .", True),
-        ("[X] is home to [Y] people .", True),
-        ("[X] is near [Y] .", False),  # middle words give it, too
-        ("Capital of [X] is [Y] .", False),  # a name, or the sentence's first word
-    ],
-)
-def test_a_prompt_of_a_path_alone_has_words_outside_of_its_blanks(
-    template: str, alone: bool
-) -> None:
-    assert is_dependency_only(template) is alone
 
 
 def test_names_match_as_whole_words_only() -> None:
@@ -172,9 +140,3 @@ def test_spacy_itself_finds_the_papers_dependency_prompt(tmp_path: Path) -> None
     assert [one.prompt.template for one in found.kept] == ["capital of [X] is [Y] ."]
     with pytest.raises(UserError, match="pipeline 'no_such_pipeline' is not installed"):
         SpacyParser("no_such_pipeline")
-
-
-def test_a_text_is_cut_into_sentences(tmp_path: Path) -> None:
-    path = tmp_path / "text.txt"
-    path.write_text("Dante was born. He left Florence!\n\nParis is big.\n", encoding="utf-8")
-    assert list(read_sentences(path)) == ["Dante was born.", "He left Florence!", "Paris is big."]

@@ -11,7 +11,6 @@ from tiny_models import save_model_folder
 from lama_core.models.auxiliary.translator import HubTranslator, Translation
 from lama_core.probes.prompts.refilling import (
     Refiller,
-    paraphrase_by_refilling,
     paraphrase_by_translation,
     refine,
     repair_placeholders,
@@ -117,44 +116,3 @@ def test_the_papers_refinement_refills_words_and_signs_between_the_placeholders(
         "[X] is born in [Y] .",
         "[X] was born in [Y] .",  # the second round; the third changes nothing
     )
-
-
-def test_refining_words_leaves_signs_as_they_are(tiny_model: Callable[..., Any]) -> None:
-    refiller = LikingRefiller(tiny_model("bert-uncased"), FACTS, form="words")
-    refined = refine("[X] , capital in [Y] .", refiller)
-    assert refined[-1] == "[X] , born of [Y] ."
-
-
-def test_the_papers_form_leaves_what_stands_outside_of_the_placeholders(
-    tiny_model: Callable[..., Any],
-) -> None:
-    model = tiny_model("bert-uncased")
-    paper = Refiller(model, FACTS * 30, form="paper")
-    assert paper.places("the capital of [X] , is [Y] city .") == (4, 5)
-    assert len(paper.pairs) == 60
-    assert "," in paper.columns.index
-    words = Refiller(model, FACTS * 30)
-    assert words.places("the capital of [X] , is [Y] city .") == (0, 1, 2, 5, 7)
-    assert len(words.pairs) == 50
-    assert "," not in words.columns.index
-
-
-def test_a_new_word_is_capital_at_the_prompts_start_alone(refiller: Refiller) -> None:
-    column = refiller.columns.index["is"]
-    assert refiller.with_word("Town of [X] [Y] .", 0, column) == "Is of [X] [Y] ."
-    assert refiller.with_word("[X] NATO [Y] .", 1, column) == "[X] is [Y] ."
-
-
-def test_refilled_paraphrases_change_one_or_two_words(refiller: Refiller) -> None:
-    found = paraphrase_by_refilling(TEMPLATE, refiller, n_words=3)
-    assert found
-    scores = [one.log_prob for one in found]
-    assert scores == sorted(scores, reverse=True)
-    own = TEMPLATE.split()
-    for one in found:
-        words = one.template.split()
-        assert len(words) == len(own)
-        assert sum(new.lower() != old.lower() for new, old in zip(words, own, strict=True)) in (
-            1,
-            2,
-        )

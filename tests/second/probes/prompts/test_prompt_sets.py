@@ -29,11 +29,6 @@ def test_spaces_before_signs_make_no_other_prompt() -> None:
     assert normalise_template("[X] ( born [Y] ) .") == "[X] (born [Y])."
 
 
-def test_case_and_the_full_stop_make_another_prompt() -> None:
-    forms = {normalise_template(text) for text in ("[X] in [Y].", "[X] In [Y].", "[X] in [Y]")}
-    assert len(forms) == 3
-
-
 def test_two_prompts_that_are_the_same_after_normalising_are_refused_by_name() -> None:
     with pytest.raises(UserError, match=r"'\[X\] in \[Y\] \.' and '\[X\] in \[Y\]\.'"):
         check_templates(["[X] in [Y] .", "[X] in [Y]."])
@@ -55,18 +50,6 @@ def test_combinations_are_those_of_the_paper() -> None:
     pool = _pool()
     found = {name: pool.members(name) for name in ("mine", "mine+man", "mine+para", "man+para")}
     assert found == {"mine": (1, 2), "mine+man": (0, 1, 2), "mine+para": (1, 3), "man+para": (0, 4)}
-
-
-def test_a_prompt_is_found_by_its_twin() -> None:
-    pool = _pool()
-    assert pool.find("[Y] in  [X].") == pool.members("mine")[0]
-    assert pool.find("[Y] at [X].") is None
-    assert pool.manual == pool.find("[X] has capital [Y].") == 0
-    assert pool.only(["mine"]).manual is None
-
-
-def test_a_pool_of_some_combinations_has_their_prompts_alone() -> None:
-    assert _pool().only(["man+para"]).templates == ("[X] has capital [Y] .", "[Y] heads [X].")
 
 
 def test_twins_and_faults_in_a_file_are_left_out_and_named() -> None:

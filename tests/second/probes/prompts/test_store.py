@@ -60,33 +60,6 @@ def _direct(store: DistributionStore, prompt: int, fact: int) -> np.ndarray:
     ]
 
 
-def test_what_is_read_back_is_what_the_model_said(tmp_path: Path) -> None:
-    store = _store(tmp_path)
-    store.score()
-    seen = 0
-    for at, chunk in store.chunks(10):
-        for fact in range(at.start, at.stop):
-            for prompt in range(3):
-                np.testing.assert_allclose(
-                    chunk[prompt, fact - at.start], _direct(store, prompt, fact), atol=4e-3
-                )
-        seen += at.stop - at.start
-    assert seen == N_FACTS
-
-
-def test_half_precision_keeps_the_first_answer_and_rows_are_exact(tmp_path: Path) -> None:
-    store = _store(tmp_path)
-    store.score()
-    rows = store.rows()
-    for at, chunk in store.chunks():
-        assert (chunk.argmax(axis=2) == rows["top"][:, at, 0]).all()
-    fact, prompt = 40, 1
-    direct = _direct(store, prompt, fact)
-    gold = store.asked.gold[fact]
-    assert rows[prompt, fact]["rank_raw"] == 1 + (direct > direct[gold]).sum()
-    assert rows[prompt, fact]["log_prob"] == direct[gold]
-
-
 def test_a_stopped_scoring_goes_on_with_the_block_it_was_in(tmp_path: Path) -> None:
     model = CountingFiller(CITIES)
     store = _store(tmp_path, model)
@@ -113,23 +86,6 @@ def test_a_block_whose_writing_was_cut_off_is_scored_again(tmp_path: Path) -> No
     model.n_asked = 0
     store.score()
     assert model.n_asked == store.blocks[2].stop - store.blocks[2].start
-
-
-def test_discarded_distributions_leave_the_ranks(tmp_path: Path) -> None:
-    store = _store(tmp_path)
-    store.score()
-    rows = store.rows()
-    store.discard()
-    assert store.rows().tobytes() == rows.tobytes()
-    assert not any(block.scores.exists() for block in store.blocks)
-
-
-def test_an_ensemble_of_one_prompt_is_that_prompts_own_rows(tmp_path: Path) -> None:
-    store = _store(tmp_path)
-    store.score()
-    rows = store.rows()
-    one = Ensemble("mine", "top1", np.array([0, 1, 0], np.float32))
-    assert ensemble_answers(store, rows, [one])[0].tobytes() == rows[1].tobytes()
 
 
 def test_an_ensemble_is_ranked_as_its_combined_log_probabilities(tmp_path: Path) -> None:
@@ -166,15 +122,3 @@ def test_the_shortlist_decides_as_the_whole_does_wherever_it_is_certain(tmp_path
         assert certain.mean() > 0.5
         assert (answers.first[certain] == whole["top"][certain, 0]).all()
         assert (answers.correct[certain] == (whole["rank_raw"][certain] == 1)).all()
-
-
-def test_of_tied_candidates_the_shortlist_keeps_the_earlier(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = _store(tmp_path)
-    values = np.zeros((len(PROMPTS), N_FACTS, 40), np.float32)
-    monkeypatch.setattr(store, "chunks", lambda: iter([(slice(0, N_FACTS), values)]))
-    shortlist = make_shortlist(store, kept=12, drawn=6)
-    for fact, gold in enumerate(store.asked.gold):
-        others = [column for column in range(40) if column != gold]
-        assert shortlist.columns[fact, :12].tolist() == sorted([gold, *others[:11]])

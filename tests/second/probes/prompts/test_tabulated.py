@@ -14,7 +14,6 @@ from lama_core.probes.prompts.paper_tables import (
     majority,
     mean_curves,
     mined_gain,
-    only_between,
     prompt_gain,
     weighted_gain,
     word_changes,
@@ -74,14 +73,6 @@ def test_the_best_mined_prompt_gains_over_the_manual_one() -> None:
     assert found.gain == 3 / 4 - 2 / 4 and found.n == 4
 
 
-def test_without_a_manual_prompt_there_is_no_gain() -> None:
-    pool = PromptPool(
-        "P19", tuple(PooledPrompt(Prompt(t), frozenset({"mined"})) for t, _, _ in PROMPTS)
-    )
-    assert mined_gain(_study(pool=pool)) is None
-    assert mined_gain(_study(ensembles=())) is None
-
-
 def test_weights_gain_over_the_best_prompt_and_come_heaviest_first() -> None:
     found = weighted_gain(_study())
     assert found is not None
@@ -109,12 +100,6 @@ def test_a_prompt_is_found_as_the_paper_writes_it() -> None:
     assert find_prompt(study, "Near x lies y") == 2
     assert find_prompt(study, "x died in y") is None
     assert prompt_gain(study, 2, 0).gain == 2 / 4 - 1 / 4
-
-
-def test_only_what_stands_between_subject_and_object_can_be_a_middle_word_prompt() -> None:
-    assert only_between("[X] was born in [Y] .") and only_between("[Y] , home of [X].")
-    assert not only_between("capital of [X] is [Y] .")
-    assert not only_between("[X] of [Y] origin .")
 
 
 def test_a_curve_averages_the_relations_that_have_so_many_prompts() -> None:

@@ -1,11 +1,10 @@
 """Training pairs: apart from the test facts, or refused."""
 
-import json
 from pathlib import Path
 
 import pytest
 
-from lama_core.datasets.lpaqa import read_pairs, read_prompts
+from lama_core.datasets.lpaqa import read_prompts
 from lama_core.errors import UserError
 from lama_core.probes.prompts.training_pairs import (
     RELEASED_SHARE,
@@ -29,13 +28,6 @@ def test_training_pairs_that_are_test_facts_are_refused_by_name() -> None:
     train = _facts(("Oslo", "Norway"), ("rome", "ITALY"))
     with pytest.raises(UserError, match=r"1 training pair.*rome - ITALY"):
         make_split("P1", train, TEST)
-
-
-def test_training_pairs_that_are_test_facts_can_be_dropped_by_name() -> None:
-    train = _facts(("Oslo", "Norway"), ("Rome", "Italy"))
-    split = make_split("P1", train, TEST, drop_overlap=True)
-    assert [fact.subject for fact in split.train] == ["Oslo"]
-    assert "Rome - Italy" in split.notes[0]
 
 
 def test_a_subject_with_another_object_is_no_overlap() -> None:
@@ -82,16 +74,6 @@ def test_a_limit_takes_the_first_and_with_a_seed_the_same_random_ones() -> None:
     assert limited_positions(facts, 99, 5) == tuple(range(50))
     split = make_split("P1", _facts(("Oslo", "Norway")), facts, limit=3, seed=5)
     assert split.test == tuple(facts[number] for number in limited_positions(facts, 3, 5))
-
-
-def test_training_pairs_keep_the_order_of_their_file(tmp_path: Path) -> None:
-    subjects = ["Oslo", "Bern", "Rome", "Athens"]
-    lines = [json.dumps({"sub_label": one, "obj_label": f"land of {one}"}) for one in subjects]
-    (tmp_path / "P1.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    split = make_split("P1", read_pairs(tmp_path, "P1")[0], TEST)
-    kept = [split.train[number] for number in limited_positions(split.train, 3, seed=7)]
-    assert [fact.subject for fact in split.train] == subjects
-    assert kept == sorted(kept, key=lambda fact: subjects.index(fact.subject))
 
 
 def test_prompt_files_of_both_kinds_are_read(tmp_path: Path) -> None:

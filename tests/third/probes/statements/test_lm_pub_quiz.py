@@ -8,16 +8,12 @@ import numpy as np
 import pytest
 from project_files import SHARED
 
-from lama_core.models.cache import load_model
-from lama_core.models.sources.catalog import find_model
-from lama_core.models.sources.locations import locate
 from lama_core.scoring.blanks import fill
 from lama_core.scoring.statement_scores import make_statement
 
 BEAR = SHARED / "bear"
 MASKED, CAUSAL = ("bert-cased", "roberta", "electra"), ("gpt2", "pythia", "smollm2")
 FAMILIES = (*MASKED, *CAUSAL)
-EMBEDDED = ("minilm-mlm", "smollm2-135m")
 HIDING = {
     "within-word": "within_word_l2r",
     "original": "original",
@@ -86,21 +82,3 @@ def test_tiny_models_score_bear_as_its_library_does(
     network, tokenizer = plain_model(family)
     for relation in RELATIONS:
         check(tiny_model(family), network, tokenizer, hiding, relation)
-
-
-@pytest.mark.usefixtures("users_models")
-@pytest.mark.parametrize("name", EMBEDDED)
-def test_the_models_of_the_first_screen_score_bear_as_its_library_does(name: str) -> None:
-    from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
-
-    entry = find_model(name)
-    located = locate(entry)
-    if located is None:
-        pytest.skip(f"the weights of {name} are not on this machine")
-    ours = load_model(name, precision="fp32")
-    opened = AutoModelForMaskedLM if ours.kind == "masked" else AutoModelForCausalLM
-    network = opened.from_pretrained(located.folder, dtype="float32").eval()
-    tokenizer = AutoTokenizer.from_pretrained(located.folder)
-    for hiding in HIDING if ours.kind == "masked" else ("within-word",):
-        for relation in RELATIONS[:2]:
-            check(ours, network, tokenizer, hiding, relation)
