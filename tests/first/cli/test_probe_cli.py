@@ -111,60 +111,6 @@ def test_out_keeps_the_runs_in_another_folder(data: Path, tmp_path: Path) -> Non
     assert len(list_runs([out])) == 1 and not runs_dir().exists()
 
 
-def test_compare_gives_differences_mcnemar_and_flips(data: Path) -> None:
-    _, out, _ = call(*probe(data, "--model", "one", "--prompts", "paraphrases"))
-    first = json.loads(out)[0]["run"]
-    _, out, _ = call(*probe(data, "--model", "one"))
-    second = json.loads(out)[0]["run"]
-    status, out, _ = call("compare", first, second, "--json", "--k", "5")
-    found = json.loads(out)
-    assert status == 0
-    assert found["n_unpaired"] == 30 * 2  # the two paraphrases of the first run
-    assert [line["relation"] for line in found["relations"]] == ["P19", "P47", "Squad"]
-    facts, relations = found["over_facts"], found["over_relations"]
-    assert (facts["unit"], facts["difference"], facts["p"]) == ("fact", 0, 1)
-    assert facts["low"] < 0 < facts["high"]
-    assert (relations["unit"], relations["n"], relations["p"]) == ("relation", 3, None)
-    assert found["mcnemar"]["p"] == 1
-    assert not found["flips"]
-    _, text, _ = call("compare", first, second)
-    assert "McNemar, exact" in text and "Student's t" in text
-    _, out, _ = call("compare", first, second, "--json", "--slices")
-    whole, *slices = json.loads(out)["slices"]
-    assert (whole["slice"], whole["n"], whole["difference"]) == ("all facts", facts["n"], 0)
-    of_words = [line["n"] for line in slices if line["by"] == "subject's words"]
-    assert sum(of_words) == facts["n"]
-    _, text, _ = call("compare", first, second, "--slices")
-    assert "gold's frequency" in text
-
-
 def test_a_probe_that_fails_says_what_was_kept(data: Path) -> None:
     status, _, error = call(*probe(data, "--model", "broken"))
     assert status == 2 and "parts are kept" in error and "Traceback" not in error
-
-
-def test_reproduce_lists_what_cannot_be_run_with_the_reason(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from lama_core.errors import UserError
-
-    (data / "common_vocab_cased.txt").write_text("\n".join(CITIES), encoding="utf-8")
-
-    def some_load(
-        reference: str, *, precision: str = "fp32", on_progress: object = None
-    ) -> HashFiller:
-        if reference != "bert-base-cased":
-            raise UserError(f"{reference} is not here.")
-        return fake_load(reference)
-
-    monkeypatch.setattr("lama_core.models.cache.load_model", some_load)
-    words = ("reproduce", "petroni2019", "--table", "2", "--dataset", str(data))
-    rows = {(row["model"], row["what"]): row for row in told(*words)["tables"][0]["rows"]}
-    total = rows["BERT-base", "TREx total"]
-    assert (total["n"], total["published"], total["difference"]) == (60, 31.1, None)
-    assert total["differs"] == "2 of 41 relations; 60 of 34,039 facts"
-    assert rows["BERT-large", "TREx total"]["reason"] == "bert-large-cased is not here."
-    missing = rows["BERT-base", "ConceptNet total, mean over facts"]
-    assert missing["reason"] == "not in this dataset"
-    text = printed(*words)
-    assert text.count("bert-large-cased is not here.") == 2, "in the notes, and in what is missing"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from calling import call
-from written_statements import CITIES, StatementTable, hashed, write_bear, write_many
+from written_statements import CITIES, StatementTable, hashed, write_many
 
 from lama_core import metrics
 from lama_core.runs.find import list_runs, load_run
@@ -55,10 +55,3 @@ def test_options_choose_what_is_ranked_and_how(data: Path) -> None:
     assert (info.n_candidates, info.n + info.n_excluded, info.limit) == (10, 12, 12)
     n_asked = sum(n * 7 % 25 < 10 for n in range(12))
     assert info.n == n_asked, "the others' objects are not among the answers"
-
-
-def test_data_without_a_usable_template_are_refused_with_the_reason(data: Path) -> None:
-    bad = write_bear(data.parent / "bad", [("Peru", "Lima")], ["Lima"], templates=["[X] is it."])
-    command = ("statements", "--dataset", str(bad), "--model", "one")
-    status, _, error = call(*command)
-    assert status == 2 and "has no [Y]: add it in place of the object" in error

@@ -73,23 +73,3 @@ def test_the_keyboard_comes_to_a_number_and_by_a_button_to_its_facts(
     assert "/results" in page.url, "choosing leads nowhere"
     way.press("Enter")
     page.wait_for_url(re.compile(r"/results\?(?=.*relations=P10).*tab=Wrong\+answers"))
-
-
-def test_a_bin_leads_to_its_facts_and_one_step_back_to_its_chart(page: Page, app_url: str) -> None:
-    open_page(
-        page, f"{app_url}/results?data=made-up&models=gpt2&tab=More&chart=Rank+distribution&p_at=7"
-    )
-    page.wait_for_url(re.compile("among="))
-    before, entries = page.url, page.evaluate("history.length")
-    click_mark(page, re.compile("rank 2–10"))
-    page.wait_for_url(re.compile(FACTS.pattern + ".*among="))
-    wait_until_drawn(page)
-    expect(page).to_have_url(re.compile("rank_min=2.*rank_max=10"))
-    expect(page.get_by_role("button", name="rank 2 to 10 in GPT-2 small")).to_be_visible()
-    assert page.evaluate("history.length") == entries + 1
-    page.go_back()
-    expect(page.get_by_role("heading", name="Results")).to_be_visible()
-    expect(page).to_have_url(before)
-    wait_until_drawn(page)
-    page.get_by_role("button", name="More options").click()
-    expect(page.get_by_role("spinbutton", name="k")).to_have_value("7")
