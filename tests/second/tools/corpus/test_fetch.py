@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import re
 import zipfile
 from pathlib import Path
 
@@ -18,8 +17,6 @@ from tools.training.corpus.fetch_sources import (
     downloads_dir,
     open_origin,
 )
-from tools.training.corpus.source_list import GEONAMES, SOURCES
-from tools.training.recipe import ENCODER
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -69,9 +66,3 @@ def test_a_package_with_another_hash_is_deleted_and_refused(
     with pytest.raises(UserError, match=f"{name} has SHA-256 {sha256(b'changed')}, expected "):
         open_origin(package("thing", sha256(b"published")))
     assert list(downloads_dir().iterdir()) == []
-
-
-def test_every_source_has_a_digest_and_a_version() -> None:
-    for origin in (*(source.origin for source in SOURCES), GEONAMES, ENCODER):
-        assert re.fullmatch("[0-9a-f]{64}", origin.sha256)
-        assert re.search(r"[=@]\d", origin.requirement)

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 
 import pytest
 
@@ -10,38 +9,9 @@ from lama_core.metrics.sentence_forms import FORMS_FILE, form_of, load_forms, te
 from lama_core.paths import ASSETS
 from tools.training.corpus.source_forms import corpus_forms, source_forms
 from tools.training.corpus.source_list import SOURCES
-from tools.training.corpus.source_passages import Passage, with_article
 from tools.training.corpus.sources import culture, people, wordnet
 
 STARTER = ASSETS / "datasets" / "starter"
-
-
-def tiny_passages(read: object) -> Iterator[Passage]:
-    for name, kind in (("Nile", "river"),):
-        verb = "flows through" if kind == "river" else "is in"
-        yield Passage(f"key/{name}", f"The {name} {verb} {with_article(kind)}, {kind}.")
-    yield from _more()
-
-
-def _more() -> Iterator[Passage]:
-    facts = {"parent": "Alphabet"}
-    for label, said in (("owner", "is owned by"), ("parent", "was founded by")):
-        yield Passage(label, f"Google {said} {facts[label]}, {len(label)} times, in {label!r}.")
-
-
-def _never() -> str:
-    return f"{1} is never called {2}"
-
-
-def test_a_source_has_the_forms_of_the_f_strings_that_it_reaches() -> None:
-    assert source_forms(tiny_passages) == {
-        "nile flows through * river",
-        "nile is in * river",
-        "google is owned by * times in owner",
-        "google is owned by * times in parent",
-        "google is founded by * times in owner",
-        "google is founded by * times in parent",
-    }
 
 
 def test_what_a_source_writes_has_one_of_its_forms() -> None:
