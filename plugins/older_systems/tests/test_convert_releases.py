@@ -53,9 +53,6 @@ def make_ernie(folder: Path) -> tuple[transformers.BertForMaskedLM, dict[str, to
     return bert, state
 
 
-XL_SIGNS = ("<unk>", "<eos>")
-
-
 class Code:
     MARK = "made by code"
 
@@ -92,11 +89,6 @@ def torch_file(change: Callable[[dict[str, Any]], Any], **options: Any) -> Calla
 
 def without(name: str) -> Callable[[Path], None]:
     return torch_file(lambda state: {one: state[one] for one in state if one != name})
-
-
-def first(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Path], None]:
-    """What changes the first weight of a torch file."""
-    return torch_file(lambda state: state | {next(iter(state)): change(next(iter(state.values())))})
 
 
 def hdf5(change: Callable[[Any], object]) -> Callable[[Path], None]:
@@ -162,11 +154,8 @@ QUERY = "bert.encoder.layer.1.attention.self.query.weight"
 DAMAGES: tuple[tuple[str, str, Callable[[Path], object], str], ...] = (
     ("fconv", "", torch_file(lambda all: all | {"args": Code()}), CODE),
     ("xl", "", pickled(2), "could run code"),
-    ("fconv", "", torch_file(lambda all: all | {"extra_state": Path("x")}), "pathlib"),
     ("xl", "", cut, "not a torch file"),
     ("elmo", "vocab.txt", one_more("more\n"), ANOTHER),
-    ("xl", "vocab.json", words(**{word: n for n, word in enumerate((*XL_SIGNS, *WORDS, "+"))}),
-     ANOTHER),
     ("xl", "vocab.json", words(**{"<unk>": 0, "<eos>": 1, "\ud800": 2}), "has invalid words"),
     ("elmo", WEIGHTS["softmax"], elsewhere, "has no 'softmax/W'"),
     ("elmo", WEIGHTS["softmax"], hdf5(incomplete), "softmax/W is incomplete"),
@@ -177,8 +166,6 @@ DAMAGES: tuple[tuple[str, str, Callable[[Path], object], str], ...] = (
     ("fconv", "", torch_file(lambda all: all | {"args": Namespace(decoder_layers=16)}),
      "unsupported decoder_layers '16'"),
     ("xl", "", without("crit.cluster_bias"), "has no weight crit.cluster_bias"),
-    ("xl", "", first(lambda one: torch.quantize_per_tensor(one.float(), 0.1, 0, torch.qint8)),
-     "torch"),  # "unquantised tensor", or "not a torch file" of another version
     ("ernie", "", without(QUERY), f"has no weight {QUERY}"),
 )  # fmt: skip
 

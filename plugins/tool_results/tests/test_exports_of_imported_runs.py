@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from calling import told
 from test_results_of_tools import FILES, HARNESS, QUIZ
 
 import lama_core as lama
@@ -24,26 +23,6 @@ def accuracies(run: Run) -> dict[str, float]:
     assert run.info.n_excluded == 0
     right = run.facts["rank_raw"] == 1
     return right.groupby(run.facts["relation"].astype(str)).mean().to_dict()
-
-
-def test_lm_pub_quiz_opens_an_exported_run(tmp_path: Path) -> None:
-    from lm_pub_quiz import DatasetResults
-
-    stored = {
-        relation: one["metric_values"]["accuracy"]
-        for relation, one in json.loads((QUIZ / "metadata_results.json").read_text()).items()
-    }
-    (run,) = import_all(QUIZ)
-    assert accuracies(run) == stored
-    out = tmp_path / "quiz"
-    done = told("runs", "export", run.info.id, "--format", "lm-pub-quiz", "--out", str(out))
-    assert (done["n"], done["n_excluded"]) == (11, 0)
-    theirs = DatasetResults.from_path(out).get_metrics(["accuracy"], accumulate=False)
-    assert theirs["accuracy"].to_dict() == stored
-    about = json.loads((out / "metadata_results.json").read_text())["capital"]
-    assert about["made_by"].startswith("lm-pub-quiz 0.3.3, imported by LAMA Explorer")
-    (again,) = import_all(out, model="again")
-    assert again.facts["log_prob"].tolist() == run.facts["log_prob"].tolist()
 
 
 @pytest.mark.parametrize("name", ["lm_pub_quiz_raw", "lm_evaluation_harness"])

@@ -97,14 +97,6 @@ def test_a_mean_over_some_of_a_sources_relations_says_of_how_many() -> None:
     assert [(one["n_relations"], one["of_relations"]) for one in lines[:2]] == [(2, 3), (42, 42)]
 
 
-def test_the_ranking_that_is_shown_is_the_one_that_was_asked_for(data: Path) -> None:
-    _, raw, _ = call(*probe(data, "--model", "one", "--ranking", "raw"))
-    _, filtered, _ = call(*probe(data, "--model", "one"))
-    first, second = json.loads(raw), json.loads(filtered)
-    assert first[0]["run"] == second[0]["run"], "both ranks are kept in one run"
-    assert first[1]["mean_rank"] > second[1]["mean_rank"]
-
-
 def test_out_keeps_the_runs_in_another_folder(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "there"
     call(*probe(data, "--model", "one", "--out", str(out)))

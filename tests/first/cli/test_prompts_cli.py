@@ -21,17 +21,6 @@ def data(tmp_path: Path) -> Path:
     return write_dataset(tmp_path / "lama", n_facts=60)
 
 
-def test_list_shows_the_datasets_own_prompts_with_their_sets(data: Path) -> None:
-    rows = told("prompts", "list", "--dataset", str(data), "--relation", "P19")
-    assert rows[0] == {
-        "relation": "P19",
-        "template": "[X] was born in [Y] .",
-        "origins": ["manual"],
-        "weight": None,
-    }
-    assert len(rows) == 3
-
-
 def test_mine_writes_an_lpaqa_file_that_is_read_again(data: Path, tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text("".join(f"Person {n} grew up in City{n * 7 % 40}.\n" for n in range(60)))

@@ -126,23 +126,6 @@ def test_every_command_stands_there_with_its_help(site: Path, pages: dict[Path, 
             assert option in text, f"{called} {option}"
 
 
-def test_the_commands_that_docs_write_are_there() -> None:
-    commands = dict(commands_of(make_app()))
-    written = 0
-    for path in (*ROOT.glob("docs/*.md"), *ROOT.glob("plugins/*/README.md")):
-        text = path.read_text(encoding="utf-8")
-        for line in re.findall(rf"(?:python -m lama_core|{PROGRAM}) (.*)", text):
-            words = tuple(re.match(r"(?:[a-z][a-z-]*(?: |$))*", line)[0].split())  # type: ignore[index]
-            called = max(
-                (words[:n] for n in range(len(words) + 1) if words[:n] in commands), key=len
-            )
-            assert called and commands[called].default_command, f"{path}: {line}"
-            options = options_of(commands[called])
-            assert set(re.findall(r"--[a-z][a-z-]*", line)) <= options, f"{path}: {line}"
-            written += 1
-    assert written >= 5
-
-
 def asked_terms() -> Iterator[tuple[str, str]]:
     """File and term of every `explain("...")` in the pages, and of titles of columns."""
     yield from (("titles of columns", term) for term in TERMS.values())

@@ -1,4 +1,4 @@
-"""Every benchmark runs to its end with a small workload; its rows come one by one."""
+"""Every benchmark runs to its end with a small workload."""
 
 from functools import partial
 
