@@ -117,18 +117,6 @@ def another_bias(opened: Any) -> None:
     opened["CNN_proj/b_proj"] = np.zeros(7, np.float32)
 
 
-def words(**numbers: Any) -> Callable[[Path], object]:
-    return lambda file: file.write_text(json.dumps(numbers))
-
-
-def changed(part: str, **options: Any) -> Callable[[Path], object]:
-    def damage(file: Path) -> None:
-        given = json.loads(file.read_text(encoding="utf-8"))
-        file.write_text(json.dumps(given | {part: given[part] | options}), encoding="utf-8")
-
-    return damage
-
-
 def one_more(line: str) -> Callable[[Path], object]:
     return lambda file: file.write_text(file.read_text() + line)
 
@@ -156,13 +144,11 @@ DAMAGES: tuple[tuple[str, str, Callable[[Path], object], str], ...] = (
     ("xl", "", pickled(2), "could run code"),
     ("xl", "", cut, "not a torch file"),
     ("elmo", "vocab.txt", one_more("more\n"), ANOTHER),
-    ("xl", "vocab.json", words(**{"<unk>": 0, "<eos>": 1, "\ud800": 2}), "has invalid words"),
     ("elmo", WEIGHTS["softmax"], elsewhere, "has no 'softmax/W'"),
     ("elmo", WEIGHTS["softmax"], hdf5(incomplete), "softmax/W is incomplete"),
     ("elmo", "", hdf5(another_bias),
      "CNN_proj/b_proj has shape (7,); the options and the vocabulary require (8,)"),
     ("elmo", "", hdf5(lambda all: all.pop(PROJECTION)), f"has no {PROJECTION}: incomplete"),
-    ("elmo", "elmo_options.json", changed("char_cnn", n_characters=263), "262 characters"),
     ("fconv", "", torch_file(lambda all: all | {"args": Namespace(decoder_layers=16)}),
      "unsupported decoder_layers '16'"),
     ("xl", "", without("crit.cluster_bias"), "has no weight crit.cluster_bias"),
@@ -236,18 +222,6 @@ def test_safetensors_and_tied_weights_make_the_same_transformer_xl(tmp_path: Pat
     convert(tmp_path / "xl", tmp_path / "tied")
     for name in ("model.safetensors", "config.json", "vocab.txt"):
         assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "tied" / name).read_bytes()
-
-
-def test_the_older_dictionary_of_transformer_xl_is_read(tmp_path: Path) -> None:
-    make_transformer_xl(tmp_path / "xl")
-    convert(tmp_path / "xl", tmp_path / "one")
-    numbers = json.loads((tmp_path / "xl" / "vocab.json").read_text())
-    (tmp_path / "xl" / "vocab.json").unlink()
-    torch.save({"sym2idx": numbers, "lower_case": False}, tmp_path / "xl" / "vocab.bin")
-    convert(tmp_path / "xl", tmp_path / "other")
-    assert (tmp_path / "one" / "vocab.txt").read_bytes() == (
-        tmp_path / "other" / "vocab.txt"
-    ).read_bytes()
 
 
 @pytest.mark.parametrize("name", MAKERS)

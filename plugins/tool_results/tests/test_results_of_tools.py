@@ -8,7 +8,6 @@ on our own facts, with MiniLM-MLM, SmolLM2 and a tiny GPT-2:
         --tasks capitals_mc,own_mc,capitals_gen --device cpu --output_path OUT --log_samples
 
 Fields about the machine were removed from the harness' results files.
-`test_results_with_real_tools` runs lm-pub-quiz again.
 """
 
 import json

@@ -18,19 +18,15 @@ def total(numbers: list[int]) -> int:
 @pytest.mark.parametrize(
     ("code", "changes"),
     [
-        ("x = a + b", {"x = (a - b)"}),
         ("x = a and b", {"x = (a or b)"}),
         ("x = (a <\n  b)", {"x = ((a < b))".replace("<", "<=")}),
         ("x = é in b", {"x = (é not in b)"}),
         ("x = y(2)", {"x = y((3))"}),
-        ("if a: b()", {"if (not (a)): b()"}),
         ("x = [y for y in z if y]", {"x = [y for y in z if (not (y))]"}),
         ("def f():\n    return y", {"def f():\n    return (None)"}),
         ("x = a * b if c else d", {"x = (a / b) if c else d", "x = a * b if (not (c)) else d"}),
         ("def f() -> 'a':\n    return None", set()),
-        ("x: Literal[1]", set()),
         ("if TYPE_CHECKING: import a", set()),
-        ("match a:\n    case 1: pass", set()),
     ],
 )
 def test_a_mutant_changes_one_place(code: str, changes: set[str]) -> None:

@@ -1,8 +1,6 @@
-"""Downloads happen once, their digests are checked, and failures are named."""
+"""The digests of downloads are checked."""
 
 import hashlib
-import io
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -35,24 +33,6 @@ def fetching(monkeypatch: pytest.MonkeyPatch, name: str, data: bytes) -> list[li
 
     monkeypatch.setattr(fetch_sources, "_run", run)
     return commands
-
-
-def make_wheel(members: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    return buffer.getvalue()
-
-
-def test_a_wheel_is_fetched_once_and_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = make_wheel({"thing/a.txt": b"hello"})
-    commands = fetching(monkeypatch, "thing-1.whl", data)
-    for _ in range(2):
-        assert open_origin(Wheel("thing==1", sha256(data)))("thing/a.txt") == b"hello"
-    assert len(commands) == 1 and commands[0][-1] == "thing==1"
-    with pytest.raises(UserError, match=r"thing/a.txt has SHA-256"):
-        open_origin(Wheel("thing==1", "0" * 64, "thing/a.txt"))("thing/a.txt")
 
 
 @pytest.mark.parametrize(

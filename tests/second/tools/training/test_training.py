@@ -14,6 +14,7 @@ from lama_core.errors import UserError
 from tools.training.history import count_readings
 from tools.training.loss import ROWS, mean_cross_entropy
 from tools.training.masking import CONTENT, STARTS_WORD, MaskingPlan, draw_mask, draw_uniform_mask
+from tools.training.modelling import hidden_logits, load_encoder, load_tokenizer
 from tools.training.recipe import prepare
 from tools.training.train import Settings, Trained, train
 
@@ -106,6 +107,16 @@ def test_loss_and_gradient_are_torchs(n: int, kind: torch.dtype) -> None:
     assert ours.grad is not None and ours.grad.dtype == kind
     tolerance = 1e-6 if kind == torch.float32 else 2e-2
     torch.testing.assert_close(ours.grad, theirs.grad, rtol=tolerance, atol=1e-8)
+
+
+def test_hidden_logits_are_those_of_the_whole_model(tiny_encoder: Path) -> None:
+    tokenizer, model = load_tokenizer(tiny_encoder), load_encoder(tiny_encoder).eval()
+    encoded = tokenizer(["The city of [MASK] is old.", "[MASK] is great."], padding=True,
+                        return_tensors="pt")  # fmt: skip
+    hidden = encoded["input_ids"] == tokenizer.mask_token_id
+    ours = hidden_logits(model, encoded["input_ids"], encoded["attention_mask"], hidden)
+    whole = model(input_ids=encoded["input_ids"], attention_mask=encoded["attention_mask"]).logits
+    assert torch.allclose(ours, whole[hidden], atol=1e-5)
 
 
 def test_specials_and_padding_are_never_hidden() -> None:
