@@ -1,5 +1,6 @@
 """Training: it learns, it repeats itself, and a stopped run goes on as if it had not stopped."""
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
@@ -11,6 +12,7 @@ import torch
 from tiny_encoder import COUNTRIES
 
 from lama_core.errors import UserError
+from tools.training.checkpoints import find_checkpoints
 from tools.training.history import count_readings
 from tools.training.loss import ROWS, mean_cross_entropy
 from tools.training.masking import CONTENT, STARTS_WORD, MaskingPlan, draw_mask, draw_uniform_mask
@@ -88,6 +90,21 @@ def test_a_checkpoint_of_other_settings_is_refused(
     run(SETTINGS, tiny_encoder, text_file, tmp_path / "run", stop_after=2)
     with pytest.raises(UserError, match="learning_rate"):
         run(replace(SETTINGS, learning_rate=1e-3), tiny_encoder, text_file, tmp_path / "run")
+
+
+def test_a_full_disk_stops_the_run_and_keeps_the_last_checkpoint_whole(
+    tiny_encoder: Path, text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "run"
+    run(SETTINGS, tiny_encoder, text_file, folder, stop_after=5)
+    usage = type("Usage", (), {"free": 1000})
+    with monkeypatch.context() as full:
+        full.setattr(shutil, "disk_usage", lambda path: usage)
+        with pytest.raises(UserError, match="no room for a checkpoint"):
+            run(SETTINGS, tiny_encoder, text_file, folder, stop_after=5)
+    assert [path.name for path in find_checkpoints(folder)] == ["step-00000005"]
+    trained, _ = run(SETTINGS, tiny_encoder, text_file, folder, stop_after=1)
+    assert trained.first_step == 5
 
 
 @pytest.mark.parametrize("n", [1, ROWS, 2 * ROWS + 11])
