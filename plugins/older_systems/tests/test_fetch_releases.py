@@ -4,7 +4,9 @@ import json
 import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 import pytest
 from calling import invoke
@@ -35,19 +37,13 @@ class Served:
 def served(tmp_path: Path) -> Iterator[Served]:
     found = Served(tmp_path / "served")
 
-    class Handler(SilentHandler):
+    class Handler(SilentHandler, SimpleHTTPRequestHandler):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given, directory=str(found.folder))
+
         def do_GET(self) -> None:
-            name = self.path.strip("/")
-            found.asked.append(name)
-            if not (found.folder / name).is_file():
-                self.send_error(404)
-                return
-            data = (found.folder / name).read_bytes()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(data)))
-            self.send_header("ETag", '"v1"')
-            self.end_headers()
-            self.wfile.write(data)
+            found.asked.append(self.path.strip("/"))
+            super().do_GET()
 
     with serving(Handler) as found.address:
         yield found
