@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from cyclopts import App
+from calling import options
 from project_files import ROOT
 
 from lama_core.cli import make_app
@@ -110,11 +110,6 @@ def test_every_link_leads_to_a_page_and_a_place_on_it(
     assert not broken
 
 
-def options_of(command: App) -> set[str]:
-    arguments = command.assemble_argument_collection()
-    return {name for one in arguments for name in one.names if name.startswith("--")}
-
-
 def test_every_command_stands_there_with_its_help(site: Path, pages: dict[Path, Reader]) -> None:
     text = pages[Path("commands.html")].text
     commands = dict(commands_of(make_app()))
@@ -122,7 +117,7 @@ def test_every_command_stands_there_with_its_help(site: Path, pages: dict[Path, 
     for path, command in commands.items():
         called = " ".join((PROGRAM, *path))
         assert f"Usage: {called} " in text, called
-        for option in options_of(command) if command.default_command else ():
+        for option in options(command) if command.default_command else ():
             assert option in text, f"{called} {option}"
 
 
