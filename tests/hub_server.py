@@ -16,25 +16,16 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 @dataclass
 class Repository:
-    """A model repository of one commit, and other revisions.
+    """A model repository of one commit.
 
     refuse: file -> HTTP status and error code. cut: files whose connection breaks half-way.
-    revisions: branch or tag -> its files and commit, where they are others.
     """
 
     files: dict[str, bytes]
     commit: str = COMMIT
     references: tuple[str, ...] = ("main",)
-    info_fault: tuple[int, str] | None = None
     refuse: dict[str, tuple[int, str]] = field(default_factory=dict)
     cut: set[str] = field(default_factory=set)
-    revisions: "dict[str, Repository]" = field(default_factory=dict)
-
-    def at(self, revision: str) -> "Repository":
-        for name, other in self.revisions.items():
-            if revision in (name, other.commit):
-                return other
-        return self
 
 
 @dataclass
@@ -62,15 +53,14 @@ class _Handler(SilentHandler):
         if path.startswith("/api/models/"):
             name, _, revision = path.removeprefix("/api/models/").partition("/revision/")
             if "/tree/" in name:
-                name, _, revision = name.partition("/tree/")
-                self._tree(name, revision, with_body)
+                name = name.partition("/tree/")[0]
+                self._tree(name, with_body)
             else:
                 self._info(name, revision or "main", with_body)
             return
         name, _, rest = path.removeprefix("/").partition("/resolve/")
-        revision, _, file = rest.partition("/")
+        file = rest.partition("/")[2]
         repository = self.hub.repositories.get(name)
-        repository = repository and repository.at(revision)
         if repository is None:
             self._fault(404, "RepoNotFound")
         elif file in repository.refuse:
@@ -81,13 +71,10 @@ class _Handler(SilentHandler):
             self._file(repository, file, with_body)
 
     def _info(self, name: str, revision: str, with_body: bool) -> None:
-        whole = self.hub.repositories.get(name)
-        repository = whole and whole.at(revision)
-        if whole is None or repository is None:
+        repository = self.hub.repositories.get(name)
+        if repository is None:
             self._fault(404, "RepoNotFound")
-        elif repository.info_fault:
-            self._fault(*repository.info_fault)
-        elif revision not in (*repository.references, repository.commit, *whole.revisions):
+        elif revision not in (*repository.references, repository.commit):
             self._fault(404, "RevisionNotFound")
         else:
             siblings = [
@@ -97,8 +84,8 @@ class _Handler(SilentHandler):
             body = json.dumps(info | {"private": False, "tags": [], "downloads": 0}).encode()
             self._send(200, body, {"Content-Type": "application/json"}, with_body)
 
-    def _tree(self, name: str, revision: str, with_body: bool) -> None:
-        files = self.hub.repositories[name].at(revision).files
+    def _tree(self, name: str, with_body: bool) -> None:
+        files = self.hub.repositories[name].files
         entries = [
             {"type": "file", "path": file, "size": len(data), "oid": hashlib.sha1(data).hexdigest()}
             for file, data in files.items()

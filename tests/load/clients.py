@@ -38,7 +38,8 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import WebSocketException
+from websockets.exceptions import InvalidStatus, WebSocketException
+from websockets.sync.client import connect as sync_connect
 
 ROOT = Path(__file__).resolve().parents[2]
 LOOK_SECONDS = 2.0  # what a visitor looks at an answer for, drawn evenly from none to twice this
@@ -195,6 +196,22 @@ def _wait_for_health(app: App, process: "subprocess.Popen[bytes]") -> None:
         except OSError:
             time.sleep(0.2)
     raise RuntimeError(f"the app did not answer within {START_SECONDS:.0f} s")
+
+
+def handshake(url: str, port: int, origin: str | None, **options: Any) -> int:
+    """The status of the answer to a websocket's handshake. url: the host's; port: on 127.0.0.1."""
+    try:
+        with sync_connect(
+            f"{url}/_stcore/stream",
+            sock=socket.create_connection(("127.0.0.1", port)),
+            origin=origin,  # type: ignore[arg-type]  # a NewType of str
+            subprotocols=["streamlit"],  # type: ignore[list-item]
+            open_timeout=90,
+            **options,
+        ):
+            return 101
+    except InvalidStatus as refused:
+        return refused.response.status_code
 
 
 @dataclass

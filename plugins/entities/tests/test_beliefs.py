@@ -81,15 +81,6 @@ def test_each_constraint_of_a_crawl_is_counted(data: Path) -> None:
     }
 
 
-def test_a_thing_of_another_type_breaks_the_type(data: Path) -> None:
-    model = Believer(changed={("Rome", "P17"): {"Oslo": 0.9}})
-    run = crawl_world(data, model, depth=4)
-    shown = beliefs.answer(BeliefsRequest((run.info.id,)))
-    assert broken(shown, "type") == [
-        ("Rome is located in Oslo .", "Oslo is of the type city, not country")
-    ]
-
-
 def test_an_answer_that_is_the_subject_counts_apart_whatever_its_case(data: Path) -> None:
     model = Believer(changed={("Norway", "P47"): {"norway": 0.9, "Sweden": 0.6}})
     shown = beliefs.answer(BeliefsRequest((crawl_world(data, model, depth=4).info.id,)))

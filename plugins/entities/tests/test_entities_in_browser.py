@@ -27,15 +27,3 @@ def test_a_click_opens_the_answers_card_and_back_returns(page: Page, app_url: st
     page.go_back()
     expect(page.get_by_label("Entity", exact=True)).to_have_value("Norway")
     expect(trail).to_contain_text("capital of")
-
-
-def test_a_card_of_a_phone_fits_and_its_address_opens_it(page: Page, app_url: str) -> None:  # noqa: F811
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{app_url}/?tab=Entities&models=MiniLM-MLM&entity=Marie+Curie")
-    expect(page.locator(".lx-card-rows .first")).to_have_count(19)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    first = page.locator(".lx-card-rows .first a").first
-    address = first.get_attribute("href")
-    assert address is not None and "trail=" in address
-    page.goto(f"{app_url}/{address}")
-    expect(page.locator(".st-key-trail")).to_contain_text("Marie Curie")

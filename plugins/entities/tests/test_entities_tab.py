@@ -48,17 +48,6 @@ def test_of_several_right_answers_the_likeliest_is_opened_and_the_first_has_its_
     assert re.fullmatch(r"\w+ \(rank \d+\)", first) and others == ["Italy", "Spain"]
 
 
-def test_a_trail_shows_the_way_and_leads_back(gone: list[dict[str, Any]]) -> None:
-    trail = ["P47:Norway", "P36:Sweden"]
-    app = open_page("cloze", **CARD, entity="Stockholm", trail=trail)
-    assert "shares border with" in said(app) and app.query_params["trail"] == trail
-    (rows,) = cards(app)
-    further = rows[0]["words"][0]["opens"]["params"]
-    assert further["trail"] == [*trail, "P1376:Stockholm"]
-    next(one for one in app.button if one.label == "Sweden").click().run()
-    assert (gone[0]["entity"], gone[0]["trail"]) == ("Sweden", trail[:1])
-
-
 def test_a_typed_name_begins_a_new_trail() -> None:
     app = open_page("cloze", **CARD, entity="Sweden", trail="P47:Norway")
     app.text_input(key="entity").set_value("Peru").run()
@@ -79,19 +68,6 @@ def test_names_are_shown_as_text_and_are_whole_in_addresses(name: str) -> None:
     assert len(rows) == 19
     address = rows[0]["words"][0]["opens"]["address"]
     assert parse_qs(address[1:])["trail"] == [f"P36:{name}", f"P19:{name}"]
-
-
-@pytest.mark.parametrize(
-    ("params", "fault"),
-    [
-        ({"entity": "1867"}, "no relation about entities of the type year: choose another type"),
-        ({"entity": ""}, "The subject is empty"),
-        ({"entity": "Oslo ___"}, "contains a blank"),
-    ],
-)
-def test_what_has_no_card_is_one_sentence(params: dict[str, str], fault: str) -> None:
-    app = open_page("cloze", **CARD, **params)
-    assert [fault in one.value.replace("\\", "") for one in app.error] == [True]
 
 
 def test_a_misspelt_name_has_a_link_to_the_name_in_the_data(gone: list[dict[str, Any]]) -> None:
@@ -116,15 +92,6 @@ def test_a_pin_of_an_address_names_no_folder() -> None:
     assert "can't reference the data set '/etc'" in fault
     shown = open_page("cloze", **CARD, entity="Peru", pin=json.dumps(pin | {"dataset": "starter"}))
     assert "capital: oslo" in html(shown)
-
-
-def test_a_model_that_cant_list_facts_says_so_and_isnt_compared() -> None:
-    both = {"models": ["MiniLM-MLM", "MiniLM-MLM twin"], "entity_ask": "facts"}
-    app = open_page("cloze", **{**CARD, **both}, entity="Norway")
-    assert not app.error and not cards(app)
-    (note,) = (one.value.replace("\\", "") for one in app.info)
-    assert note.startswith("Not asked: MiniLM-MLM, MiniLM-MLM twin. ")
-    assert "Masked models don't write lists" in note
 
 
 def test_the_line_names_the_models_and_says_which_relations_it_counts() -> None:

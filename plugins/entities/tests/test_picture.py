@@ -1,15 +1,14 @@
 """The picture of a crawl: what is drawn, what is counted, and names as text."""
 
 import itertools
-import math
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from small_world import FACTS, Believer, crawl_world, write_world
+from small_world import Believer, crawl_world, write_world
 
 from lama_core.runs.info import Run
-from lama_entities.picture import WIDTHS, Node, make_graph, svg, wide
+from lama_entities.picture import WIDTHS, make_graph, svg, wide
 
 pytestmark = pytest.mark.usefixtures("home")
 SVG = "{http://www.w3.org/2000/svg}"
@@ -120,26 +119,6 @@ def test_what_both_believe_has_both_probabilities_and_is_a_strong_line(tmp_path:
     assert line.attrib["opacity"] == "1"
 
 
-def test_a_thing_that_is_asked_as_another_type_has_a_second_node(tmp_path: Path) -> None:
-    more = {
-        "P463": ("member of", "[X] is a member of [Y] ."),
-        "P127": ("owned by", "[X] is owned by [Y] ."),
-    }
-    facts = FACTS | {"P463": [("Norway", "NATO")], "P127": [("NATO", "Norway")]}
-    model = Believer()
-    model.answers |= {
-        "Norway is a member of [MASK] .": {"Norway": math.log(0.9)},
-        "Norway is owned by [MASK] .": {"Rome": math.log(0.9)},
-    }
-    graph = make_graph([crawl_world(write_world(tmp_path, facts, more), model, depth=2)], NAMES)
-    lines = {(one.subject, one.relation, one.object) for one in graph.lines}
-    assert {
-        ("Norway", "member of", "Norway as organisation"),
-        ("Norway as organisation", "owned by", "Rome"),
-    } <= lines
-    assert graph.twice == ("Norway as organisation",)
-
-
 def test_two_beliefs_on_one_line_are_both_read(tmp_path: Path) -> None:
     model = Believer(changed={("Norway", "P47"): {"Oslo": 0.9}})
     graph = make_graph([crawl_world(write_world(tmp_path), model, depth=1)], NAMES)
@@ -162,13 +141,3 @@ def test_a_start_that_is_an_answer_too_stays_a_start(tmp_path: Path) -> None:
     assert {node.name for node in graph.columns[0]} == {*seeds}
     assert "from Norway, Sweden, France:" in graph.title
     assert ("Norway", "Sweden") in {(line.subject, line.object) for line in graph.lines}
-
-
-def test_a_node_without_an_address_is_not_a_link(crawl: Run) -> None:
-    graph = make_graph([crawl], NAMES)
-    assert "<a " not in svg(graph, None, width=WIDTHS[0], dark=False)
-
-    def card(node: Node) -> str:
-        return f"/?entity={node.name}&type={node.kind}"
-
-    assert "/?entity=Oslo&amp;type=city" in svg(graph, card, width=WIDTHS[0], dark=False)

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from chart_marks import charts
 from opening import open_page
 from streamlit.testing.v1 import AppTest
 
@@ -54,12 +53,6 @@ def without_faults(app: AppTest) -> AppTest:
 @pytest.mark.parametrize("tab", ["P@k", "Compare"])
 def test_results_are_drawn(run: Run, tab: str) -> None:
     without_faults(opened("results", run.info.id, BUNDLED, tab=tab))
-
-
-def test_correlations_of_what_is_no_model_count_mentions_and_need_no_vectors(run: Run) -> None:
-    app = without_faults(opened("results", run.info.id, tab="More", chart="Correlations"))
-    assert "vectors" not in [toggle.key for toggle in app.toggle]
-    assert any("wordfreq" in one.caption for one in charts(app))
 
 
 def test_a_fact_says_what_was_found(run: Run) -> None:

@@ -5,7 +5,6 @@ from math import log
 from pathlib import Path
 
 import numpy as np
-import pytest
 from data_files import write_lama
 
 from lama_core.candidates.columns import Candidates
@@ -116,11 +115,6 @@ def test_a_triple_is_extracted_where_a_relation_is_likeliest() -> None:
     ]
     assert forward == [[("Bach", "P19", "Eisenach")], [("Bach", "P20", "Leipzig")], [], []]
     assert all(1 / 3 < one.confidence <= 1 for own in found for one in own)
-
-
-@pytest.mark.parametrize("given", [examples()[:2]])
-def test_without_two_classes_nothing_is_extracted(given: list[tuple[list[str], str]]) -> None:
-    assert Classifier(given).classify([[">"]]) == [(NONE, 1.0)]
 
 
 def test_the_oracle_links_any_triple_of_the_relation_to_the_facts_names() -> None:

@@ -1,6 +1,5 @@
 """`extract` and `read`: runs beside those of models, and what their mistakes say."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from lama_core.probes.plan import plan
 from lama_core.runs.alignment import align
 from lama_core.runs.execute import execute, execute_all
 from lama_core.runs.find import load_run
-from lama_core.scoring.queries import NO_FIT
 from lama_core.scoring.retrieval import OpenBook
 from lama_core.types import Query
 from lama_extraction.plan import plan_extract, plan_read
@@ -101,18 +99,3 @@ def test_a_reader_answers_from_the_passages_nearest_to_a_question(
     (elsewhere / "a.txt").write_text("Person3 was born in York.", encoding="utf-8")
     (other,) = plan_read(replace(request, corpus=str(elsewhere)))
     assert other.digest != spec.digest
-
-
-def test_a_question_too_long_for_a_reader_is_left_out_with_its_reason(
-    data: Path, text: Path, tmp_path: Path
-) -> None:
-    save_reader_folder(tmp_path / "reader", "bert")
-    file = data / "TREx" / "P19.jsonl"
-    first = json.loads(file.read_text("utf-8").splitlines()[0])
-    long = {**first, "uuid": "long", "sub_label": "a-b-" * 40}
-    file.write_text(f"{file.read_text('utf-8')}{json.dumps(long)}", "utf-8")
-    request = ReadRequest(dataset=str(data), corpus=str(text), readers=(str(tmp_path / "reader"),))
-    (spec,) = plan_read(request)
-    excluded = execute(spec).facts.set_index("subject")["excluded"]
-    assert excluded[long["sub_label"]] == NO_FIT
-    assert excluded.isna().sum() == len(CITIES)

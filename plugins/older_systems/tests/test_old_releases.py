@@ -4,7 +4,6 @@ import json
 import math
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,13 +17,9 @@ from lama_core.candidates.spelling import AFTER_SPACE
 from lama_core.errors import UserError
 from lama_core.models.cache import load_model
 from lama_core.models.conversion.convert import convert
-from lama_core.models.hf.layers import read_weights
 from lama_core.models.protocols import KINDS, Statement
 from lama_core.models.sources.catalog import find_model
 from lama_core.scoring.blanks import parse_query
-from lama_older_systems.conversion.elmo import body_tensors, read_options
-from lama_older_systems.conversion.tensors import open_hdf5, write_tensors
-from lama_older_systems.elmo import Elmo
 
 SHARED = Path(__file__).resolve().parents[4] / "shared" / "data" / "classic"
 needs_shared = pytest.mark.skipif(
@@ -83,35 +78,6 @@ def test_answers_and_ranks_are_those_of_the_original_code(name: str, tmp_path: P
         order = np.argsort(-wanted[there], kind="stable")
         steps = -np.diff(wanted[there][order])
         assert (np.diff(found[there][order])[steps > 1e-4] < 0).all()
-
-
-@needs_shared
-def test_states_of_elmo_are_those_of_tensorflow_on_ten_batches(tmp_path: Path) -> None:
-    """Each batch begins with the states that the one before it ended with."""
-    place = SHARED / "elmo-tensorflow"
-    config = read_options(place / "options.json")
-    with open_hdf5(place / "lm_weights.hdf5") as stored:
-        write_tensors(tmp_path / "body.safetensors", body_tensors(config, stored))
-    with torch.device("meta"):
-        made = Elmo(SimpleNamespace(**config), n_words=0)
-    model = read_weights(made, tmp_path / "body.safetensors", torch.float32)
-    sentences = json.loads((place / "sentences.json").read_text())
-    files = [h5py.File(place / f"lm_embeddings_{n}.hdf5") for n in range(3)]
-    states = model.start(3)
-    with torch.inference_mode():
-        for batch in range(10):
-            words = [sentences[number][batch].split() for number in range(3)]
-            lengths = torch.tensor([len(row) + 2 for row in words])
-            inputs = torch.zeros(3, int(lengths.max()), config["projection_dim"])
-            for number, row in enumerate(words):
-                edges = model.edges
-                inputs[number, : len(row) + 2] = torch.cat([edges[:1], model.spell(row), edges[1:]])
-            *directions, states = model.read(inputs, lengths, states)
-            for number, row in enumerate(words):
-                for direction, found in enumerate(directions):
-                    wanted = files[number][str(batch)][direction]
-                    ours = found[number, 1 : len(row) + 1].numpy()
-                    assert np.abs(ours - wanted).max() <= 1e-5
 
 
 # What is computed, step by step

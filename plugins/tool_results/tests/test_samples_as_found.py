@@ -2,19 +2,16 @@
 
 import json
 import math
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from data_files import write_lines
-from imported_runs import imported, ranks
+from imported_runs import ranks
 
 from lama_core.errors import UserError
 from lama_core.runs.importers.formats import recognize
 from lama_core.runs.importers.importing import ImportRunRequest, open_results
-
-QUIZ = Path(__file__).parent / "results_elsewhere" / "lm_pub_quiz_sum"
 
 
 def choice(number: int, scores: list[float | str], **more: Any) -> dict[str, Any]:
@@ -136,16 +133,3 @@ def test_undated_samples_are_of_the_model_in_the_results_beside_them(
         about.get("lm_eval_version", ""),
     )
     assert one.finished.relations[0].name == "toy"
-
-
-def test_a_row_of_lm_pub_quiz_without_scores_stops_the_import_or_is_excluded(
-    home: Path, tmp_path: Path
-) -> None:
-    folder = Path(shutil.copytree(QUIZ, tmp_path / "quiz"))
-    table = folder / "capital_results.jsonl"
-    first, *others = map(json.loads, table.read_text(encoding="utf-8").splitlines())
-    write_lines(table, [{**first, "pll_scores": [None] * len(first["pll_scores"])}, *others])
-    with pytest.raises(UserError, match=r"1 of \d+ rows is unusable.*between"):
-        imported(folder)
-    kept = imported(folder, partial=True).info
-    assert kept.imported is not None and kept.imported.n_unusable == 1

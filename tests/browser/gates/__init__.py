@@ -22,7 +22,7 @@ class Gates:
         return {"PYTHONPATH": os.pathsep.join(found), "LAMA_TEST_GATES": str(self.folder)}
 
     @contextmanager
-    def closed(self, name: Literal["page", "query", "part"]) -> Iterator[None]:
+    def closed(self, name: Literal["query", "part"]) -> Iterator[None]:
         """Hold all apps with these gates at one of them during the block."""
         with (self.folder / name).open("a") as file:
             fcntl.flock(file, fcntl.LOCK_EX)

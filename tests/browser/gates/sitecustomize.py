@@ -4,7 +4,6 @@
 starts. A gate is a file in the folder LAMA_TEST_GATES. A test closes it with an exclusive lock;
 each process waits for a shared one, so that a test that ends or crashes opens its gates.
 
-- `page`: the server's first page is drawn, after its outline.
 - `query`: the scoring process answers a query.
 - `part`: a command goes on after it has stored a part of a run.
 """
@@ -49,15 +48,6 @@ def gate_after(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
     return gated
 
 
-class PageGate:
-    """Finds no module; the search for the first module of the pages waits at the gate `page`."""
-
-    @staticmethod
-    def find_spec(name: str, *_: object) -> None:
-        if name == "pages.ui.router":
-            pass_gate("page")
-
-
 if "lama_core.service" in sys.orig_argv:
     from lama_core.service import process
 
@@ -66,5 +56,3 @@ elif "lama_core" in sys.orig_argv:
     from lama_core.runs.parts import Parts
 
     Parts.write = gate_after("part", Parts.write)  # type: ignore[method-assign]
-else:
-    sys.meta_path.insert(0, PageGate)

@@ -7,13 +7,7 @@ import pytest
 from calling import call, printed, told
 from probe_fakes import CITIES, HashFiller, write_dataset
 
-from lama_core import metrics
-from lama_core.runs.find import list_runs, load_run, runs_dir
-
-KEYS = [
-    "run", "model", "dataset", "relation", "type", "n", "n_excluded", "p_at_1", "p_at_10", "mrr",
-    "macro_p_at_1", "mean_rank",
-]  # fmt: skip
+from lama_core.runs.find import list_runs, runs_dir
 
 
 def fake_load(reference: str, *, precision: str = "fp32", on_progress: object = None) -> HashFiller:
@@ -28,24 +22,6 @@ def data(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def probe(data: Path, *more: str) -> tuple[str, ...]:
     return ("probe", "--dataset", str(data), "--candidates", "full", "--json", *more)
-
-
-def test_probe_and_results_print_the_same_numbers_as_the_library(data: Path) -> None:
-    status, out, _ = call(*probe(data, "--model", "one", "--model", "two"))
-    assert status == 0
-    lines = json.loads(out)
-    assert list(lines[0]) == KEYS
-    assert [line["model"] for line in lines] == ["one"] * 3 + ["two"] * 3
-    assert lines[2]["type"] is None  # SQuAD has none
-    _, again, _ = call("results", "--json")
-    mine = {line["run"] for line in lines}
-    shown = [line for line in json.loads(again) if line["run"] in mine]
-    # Beside runs of statements, as some of the bundled ones are, a line has the chance level, too.
-    assert [{key: line[key] for key in KEYS} for line in shown] == lines
-    run = load_run(lines[0]["run"])
-    table = metrics.score_table([run])
-    assert [line["p_at_1"] for line in lines[:3]] == table["p_at_1"].tolist()
-    assert [line["mean_rank"] for line in lines[:3]] == table["mean_rank"].tolist()
 
 
 def test_how_a_run_was_computed_is_said_where_it_is_unusual(
@@ -97,74 +73,12 @@ def test_a_mean_over_some_of_a_sources_relations_says_of_how_many() -> None:
     assert [(one["n_relations"], one["of_relations"]) for one in lines[:2]] == [(2, 3), (42, 42)]
 
 
-def test_the_ranking_that_is_shown_is_the_one_that_was_asked_for(data: Path) -> None:
-    _, raw, _ = call(*probe(data, "--model", "one", "--ranking", "raw"))
-    _, filtered, _ = call(*probe(data, "--model", "one"))
-    first, second = json.loads(raw), json.loads(filtered)
-    assert first[0]["run"] == second[0]["run"], "both ranks are kept in one run"
-    assert first[1]["mean_rank"] > second[1]["mean_rank"]
-
-
 def test_out_keeps_the_runs_in_another_folder(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "there"
     call(*probe(data, "--model", "one", "--out", str(out)))
     assert len(list_runs([out])) == 1 and not runs_dir().exists()
 
 
-def test_compare_gives_differences_mcnemar_and_flips(data: Path) -> None:
-    _, out, _ = call(*probe(data, "--model", "one", "--prompts", "paraphrases"))
-    first = json.loads(out)[0]["run"]
-    _, out, _ = call(*probe(data, "--model", "one"))
-    second = json.loads(out)[0]["run"]
-    status, out, _ = call("compare", first, second, "--json", "--k", "5")
-    found = json.loads(out)
-    assert status == 0
-    assert found["n_unpaired"] == 30 * 2  # the two paraphrases of the first run
-    assert [line["relation"] for line in found["relations"]] == ["P19", "P47", "Squad"]
-    facts, relations = found["over_facts"], found["over_relations"]
-    assert (facts["unit"], facts["difference"], facts["p"]) == ("fact", 0, 1)
-    assert facts["low"] < 0 < facts["high"]
-    assert (relations["unit"], relations["n"], relations["p"]) == ("relation", 3, None)
-    assert found["mcnemar"]["p"] == 1
-    assert not found["flips"]
-    _, text, _ = call("compare", first, second)
-    assert "McNemar, exact" in text and "Student's t" in text
-    _, out, _ = call("compare", first, second, "--json", "--slices")
-    whole, *slices = json.loads(out)["slices"]
-    assert (whole["slice"], whole["n"], whole["difference"]) == ("all facts", facts["n"], 0)
-    of_words = [line["n"] for line in slices if line["by"] == "subject's words"]
-    assert sum(of_words) == facts["n"]
-    _, text, _ = call("compare", first, second, "--slices")
-    assert "gold's frequency" in text
-
-
 def test_a_probe_that_fails_says_what_was_kept(data: Path) -> None:
     status, _, error = call(*probe(data, "--model", "broken"))
     assert status == 2 and "parts are kept" in error and "Traceback" not in error
-
-
-def test_reproduce_lists_what_cannot_be_run_with_the_reason(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from lama_core.errors import UserError
-
-    (data / "common_vocab_cased.txt").write_text("\n".join(CITIES), encoding="utf-8")
-
-    def some_load(
-        reference: str, *, precision: str = "fp32", on_progress: object = None
-    ) -> HashFiller:
-        if reference != "bert-base-cased":
-            raise UserError(f"{reference} is not here.")
-        return fake_load(reference)
-
-    monkeypatch.setattr("lama_core.models.cache.load_model", some_load)
-    words = ("reproduce", "petroni2019", "--table", "2", "--dataset", str(data))
-    rows = {(row["model"], row["what"]): row for row in told(*words)["tables"][0]["rows"]}
-    total = rows["BERT-base", "TREx total"]
-    assert (total["n"], total["published"], total["difference"]) == (60, 31.1, None)
-    assert total["differs"] == "2 of 41 relations; 60 of 34,039 facts"
-    assert rows["BERT-large", "TREx total"]["reason"] == "bert-large-cased is not here."
-    missing = rows["BERT-base", "ConceptNet total, mean over facts"]
-    assert missing["reason"] == "not in this dataset"
-    text = printed(*words)
-    assert text.count("bert-large-cased is not here.") == 2, "in the notes, and in what is missing"

@@ -21,34 +21,6 @@ def data(tmp_path: Path) -> Path:
     return write_dataset(tmp_path / "lama", n_facts=60)
 
 
-def test_list_shows_the_datasets_own_prompts_with_their_sets(data: Path) -> None:
-    rows = told("prompts", "list", "--dataset", str(data), "--relation", "P19")
-    assert rows[0] == {
-        "relation": "P19",
-        "template": "[X] was born in [Y] .",
-        "origins": ["manual"],
-        "weight": None,
-    }
-    assert len(rows) == 3
-
-
-def test_select_lists_prompts_by_training_accuracy(data: Path) -> None:
-    rows = told("prompts", "select", "--dataset", str(data), "--model", "hash", "--relation", "P19")
-    train = [row["train"] for row in rows]
-    assert train == sorted(train, reverse=True)
-
-
-def test_fit_prints_the_table_and_the_weights(data: Path) -> None:
-    found = told("prompts", "fit", "--dataset", str(data), "--model", "hash", "--relation", "P19",
-        "--set", "man+para", "--recipe", "released", "--recipe", "exact",
-    )  # fmt: skip
-    methods = [row["method"] for row in found["table"]]
-    assert methods == ["top1", "top3", "top5", "optimised", "optimised (exact)", "oracle"]
-    optimised = next(one for one in found["ensembles"] if one["method"] == "optimised")
-    assert sum(optimised["weights"].values()) == pytest.approx(1, abs=1e-3)
-    assert found["runs"]
-
-
 def test_mine_writes_an_lpaqa_file_that_is_read_again(data: Path, tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text("".join(f"Person {n} grew up in City{n * 7 % 40}.\n" for n in range(60)))

@@ -72,34 +72,6 @@ def test_lines_come_from_standard_input_and_the_table_says_what_counts(
     assert "1 of 2 sentences answered" in made.stdout
 
 
-def test_a_file_of_sentences_is_answered_as_each_of_them_is(models: tuple[str, ...]) -> None:
-    alone = told("cloze", "Oslo is in ___, isn't it?", "--gold", "Norway", *models)["models"]
-    for model, same in zip(told("batch", str(BATCH), *models)["models"], alone, strict=True):
-        first, second, third = model["answers"]
-        (blank,) = same["blanks"]
-        assert first["predictions"][0]["token"] == blank["predictions"][0]["token"]
-        assert first["gold"]["rank"] == blank["gold"]["rank"]
-        assert [one["line"] for one in (first, second, third)] == [2, 3, 5]
-        assert third == {"line": 5, "text": "no blank here", "fault": third["fault"]}
-
-
-def test_a_trace_has_a_layer_each_and_the_parts_of_a_logit_add_up(models: tuple[str, ...]) -> None:
-    words = ("--subject", "Norway", "--draws", "2", "--restore", "mlp", "--window", "2")
-    for model in told(*LOOK, "trace", *words, *models)["models"]:
-        assert (model["answer"], model["subject"], model["restore"]) == ("Rome", "Norway", "mlp")
-        assert (model["draws"], model["seed"], model["window"]) == (2, 1, 2)
-        assert 0 <= model["corrupted"] <= 1 and 0 <= model["prob"] <= 1 and model["noise"] > 0
-        assert [one["layer"] for one in model["layers"]] == [1, 2]
-        assert {len(one["probs"]) for one in model["layers"]} == {len(model["tokens"])}
-    for against in ((), ("--against", "Oslo")):
-        for model in told(*LOOK, "logit", *against, *models)["models"]:
-            total = sum(one["value"] for one in model["parts"])
-            assert total == pytest.approx(model["logit"], abs=1e-3)
-            kinds = [one["part"] for one in model["parts"]]
-            assert kinds == ["embedding", *["attention", "mlp"] * 2, "remainder", "bias"]
-            assert [one["layer"] for one in model["parts"]] == [0, 1, 1, 2, 2, None, None]
-
-
 def test_a_passage_of_an_open_book_stands_before_the_text(tmp_path: Path) -> None:
     book = tmp_path / "text.jsonl"
     book.write_text('{"text": "London is the capital of Wakanda."}\n', encoding="utf-8")

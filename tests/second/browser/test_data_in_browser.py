@@ -1,4 +1,4 @@
-"""A user's own facts in a real browser: uploaded, refused, asked of a model, cancelled, resumed."""
+"""A user's own facts in a real browser: uploaded, asked of a model, cancelled, resumed."""
 
 import json
 import re
@@ -30,31 +30,13 @@ def chosen(page: Page, name: str) -> Locator:
     return page.get_by_role("button", name=f"Remove {name}")
 
 
-def choose_file(page: Page, url: str, name: str, content: bytes) -> None:
-    """Choose the file on the tab Import."""
+def upload(page: Page, url: str, name: str, content: bytes) -> None:
+    """Choose the file on the tab Import and import it."""
     page.goto(f"{url}/data?tab=Import")
     file = FilePayload(name=name, mimeType="application/json", buffer=content)
     page.locator("input[type=file]").set_input_files(file)
     expect(chosen(page, name)).to_be_visible()
-
-
-def upload(page: Page, url: str, name: str, content: bytes) -> None:
-    """Choose the file on the tab Import and import it."""
-    choose_file(page, url, name, content)
     page.get_by_role("button", name="Import", exact=True).click()
-
-
-def test_a_file_without_facts_is_refused_by_its_name_and_the_form_stays(
-    page: Page, app_url: str
-) -> None:
-    choose_file(page, app_url, "bytes.jsonl", bytes(range(128, 256)))
-    alert = page.get_by_test_id("stAlert")
-    expect(alert).to_contain_text("bytes.jsonl: the first line can't be read")
-    expect(page.get_by_role("button", name="Import", exact=True)).to_be_disabled()
-    expect(chosen(page, "bytes.jsonl")).to_be_visible()
-    choose_file(page, app_url, "short.csv", b"subject,object,template\nPeru\n")
-    expect(alert).to_contain_text("short.csv has no usable row.")
-    expect(page.get_by_text("1 row excluded")).to_be_visible()
 
 
 def scored(page: Page, n_queries: int) -> Locator:

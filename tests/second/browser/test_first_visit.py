@@ -1,8 +1,6 @@
 """What a newcomer meets first, in a real browser."""
 
 import re
-from collections.abc import Callable
-from pathlib import Path
 from uuid import uuid4
 
 from drawn import OVERFLOW, still_top, wait_until_drawn
@@ -71,22 +69,3 @@ def test_a_phone_shows_page_names_a_result_and_cards(page: Page, app_url: str) -
     expect(page).to_have_title("Lessons · LAMA Explorer")
     page.set_viewport_size({"width": 1400, "height": 900})
     expect(page.locator(".st-key-menu")).to_be_hidden()
-
-
-def test_a_cold_start_draws_the_menu_and_an_outline_but_no_list_of_files(
-    page: Page, start_app: Callable[..., str], tmp_path: Path, gates: Gates
-) -> None:
-    page.add_init_script("""
-        new MutationObserver(() => {
-            if (document.querySelector("[data-testid=stSidebarNav]")) window.sawFiles = true
-        }).observe(document, {childList: true, subtree: true});""")
-    url = start_app(tmp_path / "cold")
-    menu = page.get_by_test_id("stTopNav").get_by_role("link", name="Ask")
-    first_tab = page.get_by_role("tab", name="Sentence", exact=True)
-    with gates.closed("page"):
-        page.goto(url)
-        expect(menu).to_be_visible()
-        expect(page.get_by_test_id("stSkeletonElement")).to_have_count(2)
-        expect(first_tab).to_have_count(0)
-    expect(first_tab).to_be_visible()
-    assert page.evaluate("window.sawFiles ?? false") is False

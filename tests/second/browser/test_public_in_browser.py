@@ -1,14 +1,10 @@
-"""A public app, and a link that names files of the machine, in a real browser."""
+"""A public app in a real browser."""
 
-import re
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from pathlib import Path
-from urllib.parse import quote
 
 import pytest
-from drawn import wait_until_drawn
 from playwright.sync_api import Page, expect
 
 
@@ -32,27 +28,3 @@ def test_visitors_of_a_public_app_ask_its_models_and_leave_no_file(
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(request)
     assert refused.value.code in (400, 403, 413)
-
-
-def test_a_link_names_no_file_of_the_machine_and_who_types_may(
-    page: Page, app_url: str, tmp_path: Path
-) -> None:
-    words = tmp_path / "words.txt"
-    words.write_text("Japan\nFrance\nPeru\n")
-    link = f"{app_url}/?text=Tokyo+is+the+capital+of+___.&models=minilm-mlm&candidates="
-    page.goto(f"{link}{quote(f'file:{words}')}")
-    expect(page.get_by_text("URLs can't reference a file of this machine")).to_be_visible()
-    wait_until_drawn(page)
-    assert page.locator("table.lx").count() == 0
-    page.goto(link + "common")
-    expect(page.locator("table.lx tbody .word").first).to_be_visible()
-    page.get_by_role("button", name="Options").click()
-    field = page.get_by_role("combobox", name="Candidates")
-    field.click()
-    field.fill(f"file:{words}")
-    field.press("Enter")
-    expect(page.get_by_text("Candidates: 3 words")).to_be_visible()
-    # Now it stands in this visitor's address, and another who opens that is not read anything.
-    expect(page).to_have_url(re.compile("candidates=file"))
-    page.reload()
-    expect(page.get_by_text("URLs can't reference a file of this machine")).to_be_visible()

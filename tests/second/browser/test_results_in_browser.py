@@ -5,7 +5,7 @@ from pathlib import Path
 
 from drawn import CHART, click_mark, wait_until_drawn
 from picking import pick_row
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 OF_FACTS = r"of \d+ (scored )?facts( \(\d+ excluded\))?"  # above the list
 FACTS = re.compile(r"/results\?.*tab=Wrong\+answers")
@@ -14,6 +14,11 @@ FACTS = re.compile(r"/results\?.*tab=Wrong\+answers")
 def open_page(page: Page, url: str) -> None:
     page.goto(url)
     wait_until_drawn(page)
+
+
+def shown_button(page: Page, name: str | re.Pattern[str]) -> Locator:
+    """The first visible button of that name."""
+    return page.get_by_role("button", name=name).filter(visible=True).first
 
 
 def test_a_bar_leads_to_its_facts_and_a_fact_to_a_cloze_query(page: Page, app_url: str) -> None:
@@ -75,21 +80,22 @@ def test_the_keyboard_comes_to_a_number_and_by_a_button_to_its_facts(
     page.wait_for_url(re.compile(r"/results\?(?=.*relations=P10).*tab=Wrong\+answers"))
 
 
-def test_a_bin_leads_to_its_facts_and_one_step_back_to_its_chart(page: Page, app_url: str) -> None:
-    open_page(
-        page, f"{app_url}/results?data=made-up&models=gpt2&tab=More&chart=Rank+distribution&p_at=7"
-    )
-    page.wait_for_url(re.compile("among="))
-    before, entries = page.url, page.evaluate("history.length")
-    click_mark(page, re.compile("rank 2–10"))
-    page.wait_for_url(re.compile(FACTS.pattern + ".*among="))
-    wait_until_drawn(page)
-    expect(page).to_have_url(re.compile("rank_min=2.*rank_max=10"))
-    expect(page.get_by_role("button", name="rank 2 to 10 in GPT-2 small")).to_be_visible()
-    assert page.evaluate("history.length") == entries + 1
-    page.go_back()
-    expect(page.get_by_role("heading", name="Results")).to_be_visible()
-    expect(page).to_have_url(before)
-    wait_until_drawn(page)
-    page.get_by_role("button", name="More options").click()
-    expect(page.get_by_role("spinbutton", name="k")).to_have_value("7")
+def test_five_facts_that_only_one_model_knows_are_tagged_and_shared(
+    page: Page, app_url: str
+) -> None:
+    page.goto(app_url)
+    shown_button(page, "Read wrong answers").click()
+    page.get_by_text("Only this model is right", exact=True).click()
+    expect(page.get_by_text(re.compile("· right in"))).to_be_visible()
+    expect(page.get_by_text("Tick queries to choose their facts")).to_be_visible()
+    pick_row(page, 0, shown_button(page, "Add to 1"))
+    pick_row(page, 4, shown_button(page, "Add to 5"), modifiers=["Shift"])
+    page.get_by_role("combobox", name=re.compile("Tags for the ticked")).click()
+    page.keyboard.type("only one")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Escape")
+    shown_button(page, "Add and show").click()
+    for _ in ("here", "for a colleague"):
+        expect(page.get_by_text(re.compile("^5 of [0-9,]+ scored facts"))).to_be_visible()
+        expect(page.get_by_role("button", name="tagged only one")).to_be_visible()
+        page.goto(page.url)

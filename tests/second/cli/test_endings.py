@@ -55,16 +55,6 @@ def test_a_fault_is_told_even_where_no_log_can_be_written(
     assert "the details can't be saved (No space left on device)" in said
 
 
-def test_the_logs_of_the_last_faults_are_kept(home: Path) -> None:
-    folder = home / "cache" / exit_codes.LOG_FOLDER
-    folder.mkdir(parents=True)
-    for number in range(exit_codes.N_LOGS + 5):
-        (folder / f"2020-01-01T00-00-{number:02}Z-1.log").write_text("old")
-    newest = exit_codes.write_log(KeyError("x"))
-    left = sorted(folder.iterdir())
-    assert len(left) == exit_codes.N_LOGS and left[-1] == newest
-
-
 @pytest.mark.parametrize(
     ("error", "says"),
     [

@@ -71,11 +71,3 @@ def test_an_own_text_is_searched(data: Path, tmp_path: Path) -> None:
     assert (found["pairs"], found["stated"]) == (3, 1)
     assert [source["source"] for source in found["sources"]] == ["notes"]
     assert not any(one["form_in"] for one in found["wordings"])  # known of starter alone
-
-
-def test_only_the_chosen_wordings_and_sources_are_searched(data: Path) -> None:
-    chosen = ("--dataset", str(data), "--prompts", "manual", "--without", "cities")
-    found = json.loads(printed("data", "find-cooccurring", *chosen, "--json"))
-    assert [source["source"] for source in found["sources"]] == ["wordnet"]
-    assert (found["stated"], found["sentences"], found["verbatim"]) == (2, 3, 0)
-    assert not any(one["form_in"] for one in found["wordings"])

@@ -66,13 +66,3 @@ def check_terminal(server: Server) -> None:
     server.body = b'{"error": {"message": "\\u001b[31mno\\u009bmodel"}}'
     status, out, errors = call(*words, "--again")
     assert status == 2 and "with an error: [31mno model." in errors and not BAD & set(errors)
-
-
-def test_what_is_waited_for_is_printed_once_outside_a_terminal(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    with output.progress() as report:
-        for _ in range(3):
-            report(Progress("Waiting for http://127.0.0.1 to answer", is_wait=True))
-            report(Progress("Scoring", 1, 2))
-    assert capsys.readouterr().err == "Waiting for http://127.0.0.1 to answer.\n"

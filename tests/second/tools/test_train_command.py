@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from lama_core.errors import UserError
 from lama_core.metrics.word_counts import load_corpus_counts
 from tools.training.__main__ import train
 
@@ -76,16 +75,3 @@ def test_what_was_measured_is_the_exported_model(trained: tuple[Path, str]) -> N
     stated = json.loads(printed)["held_out"]["all"]
     assert again["all"].accuracy == stated["accuracy"]
     assert again["all"].loss == pytest.approx(stated["loss"], abs=1e-5)
-
-
-def test_precision_and_facts_are_checked_before_anything_is_trained(tmp_path: Path) -> None:
-    out = ("--out", str(tmp_path / "model"))
-    with pytest.raises(SystemExit) as end:
-        invoke(*out, "--precision", "fp8")
-    assert end.value.code == 2
-    with pytest.raises(UserError, match="--steps must be at least 1, not 0"):
-        invoke(*out, "--steps", "0")
-    with pytest.raises(UserError, match="--max-length must be at most 512, not 513"):
-        invoke(*out, "--max-length", "513")
-    with pytest.raises(UserError, match=r"relations\.jsonl"):
-        invoke("--out", str(tmp_path / "model"), "--facts", str(tmp_path))

@@ -3,17 +3,15 @@
 import os
 import re
 import shutil
-import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http.client import HTTPSConnection
 
 import pytest
 from drawn import CHART, MAX_WAIT, wait_until_drawn
+from load.clients import handshake
 from load.proxy import NAME, find_nginx, running_nginx, unverified
 from playwright.sync_api import Browser, BrowserContext, Page, expect
-from websockets.exceptions import InvalidStatus
-from websockets.sync.client import connect
 
 BASE = "/courses/help"  # a base path may end in the name of one of the app's pages
 
@@ -58,18 +56,7 @@ def fetch(
 
 def open_websocket(site: Site, *, host: str, origin: str | None) -> int:
     """The status of the answer to a websocket's handshake."""
-    try:
-        with connect(
-            f"wss://{host}:{site.port}{BASE}/_stcore/stream",
-            sock=socket.create_connection(("127.0.0.1", site.port)),
-            ssl=unverified(),
-            open_timeout=90,
-            origin=origin,  # type: ignore[arg-type]  # a NewType of str
-            subprotocols=["streamlit"],  # type: ignore[list-item]
-        ):
-            return 101
-    except InvalidStatus as refused:
-        return refused.response.status_code
+    return handshake(f"wss://{host}:{site.port}{BASE}", site.port, origin, ssl=unverified())
 
 
 @pytest.mark.parametrize("path", ("/", "/_stcore/health", "/static/nothing-here.js"))
@@ -130,7 +117,7 @@ def test_a_browser_asks_through_nginx_and_the_policy_blocks_nothing(
 
 
 def check_addresses(context: BrowserContext, root: str) -> None:
-    """Check that the address holds the screen: sentence, reload, Share, Back, batch, two tabs.
+    """Check that the address holds the screen: sentence, reload, Share, Back.
 
     root: the app's URL, without a slash at its end.
     """
@@ -160,17 +147,6 @@ def check_addresses(context: BrowserContext, root: str) -> None:
     page.go_back()
     page.wait_for_url(re.compile(r"text=Tokyo"))
     _check_sentence(page)
-
-    page.get_by_role("tab", name="Several").click()
-    page.get_by_role("textbox", name=re.compile("^Sentences")).fill("Rome is the capital of ___.")
-    page.keyboard.press("Control+Enter")
-    page.wait_for_url(re.compile("sentences_many=Rome"))
-    page.reload()
-    expect(page.get_by_role("textbox", name=re.compile("^Sentences"))).to_have_value(
-        re.compile("^Rome")
-    )
-    _check_sentence(second)
-    assert second.url != page.url
 
 
 def _enter(page: Page, label: str, text: str) -> None:

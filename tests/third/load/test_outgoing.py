@@ -2,13 +2,10 @@
 
 import asyncio
 import random
-import socket
 from pathlib import Path
 
 from load import clients
 from load.attack import Seen, ask
-from websockets.exceptions import InvalidStatus
-from websockets.sync.client import connect
 
 # Python runs this file at its start, also in the processes that the app starts.
 HOOK = """
@@ -36,20 +33,6 @@ sys.addaudithook(note)
 """
 
 
-def handshake(app: clients.App, host: str, origin: str) -> int:
-    """The status of the answer to a websocket's handshake."""
-    try:
-        with connect(
-            f"ws://{host}/_stcore/stream",
-            sock=socket.create_connection(("127.0.0.1", app.port)),
-            origin=origin,  # type: ignore[arg-type]  # a NewType of str
-            subprotocols=["streamlit"],  # type: ignore[list-item]
-        ):
-            return 101
-    except InvalidStatus as refused:
-        return refused.response.status_code
-
-
 def test_a_public_app_connects_to_nothing_and_refuses_foreign_hosts(tmp_path: Path) -> None:
     (tmp_path / "hook").mkdir()
     (tmp_path / "hook" / "sitecustomize.py").write_text(HOOK)
@@ -62,16 +45,16 @@ def test_a_public_app_connects_to_nothing_and_refuses_foreign_hosts(tmp_path: Pa
     }
     record, seen = clients.Record(), Seen()
     with clients.running_app(tmp_path / "home", **more) as app:
-        own = f"localhost:{app.port}"
+        own, evil = f"localhost:{app.port}", f"evil.example:{app.port}"
         # Before any page is drawn.
-        assert handshake(app, own, "http://evil.example") == 403
-        assert handshake(app, "evil.example", "http://evil.example") == 403
-        assert handshake(app, f"evil.example:{app.port}", f"http://evil.example:{app.port}") == 403
+        assert clients.handshake(f"ws://{own}", app.port, "http://evil.example") == 403
+        assert clients.handshake("ws://evil.example", app.port, "http://evil.example") == 403
+        assert clients.handshake(f"ws://{evil}", app.port, f"http://{evil}") == 403
         query = "text=Rome+is+the+capital+of+___.&models=minilm-mlm"
         asyncio.run(ask(app.url, "127.0.0.1", query, seen))
         for page in ("results", "data", "models"):
             asyncio.run(clients.Client(app, record, random.Random(1)).open(page))
-        assert handshake(app, own, "http://evil.example") == 403
-        assert handshake(app, own, f"http://{own}") == 101
+        assert clients.handshake(f"ws://{own}", app.port, "http://evil.example") == 403
+        assert clients.handshake(f"ws://{own}", app.port, f"http://{own}") == 101
     assert (len(seen.answered), seen.refused, record.faults) == (1, {}, [])
     assert not log.exists(), log.read_text()

@@ -11,27 +11,19 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from cyclopts import App
+from calling import options
 from project_files import ROOT
 
-from lama_core import plugins
 from lama_core.cli import make_app
 from lama_core.glossary import glossary_text, read_terms
 from lama_core.metrics.relation_figures import METRICS
 from lama_core.requests import PROGRAM
-from pages.ui.prompts.view import VIEWS as PROMPT_VIEWS
-from pages.ui.queries.table import VIEWS as ASK_TABS
-from pages.ui.results.more import CHARTS
-from pages.ui.shared import screens
 from pages.ui.shared.tables import TERMS
-from pages.ui.wrong_answers.view import VIEWS as WRONG_VIEWS
-from tools.documentation.docstrings import as_markdown
 from tools.documentation.site import commands_of
 
 # Attributes that make a browser load what they name.
 LOADS = {"src", "srcset", "poster", "data"}
 EXPLAIN = ("explain", "glossary.explain")
-TABS = {"TABS", "tabs", "views", "drawn"}
 
 
 class Reader(HTMLParser):
@@ -118,55 +110,6 @@ def test_every_link_leads_to_a_page_and_a_place_on_it(
     assert not broken
 
 
-def sections(text: str) -> dict[str, str]:
-    """Heading of the second level -> what stands under it."""
-    parts = re.split(r"^## ", text, flags=re.M)[1:]
-    return {heading: body for heading, _, body in (part.partition("\n") for part in parts)}
-
-
-def tabs_of(path: Path) -> list[str]:
-    """The names of a page's tabs, as its source writes them."""
-    found: list[str] = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
-        if not (isinstance(target, ast.Name) and target.id in TABS):
-            continue
-        value = node.value  # type: ignore[attr-defined]
-        items = value.keys if isinstance(value, ast.Dict) else getattr(value, "elts", ())
-        found += [one.value for one in items if isinstance(one, ast.Constant)]
-    return found
-
-
-def test_every_page_of_the_app_has_its_guide_with_all_of_its_tabs_and_views() -> None:
-    guide = sections((ROOT / "docs" / "guide.md").read_text(encoding="utf-8"))
-    router = (ROOT / "app.py").read_text(encoding="utf-8")
-    named = re.findall(r"screens\.([A-Z]+): \(\"([^\"]+)\",", router)
-    files = {title: ROOT / getattr(screens, name) for name, title in named}
-    old = {ROOT / "pages" / f"{name}.py" for name in screens.OLD_PAGES}
-    hidden = {ROOT / screens.POLL}
-    assert set(files.values()) | old | hidden == set((ROOT / "pages").glob("*.py"))
-    added = {name.capitalize() for name in plugins.names("pages")}
-    assert [title for title in guide if title not in added] == list(files)
-    tabs = {title: tabs_of(path) for title, path in files.items()} | {"Ask": list(ASK_TABS)}
-    found = {title: len(names) for title, names in tabs.items() if names}
-    assert found == {"Ask": 4, "Results": 5, "Data and runs": 3}
-    views = [*CHARTS, *PROMPT_VIEWS, *WRONG_VIEWS]
-    assert len(views) == 13 + 3 + 3
-    lacking = {
-        f"{title}: {tab}"
-        for title, names in tabs.items()
-        for tab in names
-        if f"**{tab}**" not in guide[title]
-    }
-    assert not lacking
-    assert not {view for view in views if f"*{view}*" not in guide["Results"]}
-
-
-def options_of(command: App) -> set[str]:
-    arguments = command.assemble_argument_collection()
-    return {name for one in arguments for name in one.names if name.startswith("--")}
-
-
 def test_every_command_stands_there_with_its_help(site: Path, pages: dict[Path, Reader]) -> None:
     text = pages[Path("commands.html")].text
     commands = dict(commands_of(make_app()))
@@ -174,39 +117,8 @@ def test_every_command_stands_there_with_its_help(site: Path, pages: dict[Path, 
     for path, command in commands.items():
         called = " ".join((PROGRAM, *path))
         assert f"Usage: {called} " in text, called
-        for option in options_of(command) if command.default_command else ():
+        for option in options(command) if command.default_command else ():
             assert option in text, f"{called} {option}"
-
-
-def test_the_commands_that_docs_write_are_there() -> None:
-    commands = dict(commands_of(make_app()))
-    written = 0
-    for path in (*ROOT.glob("docs/*.md"), *ROOT.glob("plugins/*/README.md")):
-        text = path.read_text(encoding="utf-8")
-        for line in re.findall(rf"(?:python -m lama_core|{PROGRAM}) (.*)", text):
-            words = tuple(re.match(r"(?:[a-z][a-z-]*(?: |$))*", line)[0].split())  # type: ignore[index]
-            called = max(
-                (words[:n] for n in range(len(words) + 1) if words[:n] in commands), key=len
-            )
-            assert called and commands[called].default_command, f"{path}: {line}"
-            options = options_of(commands[called])
-            assert set(re.findall(r"--[a-z][a-z-]*", line)) <= options, f"{path}: {line}"
-            written += 1
-    assert written >= 5
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ("A <b> of x_y_z * 2.", r"A &lt;b> of x\_y\_z \* 2."),
-        ("Of `<b>` and `*`.", "Of `<b>` and `*`."),
-        ("So:\n\n>>> f(a_b)\n<b>", "So:\n\n```pycon\n>>> f(a_b)\n<b>\n```"),
-        ("It.\n\n    P_k = a * b <= c\n\n<i> so.", "It.\n\n    P_k = a * b <= c\n\n&lt;i> so."),
-        ("Args:\n    a_b: Of c_d.", "Args:\n    a_b: Of c\\_d."),
-    ],
-)  # fmt: skip
-def test_prose_is_escaped_and_code_is_not(given: str, expected: str) -> None:
-    assert as_markdown(given) == expected
 
 
 def asked_terms() -> Iterator[tuple[str, str]]:

@@ -1,74 +1,15 @@
 """The sentence forms of the corpus's sources, and which wordings of the starter facts have one."""
 
 import json
-import re
-from collections.abc import Iterator
 
 import pytest
 
-from lama_core.metrics.sentence_forms import FORMS_FILE, form_of, load_forms, template_form
+from lama_core.metrics.sentence_forms import FORMS_FILE, load_forms, template_form
 from lama_core.paths import ASSETS
-from tools.training.corpus.source_forms import corpus_forms, source_forms
+from tools.training.corpus.source_forms import corpus_forms
 from tools.training.corpus.source_list import SOURCES
-from tools.training.corpus.source_passages import Passage, with_article
-from tools.training.corpus.sources import culture, people, wordnet
 
 STARTER = ASSETS / "datasets" / "starter"
-
-
-def tiny_passages(read: object) -> Iterator[Passage]:
-    for name, kind in (("Nile", "river"),):
-        verb = "flows through" if kind == "river" else "is in"
-        yield Passage(f"key/{name}", f"The {name} {verb} {with_article(kind)}, {kind}.")
-    yield from _more()
-
-
-def _more() -> Iterator[Passage]:
-    facts = {"parent": "Alphabet"}
-    for label, said in (("owner", "is owned by"), ("parent", "was founded by")):
-        yield Passage(label, f"Google {said} {facts[label]}, {len(label)} times, in {label!r}.")
-
-
-def _never() -> str:
-    return f"{1} is never called {2}"
-
-
-def test_a_source_has_the_forms_of_the_f_strings_that_it_reaches() -> None:
-    assert source_forms(tiny_passages) == {
-        "nile flows through * river",
-        "nile is in * river",
-        "google is owned by * times in owner",
-        "google is owned by * times in parent",
-        "google is founded by * times in owner",
-        "google is founded by * times in parent",
-    }
-
-
-def test_what_a_source_writes_has_one_of_its_forms() -> None:
-    synsets = (
-        "00000001 18 n 02 Dante 0 Dante_Alighieri 0 001 @i 00000002 n 0000 | an Italian poet born "
-        "in Florence (1265-1321)",
-        "00000002 18 n 01 poet 0 000 | a writer of poems",
-    )
-    data = "".join(f"{line}\n" for line in synsets).encode()
-    lists = json.dumps(
-        {
-            "List of jazz musicians": [{"text": f"Miles {n}"} for n in range(12)],
-            "List of Norwegian musicians": [{"text": "Grieg"}],
-        }
-    ).encode()
-    for passages, read in (
-        (wordnet.fact_passages, lambda name: data if name.endswith("noun") else b""),
-        (people.passages, lambda name: data if name.endswith("noun") else b""),
-        (culture.artist_passages, lambda _: lists),
-    ):
-        texts = [passage.text for passage in passages(read)]
-        assert len(texts) > 10
-        forms = [
-            re.compile(re.escape(form).replace(r"\*", ".+")) for form in source_forms(passages)
-        ]
-        for text in texts:
-            assert any(form.fullmatch(form_of([text])) for form in forms), text
 
 
 def test_the_readme_counts_the_starter_wordings_that_have_a_form_of_a_source() -> None:

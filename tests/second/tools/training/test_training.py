@@ -16,8 +16,9 @@ from tools.training.checkpoints import find_checkpoints
 from tools.training.history import count_readings
 from tools.training.loss import ROWS, mean_cross_entropy
 from tools.training.masking import CONTENT, STARTS_WORD, MaskingPlan, draw_mask, draw_uniform_mask
+from tools.training.modelling import hidden_logits, load_encoder, load_tokenizer
 from tools.training.recipe import prepare
-from tools.training.train import Settings, Trained, learning_rate_factor, train
+from tools.training.train import Settings, Trained, train
 
 SETTINGS = Settings(
     steps=200,
@@ -106,14 +107,6 @@ def test_a_full_disk_stops_the_run_and_keeps_the_last_checkpoint_whole(
     assert trained.first_step == 5
 
 
-def test_the_rate_rises_stays_and_falls_to_nothing() -> None:
-    settings = replace(SETTINGS, steps=100, warmup_steps=10, decay_steps=50)
-    assert learning_rate_factor(0, settings) == 1 / 10
-    assert learning_rate_factor(30, settings) == 1.0
-    assert learning_rate_factor(75, settings) == 25 / 50
-    assert learning_rate_factor(99, settings) == 1 / 50
-
-
 @pytest.mark.parametrize("n", [1, ROWS, 2 * ROWS + 11])
 @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
 def test_loss_and_gradient_are_torchs(n: int, kind: torch.dtype) -> None:
@@ -131,6 +124,16 @@ def test_loss_and_gradient_are_torchs(n: int, kind: torch.dtype) -> None:
     assert ours.grad is not None and ours.grad.dtype == kind
     tolerance = 1e-6 if kind == torch.float32 else 2e-2
     torch.testing.assert_close(ours.grad, theirs.grad, rtol=tolerance, atol=1e-8)
+
+
+def test_hidden_logits_are_those_of_the_whole_model(tiny_encoder: Path) -> None:
+    tokenizer, model = load_tokenizer(tiny_encoder), load_encoder(tiny_encoder).eval()
+    encoded = tokenizer(["The city of [MASK] is old.", "[MASK] is great."], padding=True,
+                        return_tensors="pt")  # fmt: skip
+    hidden = encoded["input_ids"] == tokenizer.mask_token_id
+    ours = hidden_logits(model, encoded["input_ids"], encoded["attention_mask"], hidden)
+    whole = model(input_ids=encoded["input_ids"], attention_mask=encoded["attention_mask"]).logits
+    assert torch.allclose(ours, whole[hidden], atol=1e-5)
 
 
 def test_specials_and_padding_are_never_hidden() -> None:

@@ -1,15 +1,12 @@
-"""Every benchmark runs to its end with a small workload; its rows come one by one."""
+"""Every benchmark runs to its end with a small workload."""
 
-from collections.abc import Iterator
 from functools import partial
 
 import pytest
 from transformers import BertConfig
 
-from lama_core.models.cpu import Cpu
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import locate
-from tools.bench import __main__ as command
 from tools.bench import cloze, cluster, gpu, report
 from tools.bench.measuring import BenchRow
 
@@ -32,20 +29,3 @@ def test_every_benchmark_runs_to_its_end(name: str, monkeypatch: pytest.MonkeyPa
         pytest.skip("SmolLM2 isn't installed")
     rows = list(report.measure(name, **SMALLEST))
     assert rows and all(isinstance(row, BenchRow) for row in rows)
-
-
-@pytest.mark.parametrize("as_json", [False, True])
-def test_rows_that_were_measured_before_a_fault_are_printed(
-    as_json: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def broken() -> Iterator[BenchRow]:
-        yield BenchRow("loading", "s", 2.0, 4.0, "pipeline", 1.0, "target")
-        raise RuntimeError("the page is empty")
-
-    monkeypatch.setitem(report.BENCHMARKS, "broken", broken)
-    monkeypatch.setattr(command, "find_cpu", lambda: Cpu("Some CPU", ("avx2", "avx512_bf16")))
-    with pytest.raises(RuntimeError, match="empty"):
-        command.run("broken", json=as_json)
-    printed = "".join(capsys.readouterr())
-    assert "CPU: Some CPU (avx2, avx512_bf16)\n" in printed
-    assert "loading: 2 s; pipeline 4 (0.5x); target 1 (2x)" in printed
