@@ -551,7 +551,7 @@ class _BlankScorer:
         answers = []
         for blank, gold in enumerate(golds):
             scores = _row(all_scores, blank)
-            answer = self.answer(query, blank, encoded, scores, gold)
+            answer = self.answer(query, blank, encoded, scores, *filter(None, [gold]))
             answer = self._with_complete_words(answer, encoded.places[blank], encoded, scores)
             if try_full_stop:
                 stopped = _row(all_scores, len(golds) + blank)
@@ -572,7 +572,7 @@ class _BlankScorer:
             return self.model.blank_log_probs(batch, self.columns)
 
         def report(scores: Scores) -> None:
-            on_first(self.answer(query, 0, batch[0], _row(scores, 0), None))
+            on_first(self.answer(query, 0, batch[0], _row(scores, 0)))
 
         return self.model.rescored_log_probs(batch, self.columns, report)
 
@@ -600,12 +600,18 @@ class _BlankScorer:
         return replace(encoded, gold=column) if isinstance(column, int) else encoded
 
     def answer(
-        self, query: Query, blank: int, encoded: Encoded, scores: Scores, word: str | None
+        self, query: Query, blank: int, encoded: Encoded, scores: Scores, *words: str
     ) -> BlankAnswer:
-        """Return the answers at one blank, given its scores and its gold answer (`word`)."""
+        """Return the answers at one blank, given its scores and its gold answers (`words`)."""
         log_probs = scores.log_probs
         n_listed = None if scores.n_listed is None else int(scores.n_listed[0])
-        gold = self._gold(query, blank, encoded, scores, word) if word else None
+        place = places_of(query)[blank]
+        listed = [word for word in words if isinstance(self.columns.find(word, place), int)]
+        gold = min(
+            (self._gold(query, blank, encoded, scores, word) for word in listed or words[:1]),
+            key=lambda one: (not one.proposed, one.rank),
+            default=None,
+        )
         outside, gold_beyond = None, False
         over: Over = "vocabulary"
         n_over: int | None = self.model.vocabulary.size or None
@@ -815,7 +821,7 @@ def query_in_batches(
     candidates: Candidates,
     *,
     top_k: int = 1,
-    gold: str | Sequence[str | None] | None = None,
+    gold: str | Sequence[str | Sequence[str] | None] | None = None,
     context: Context | None = None,
     renormalise: bool = False,
     n_rescored: int = RESCORED,
@@ -825,7 +831,8 @@ def query_in_batches(
     """Return one model's first answers to each of several texts, computed in batches.
 
     Only the first answer is completed to a longer word. queries: Texts with one blank each.
-    gold: One gold answer for all texts, or a list with one for each text.
+    gold: One gold answer for all texts, or a list with one or several for each text: of several,
+        the best ranked candidate counts, or else the first.
     Other options as for `query_model`.
     """
     places = (place for query in queries for place in places_of(query))
@@ -838,10 +845,11 @@ def query_in_batches(
         for used in contexts
     }
     given = [gold] * len(queries) if gold is None or isinstance(gold, str) else gold
-    golds = [word.strip() or None if word else None for word in given]
+    every = [[one] if isinstance(one, str) else one or () for one in given]
+    golds = [tuple(filter(None, map(str.strip, words))) for words in every]
     encoded = [
-        scorers[used].encode(query, (word,))
-        for query, used, word in zip(queries, contexts, golds, strict=True)
+        scorers[used].encode(query, words[:1] or (None,))
+        for query, used, words in zip(queries, contexts, golds, strict=True)
     ]
     # Each text whose words are rescored has the time of a query.
     until = limits.until(share=max(1, sum(bool(one.suffix) for one in encoded)))
@@ -851,7 +859,7 @@ def query_in_batches(
         scores = model.blank_log_probs([encoded[number] for number in batch], columns)
         for row, number in enumerate(batch):
             found[number] = scorers[contexts[number]].answer(
-                queries[number], 0, encoded[number], _row(scores, row), golds[number]
+                queries[number], 0, encoded[number], _row(scores, row), *golds[number]
             )
     left = [number for number, used in enumerate(contexts) if used == "left"]
     firsts = [found[number].predictions[0] for number in left]

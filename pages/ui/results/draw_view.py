@@ -367,8 +367,10 @@ def draw_whole(
     shown_columns: str = "",
     panels: Callable[[Shown[Any, Any]], Sequence[Figure]] = lambda shown: [shown.figure],
     **options: Any,
-) -> None:
+) -> Line | None:
     """Draw a view as a whole: its figure, its table, its notes and its export.
+
+    Returns a clicked mark of the figure, whose facts are opened if the view has facts.
 
     Args:
         choice: The choice of runs.
@@ -382,12 +384,14 @@ def draw_whole(
         shown = choice.view(function, **options)
     name = function.view.name
     draw_headline(shown.conclusion, key=f"headline {name}")
-    drawn = panels(shown)
+    drawn, mark = panels(shown), None
     for number, (figure, box) in enumerate(zip(drawn, st.columns(len(drawn)), strict=True)):
         with box:
             key = f"{name} chart" + f" {number}" * (number > 0)
             legend = True if len(drawn) > 1 else None  # plots at the same height
-            open_line(choice, shown, draw_figure(choice, figure, key, legend=legend))
+            line = draw_figure(choice, figure, key, legend=legend)
+            open_line(choice, shown, line)
+            mark = line or mark
     notes = " ".join(shown.notes)
     st.caption(f"{caption} {plain(notes)}")
     columns = shown.chosen(shown_columns or " ".join(shown.columns))
@@ -418,6 +422,7 @@ def draw_whole(
     ):
         open_line(choice, shown, clicked.line, clicked.column)
     draw_view_export(choice, shown)
+    return mark
 
 
 def configured(

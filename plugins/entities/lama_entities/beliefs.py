@@ -1,18 +1,19 @@
 """View: do a model's beliefs agree with each other?
 
-A belief is an answer of a crawl, or the first answer to a query of a run. `relations.tsv` declares
-constraints; each is counted over the beliefs that the same model's other beliefs can keep or break:
+A belief is the first answer to a query; of a crawl, each answer if the relation can have several
+values. `relations.tsv` declares constraints; each is counted over the beliefs that the same model's
+other beliefs can keep or break:
 
     inverse     (a, capital, b): a is among the answers to (b, capital of)
     symmetric   (a, borders, b): a is among the answers to (b, borders)
     another thing  (a, borders, b): b isn't a
-    one value   all answers to (a, capital) are the same; and of no other subject (c, capital) is
-                the answer b, if the inverse has one value
+    one value   all sentences about (a, capital) have the same answer; and of no other subject of
+                its type (c, capital) is the answer b, if the inverse has one value
     type        the data know b as something that the relation can have: as a city, a person, ...
     country     (a, capital of, b): the answers to (a, country) have b, or the country of b
 
-The answers to a query are those of the crawl; of a run, the first one, or the ten best if the
-relation can have several values. A constraint isn't counted where a needed query wasn't asked or
+The answers to a query are the first one, or if the relation can have several values, all of the
+crawl and the ten best of a run. A constraint isn't counted where a needed query wasn't asked or
 has no answer. If b is a, only "another thing" and "one value" are counted. Names are compared
 without case and articles. Everything is a "thing": "type" isn't counted for relations to things,
 and a thing breaks it only where the objects have proper names (music may be a field, not a city).
@@ -25,7 +26,7 @@ Departure: Beliefs that agree
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Annotated, Any
@@ -47,6 +48,7 @@ from lama_core.views.figure import Axis, Figure, said, said_interval
 from lama_core.views.view import Shown, View, ViewFunction
 from lama_entities.crawl import CrawlSpec
 from lama_entities.types import (
+    Entity,
     find_entity,
     name_key,
     relation_types,
@@ -65,20 +67,20 @@ RULES = {
     "symmetric": "the same query about the answer has the subject among its answers (such as "
     "shares border with)",
     "another thing": "the answer isn't the subject itself (such as shares border with)",
-    "one value": "the query has no other answer; for capital and capital of, no other query has "
-    "this answer either",
+    "one value": "no other sentence about the same has another first answer; for capital and "
+    "capital of, nothing else of the same type (country, region) has this answer either",
     "type": "the data know the answer as something of a type that the relation can have (a country "
     "as a country)",
-    "country": "the country that the model gives for the inner place is the outer one, or the "
-    "country that it gives for that (such as capital of)",
+    "country": "both places are in the same country, by the model's own answers (such as capital "
+    "of: if Nice is the capital of Provence, Nice is located in the country of Provence)",
 }
 BASIS = (
-    "A belief is an answer, right or wrong: the first one to a query of a run; of a crawl, each "
-    "one that is probable enough to be followed. Among its answers: all of a crawl; of a run, the "
-    "first one, or the ten best where a relation has several values (shares border with). A belief "
-    "is counted where the other query was asked, too, which depends on the answers: models differ "
-    "in their numbers of beliefs. An answer that is the subject itself counts only for another "
-    "thing and one value."
+    "A belief is the first answer to a query, right or wrong; where a relation has several values "
+    "(shares border with), each answer of a crawl that is probable enough to be followed. Its "
+    "answers are then all of these, or the ten best of a run. A belief is counted where the other "
+    "query was asked, too, and for the type if the data know the answer: models differ in their "
+    "numbers of beliefs. An answer that is the subject itself counts only for another thing and "
+    "one value."
 )
 
 
@@ -145,6 +147,18 @@ class Check:
         """The sentence or note that the belief is compared with."""
         return self.note or (self.other.sentence if self.other else "")
 
+    @property
+    def lacks_subject(self) -> bool:
+        """Whether the answers to the other query lack the subject."""
+        return bool(self.note) and self.constraint in ("inverse", "symmetric")
+
+    def row(self) -> dict[str, Any]:
+        """Return the constraint, the belief and what it is compared with, for tables."""
+        other = asdict(self.other) if self.other else {}
+        compared = {f"other_{name}": other.get(name) for name in ("query", "object", "probability")}
+        sentences = {"sentence": self.belief.sentence, "against": self.against}
+        return {"constraint": self.constraint, **asdict(self.belief), **sentences, **compared}
+
 
 @dataclass(frozen=True)
 class Beliefs:
@@ -154,14 +168,14 @@ class Beliefs:
         by_query: What a query asked -> its beliefs, the likeliest first.
         answers: What a query asked -> the keys of its answers, and the answers, the best first.
         n_queries: What a query asked -> number of queries.
-        is_crawl: Whether all answers with the least probability are known.
+        kind_of: Subject and relation -> the subject's type in the data; or empty.
         dataset: The data, which know types; None if they aren't on this machine.
     """
 
     by_query: Mapping[tuple[str, str], Sequence[Belief]]
     answers: Mapping[tuple[str, str], Mapping[str, str]]
     n_queries: Mapping[tuple[str, str], int]
-    is_crawl: bool
+    kind_of: Callable[[str, str], str]
     dataset: Dataset | None
 
     def checks(self) -> Iterator[Check]:
@@ -173,7 +187,7 @@ class Beliefs:
             subject, obj = one.asked[0], one.answer[0]
             is_self = subject == obj
             if row.constraint("irreflexive"):
-                note = "the answer is the subject itself"
+                note = "The answer is the subject itself."
                 yield Check("another thing", not is_self, one, note=note)
             inverse = row.constraint("inverse")
             back = {"inverse": inverse.relation} if inverse else {}
@@ -186,12 +200,19 @@ class Beliefs:
                         asked, few = other.query.replace(BLANK, "___"), [*found.values()]
                         listed = ", ".join(few[:MOST_ANSWERS]) + ", …" * (len(few) > MOST_ANSWERS)
                         note = f"{one.subject} isn't among the answers to “{asked}”: {listed}"
+                        note += "." * (not note.endswith("…"))
                     yield Check(constraint, subject in found, one, other, note)
             if row.constraint("single"):
                 others = [two for two in self.by_query[one.asked] if two.answer != one.answer]
                 if inverse and relation_types()[inverse.relation].constraint("single"):
-                    others += [two for two in by_answer[one.answer] if two.asked != one.asked]
-                if self.is_crawl or inverse or self.n_queries[one.asked] > 1:
+                    kind = self.kind_of(one.subject, one.relation)
+                    others += [
+                        two
+                        for two in by_answer[one.answer]
+                        if two.asked != one.asked
+                        and self.kind_of(two.subject, two.relation) == kind
+                    ]
+                if inverse or self.n_queries[one.asked] > 1:
                     yield Check("one value", not others, one, others[0] if others else None)
             if is_self:
                 continue
@@ -205,14 +226,20 @@ class Beliefs:
                 and (tells or known.types[0] != "thing")
             ):
                 expected = f"{known.name} is of the type {known.types[0]}, not "
-                yield Check("type", is_right, one, note=expected + " or ".join(row.objects))
+                yield Check("type", is_right, one, note=expected + " or ".join(row.objects) + ".")
             for kind, inner, outer in (("within", subject, obj), ("contains", obj, subject)):
                 if lies := row.constraint(kind):
                     places = self.answers.get((inner, lies.relation), {})
                     around = self.answers.get((outer, lies.relation), {})
                     if places and (outer in places or around or self._is_country(outer)):
                         kept = outer in places or not around.keys().isdisjoint(places)
-                        yield Check("country", kept, one, self.by_query[inner, lies.relation][0])
+                        firsts = [
+                            self.by_query[at, lies.relation][0]
+                            for at in (inner, outer)
+                            if (at, lies.relation) in self.by_query
+                        ]
+                        said = " ".join(first.sentence for first in firsts)
+                        yield Check("country", kept, one, firsts[0], said)
 
     def _is_country(self, name: str) -> bool:
         known = find_entity(self.dataset, name, ("country",)) if self.dataset else None
@@ -227,7 +254,7 @@ def beliefs_of(run: Run, above: float = 0.0) -> Beliefs:
         dataset = load_dataset(fields.get("dataset", run.info.dataset))
     except UserError:
         dataset = None
-    shared = _shared_templates(dataset)
+    shared = {} if is_crawl else _shared_templates(dataset)  # a crawl asks distinct sentences
     columns = ["object", "log_prob"] if is_crawl else ["first", "first_log_prob"]
     rows = run.facts[["relation", "subject", "query", "excluded", *columns]]
     best = None if is_crawl else run.top.words
@@ -236,8 +263,12 @@ def beliefs_of(run: Run, above: float = 0.0) -> Beliefs:
     queries: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
 
     @cache
-    def spelled(word: str, kinds: tuple[str, ...]) -> str:  # as the data write it
-        return written_name(word, find_entity(dataset, word, kinds) if dataset else None)
+    def known(word: str, kinds: tuple[str, ...]) -> Entity | None:
+        return find_entity(dataset, word, kinds) if dataset else None
+
+    def kind_of(subject: str, relation: str) -> str:
+        found = known(subject, relation_types()[relation].subjects)
+        return found.types[0] if found else ""
 
     counted_rows = rows["excluded"].isna() & rows[columns[0]].notna()
     for number, relation, subject, query, _, word, log_prob in rows[counted_rows].itertuples():
@@ -251,8 +282,11 @@ def beliefs_of(run: Run, above: float = 0.0) -> Beliefs:
         words = [word]
         if best is not None and not relation_types()[name].constraint("single"):
             words = [one for one in best[number] if one is not None]
-        words = [spelled(str(one), relation_types()[name].objects) for one in words]
+        kinds = relation_types()[name].objects
+        words = [written_name(str(one), known(str(one), kinds), kinds) for one in words]
         found = Belief(name, str(subject), words[0], probability, str(query), template in shared)
+        if is_crawl and relation_types()[name].constraint("single") and found.asked in by_query:
+            continue  # its first answer is the belief
         by_query[found.asked].setdefault(found.answer[0], found)
         queries[found.asked].add(found.query)
         answers[found.asked] |= {name_key(one): one for one in words}
@@ -260,7 +294,7 @@ def beliefs_of(run: Run, above: float = 0.0) -> Beliefs:
         {asked: [*found.values()] for asked, found in by_query.items()},
         answers,
         {asked: len(texts) for asked, texts in queries.items()},
-        is_crawl,
+        kind_of,
         dataset,
     )
 
@@ -371,13 +405,7 @@ class BeliefsView(View[BeliefsRequest, CheckedBeliefs]):
     def json(self, shown: Shown[BeliefsRequest, CheckedBeliefs]) -> Any:
         """Return the table and every broken constraint."""
         broken = [
-            {
-                "run": info.id,
-                "constraint": one.constraint,
-                **asdict(one.belief),
-                "sentence": one.belief.sentence,
-                "against": one.against,
-            }
+            {"run": info.id, **one.row()}
             for info in shown.infos
             for one in shown.found.broken(info.id)
         ]
@@ -423,7 +451,7 @@ class BeliefsView(View[BeliefsRequest, CheckedBeliefs]):
             high="high",
             text="text",
             title=shown.title_of("Beliefs that agree"),
-            caption="behind each bar: beliefs that keep it, of those counted; whiskers: 95 % "
+            caption="after each bar: beliefs that keep it, of those counted; whiskers: 95 % "
             "intervals",
         )
 

@@ -8,28 +8,46 @@ import streamlit as st
 from lama_core.reports.table_files import csv_of
 from lama_core.rounding import counted, percent, percentage
 from lama_core.runs.find import RunListing
+from lama_core.tables import Line
 from lama_core.views.view import Shown
-from lama_entities.beliefs import BASIS, RULES, BeliefsRequest, CheckedBeliefs, beliefs
+from lama_entities.beliefs import BASIS, RULES, BeliefsRequest, Check, CheckedBeliefs, beliefs
 from pages.ui.results.draw_view import draw_whole
 from pages.ui.results.more import MenuChart
 from pages.ui.shared import links, screens
-from pages.ui.shared.export import draw_download, file_stem, frame_of
+from pages.ui.shared.export import draw_download, file_stem
 from pages.ui.shared.messages import plain
 from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.url_state import choose_row, pick
 
 MOST = 200  # broken constraints in a table
-ABOUT = (
-    "A belief keeps a constraint if:\n\n"
-    + "\n".join(f"- **{name}**: {rule}." for name, rule in RULES.items())
-    + f"\n\n{BASIS}"
-)
+OF, KIND, ROW = "broken_of", "broken_kind", "broken"
+BAR = "bar of beliefs"  # in the session: the model and constraint of the last clicked bar
+HINT = "Click a bar to see its beliefs that disagree."
+RULES_SAID = "\n".join(f"- **{name}**: {rule}." for name, rule in RULES.items()) + f"\n\n{BASIS}"
 
 
 def draw_beliefs(choice: RunChoice, _: RunListing) -> None:
     """Draw the shares, and the broken beliefs of a model."""
-    draw_whole(choice, beliefs, ABOUT, "model constraint n kept share interval")
-    draw_broken(choice.view(beliefs), {run.id: run.model for run in choice.runs})
+    line = draw_whole(choice, beliefs, HINT, "constraint model n kept share interval")
+    draw_rules()
+    shown = choice.view(beliefs)
+    follow_bar(shown, line)
+    draw_broken(shown, {run.id: run.model for run in choice.runs})
+
+
+def draw_rules() -> None:
+    """Draw what each constraint means, folded."""
+    with st.expander("When a belief keeps a constraint"):
+        st.markdown(RULES_SAID)
+
+
+def follow_bar(shown: Shown[BeliefsRequest, CheckedBeliefs], line: Line | None) -> None:
+    """Choose the model and the constraint of a clicked bar in the list below it."""
+    bar = line and (shown.names[line["run"]], line["constraint"])
+    if bar and st.session_state.get(BAR) != bar:
+        st.session_state[BAR] = bar
+        there = dict(zip((OF, KIND), bar, strict=True))
+        links.go(st.session_state[links.PAGE], links.params_without((OF, KIND, ROW)) | there)
 
 
 def draw_broken(shown: Shown[BeliefsRequest, CheckedBeliefs], models: Mapping[str, str]) -> None:
@@ -41,9 +59,9 @@ def draw_broken(shown: Shown[BeliefsRequest, CheckedBeliefs], models: Mapping[st
     by_name = {shown.names[info.id]: info.id for info in shown.infos}
     name = next(iter(by_name))
     if len(by_name) > 1:
-        name = pick("Model", [*by_name], key="broken_of", format_func=plain)
+        name = pick("Model", [*by_name], key=OF, format_func=plain)
     kinds = ("all", *(one for one in RULES if one in set(shown.frame["constraint"])))
-    kind = pick("Constraint", kinds, key="broken_kind")
+    kind = pick("Constraint", kinds, key=KIND)
     run = by_name[name]
     found = [one for one in shown.found.broken(run) if kind in ("all", one.constraint)]
     if not found:
@@ -65,7 +83,7 @@ def draw_broken(shown: Shown[BeliefsRequest, CheckedBeliefs], models: Mapping[st
         "Broken constraint",
         pd.DataFrame(rows[:MOST]),
         names[:MOST],
-        key="broken",
+        key=ROW,
         column_config={"probability, %": st.column_config.NumberColumn(format="%.1f")},
     )
     st.caption(
@@ -76,16 +94,19 @@ def draw_broken(shown: Shown[BeliefsRequest, CheckedBeliefs], models: Mapping[st
     one = found[names.index(chosen)]
     for belief in filter(None, (one.belief, one.other)):
         with st.container(border=True, horizontal=True, vertical_alignment="center"):
-            st.markdown(f"**{plain(belief.sentence)}**", width="stretch")
-            st.caption(f"{percent(belief.probability)} %", width="content")
+            is_missing = belief is one.other and one.lacks_subject
+            said = belief.query.replace("[MASK]", "___") if is_missing else belief.sentence
+            st.markdown(f"**{plain(said)}**", width="stretch")
+            if not is_missing:
+                st.caption(f"{percent(belief.probability)} %", width="content")
             params = {"text": belief.query.replace("[MASK]", "___"), "models": [models[run]]}
             key = f"ask {belief.asked} {belief.object}"
             links.draw_link("Ask it", "edit_note", screens.ASK, params, key=key)
     if one.note:
-        st.caption(f"{plain(one.note)}.")
+        st.caption(plain(one.note))
     draw_download(
         f"All {len(rows):,}, CSV",
-        lambda: csv_of(frame_of(rows)),
+        lambda: csv_of(pd.DataFrame(map(Check.row, found)).assign(run=run)),
         f"{file_stem('broken', {'run': run})}.csv",
         key="broken csv",
         icon=":material/download:",

@@ -178,7 +178,7 @@ class CardAnswer:
         relation: The relation.
         context: What the model saw of the sentence; None for a listed fact.
         predictions: The best answers, best first; rank None: not ranked, but generated.
-        gold: The right answer's rank, if the data have one.
+        gold: The best ranked right answer's rank, if the data have one.
         over: The words over which probabilities sum to one, as text.
         outside: The token that isn't a candidate and beats the first answer, and why; or empty.
         likelier: This token in quotes, or in words.
@@ -213,6 +213,12 @@ class CardAnswer:
             return ""
         ranked = _is_ranked(self.gold)
         return f"rank {self.gold.rank:,}" if ranked else "not among the ranked words"
+
+    @property
+    def rights(self) -> tuple[str, ...]:
+        """The right answers in the data, the best ranked one first."""
+        words = self.relation.objects
+        return words if self.gold is None else tuple(dict.fromkeys((self.gold.word, *words)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,13 +293,14 @@ class CardRow:
         tuple[str, ...],
         Column("The right answers in the data.", format=lambda words: "|".join(words)),
     ]
-    gold_rank: Annotated[int | None, Column("Rank of the first right answer.")]
+    gold: Annotated[str | None, Column("The right answer with the best rank.")]
+    gold_rank: Annotated[int | None, Column("Its rank.")]
     gold_log_prob: Annotated[float | None, Column("Its log-probability.")]
     not_ranked: Annotated[
         str, Column("A likelier token that isn't a candidate, and why; or empty.")
     ]
-    entity: Annotated[str, Column("The entity whose card the answer opens.")]
-    entity_type: Annotated[str, Column("The type of that entity.")]
+    answer_entity: Annotated[str, Column("The entity whose card the answer opens.")]
+    answer_type: Annotated[str, Column("The type of that entity.")]
 
 
 AskedCard = Asked[EntityRequest, CardQuestion]
@@ -388,7 +395,7 @@ class EntityKind(QueryKind[EntityRequest, CardQuestion, ModelCard]):
             [fill(one.template, question.name) for one in relations],
             asked.candidates,
             top_k=request.top_k,
-            gold=[next(iter(one.objects), None) for one in relations],
+            gold=[one.objects for one in relations],
             context=request.context,
             renormalise=request.renormalise,
             n_rescored=request.n_rescored,
@@ -431,6 +438,7 @@ class EntityKind(QueryKind[EntityRequest, CardQuestion, ModelCard]):
                 if item is answer.predictions[0]
                 else answer.relation.is_right(item.token),
                 answer.relation.objects,
+                answer.gold.word if answer.gold else None,
                 answer.gold.rank if answer.gold else None,
                 answer.gold.log_prob if answer.gold else None,
                 answer.outside,

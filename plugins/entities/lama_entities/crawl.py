@@ -1,10 +1,12 @@
 """Crawls: what a model believes about some entities, then about its answers, and so on.
 
 A crawl is a run whose ranges are depths. At depth 1, a model is asked for each relation that fits
-the type of a seed; at each further depth, about the answers of the depth before that have at least
-the probability `above`. So a depth is stored as a whole, and a stopped crawl continues. It has one
-row for each answer with this probability, and one for each query without such an answer, with its
-first answer and the reason in `excluded`:
+the type of a seed, with the sentences of a card; at each further depth, about the answers of the
+depth before that have at least the probability `above`. So a depth is stored as a whole, and a
+stopped crawl continues. A thing has one type: the seed's, else that of its facts in the data, else
+that of the relation by which it was found first. A crawl has one row for each answer with this
+probability, and one for each query without such an answer, with its first answer and the reason in
+`excluded`:
 
     depth, relation, query              the query, with [MASK]
     subject, subject_type, subject_id   as the data write them; the id is empty if they have none
@@ -52,15 +54,16 @@ from lama_core.scoring.executors import Part, Tick
 from lama_core.scoring.preparation import NoFactCounts
 from lama_core.scoring.queries import BLANK, NO_FIT
 from lama_core.scoring.refusals import score_accepted
-from lama_core.texts import word_key
 from lama_core.types import Query
 from lama_entities.types import (
     Entity,
     find_entity,
+    name_key,
     relation_types,
     relations_of,
     same_relations,
     similar_name,
+    templates_of,
     type_words,
     written_name,
 )
@@ -213,7 +216,7 @@ class _Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CrawlSpec(RunSpec, kind="crawl", version=1):
+class CrawlSpec(RunSpec, kind="crawl", version=2):
     """A crawl of a model. seeds: names and types. candidates: the words that are ranked."""
 
     grows = True
@@ -252,9 +255,15 @@ class CrawlSpec(RunSpec, kind="crawl", version=1):
 
         def prepare_depth(number: int) -> ScoringJob:
             before = [row for one in range(number) for row in earlier(one).rows.to_pylist()]
-            asked = self._next(dataset, number + 1, before, on_note)
+            kinds = {name_key(name): kind for name, kind in reversed(self.seeds)}
+            for row in before:
+                if row["excluded"] is None:
+                    kinds.setdefault(name_key(row["object"]), row["object_type"])
+            asked = self._next(dataset, number + 1, before, kinds, on_note)
             work = self._work(dataset, scorer, asked)
-            return ScoringJob(work, lambda tables: self._finish(dataset, number + 1, work, tables))
+            return ScoringJob(
+                work, lambda tables: self._finish(dataset, number + 1, work, kinds, tables)
+            )
 
         return prepare_depth
 
@@ -263,24 +272,25 @@ class CrawlSpec(RunSpec, kind="crawl", version=1):
         dataset: Dataset,
         depth: int,
         before: Sequence[Mapping[str, Any]],
+        kinds: Mapping[str, str],
         on_note: Callable[[str], None],
     ) -> list[_Asked]:
-        """Return the queries of a depth: about the answers of the depth before, in their order."""
+        """Return the queries of a depth: about the answers of the depth before, in their order.
+
+        kinds: `name_key` of each thing so far -> its type.
+        """
         asked = {(row["subject"], row["relation"]) for row in before}
         found = [
-            (row["object"], row["object_type"])
-            for row in before
-            if row["excluded"] is None and row["depth"] == depth - 1
+            row["object"] for row in before if row["excluded"] is None and row["depth"] == depth - 1
         ]
         queries: dict[tuple[str, str], _Asked] = {}
-        for name, kind in dict.fromkeys(found if before else self.seeds):
+        for name in dict.fromkeys(found if before else (name for name, _ in self.seeds)):
+            kind = kinds[name_key(name)]
             entity = find_entity(dataset, name, (kind,))
-            for one in relations_of(dataset, kind):
-                if one.name in self.relations and (name, one.name) not in asked:
-                    query = fill(one.prompts[0], name)
-                    queries.setdefault(
-                        (name, one.name), _Asked(name, kind, one.name, query, entity)
-                    )
+            for relation, template in templates_of(relations_of(dataset, kind)).items():
+                if relation in self.relations and (name, relation) not in asked:
+                    query = fill(template, name)
+                    queries[name, relation] = _Asked(name, kind, relation, query, entity)
         if before and not queries:
             on_note(f"{self.model_name}: nothing new to ask about at depth {depth}.")
         left = max(0, self.request.most - len(asked))
@@ -321,14 +331,19 @@ class CrawlSpec(RunSpec, kind="crawl", version=1):
         return DepthWork(asked, encoded, objects, steps, self.candidates, self.request.above)
 
     def _finish(
-        self, dataset: Dataset, depth: int, work: "DepthWork", tables: Sequence[pa.Table]
+        self,
+        dataset: Dataset,
+        depth: int,
+        work: "DepthWork",
+        kinds: dict[str, str],
+        tables: Sequence[pa.Table],
     ) -> Finished:
-        """Return the rows of a depth."""
+        """Return the rows of a depth. kinds: as of `_next`; new things are added."""
         answers = grouped((row.pop("number"), row) for one in tables for row in one.to_pylist())
         ids, rows = ids_of(dataset), []
         for number, one in enumerate(work.asked):
             right = one.entity.objects.get(one.relation, ()) if one.entity else ()
-            keys, kinds = {*map(word_key, right)}, relation_types()[one.relation].objects
+            keys, usual = {*map(name_key, right)}, relation_types()[one.relation].objects
             reason = NO_ANSWER if number in work.encoded else NO_FIT
             for answer in answers.get(number, [{"excluded": reason}]):
                 row = {
@@ -342,23 +357,26 @@ class CrawlSpec(RunSpec, kind="crawl", version=1):
                     "right": "; ".join(right),
                 }
                 if (word := answer.get("object")) is not None:
-                    known = find_entity(dataset, word, kinds)
-                    types = known.types if known else ()
-                    fitting = [kind for kind in types if kind in kinds]
-                    name = row["object"] = written_name(word, known)
-                    row["object_type"] = [*fitting, *types, *kinds][0]
+                    known = find_entity(dataset, word, usual)
+                    name = row["object"] = written_name(word, known, usual)
+                    kind = (known.types if known else usual)[0]
+                    row["object_type"] = kinds.setdefault(name_key(name), kind)
                     row["object_id"] = ids.get(name, "")
                     row["probability"] = math.exp(answer["log_prob"])
-                    is_right = "right" if word_key(name) in keys else "wrong"
+                    is_right = "right" if name_key(name) in keys else "wrong"
                     row["truth"] = is_right if right else "unknown"
                 rows.append(row)
         columns = {name: [row.get(name) for row in rows] for name in SCHEMA.names}
         counts = Counter((row["relation"], row["excluded"] is None) for row in rows)
+        of_types = [templates_of(relations_of(dataset, kind)) for kind in type_words()]
         relations = tuple(
             RelationInfo.of(
-                relation, relation.templates[:1], counts[name, True], counts[name, False]
+                dataset.relation(name),
+                tuple(dict.fromkeys(one[name] for one in of_types if name in one)),
+                counts[name, True],
+                counts[name, False],
             )
-            for name, relation in ((name, dataset.relation(name)) for name in self.relations)
+            for name in self.relations
         )
         finished = Finished(make_facts_table(columns, len(rows), SCHEMA), relations)
         return self.join([finished]) if self.n_ranges == 1 else finished

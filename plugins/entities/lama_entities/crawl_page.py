@@ -5,7 +5,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -24,7 +24,7 @@ from lama_core.runs.info import Run, RunInfo
 from lama_core.texts import word_key
 from lama_core.views.view import Shown
 from lama_entities.beliefs import BeliefsRequest, CheckedBeliefs, beliefs
-from lama_entities.beliefs_chart import ABOUT, draw_broken
+from lama_entities.beliefs_chart import HINT, draw_broken, draw_rules, follow_bar
 from lama_entities.crawl import CrawlRequest, CrawlSpec, seeds_of
 from lama_entities.picture import LEAST_COLUMN, WIDTHS, Node, make_graph, svg
 from lama_entities.triples import (
@@ -43,7 +43,6 @@ from lama_entities.triples import (
     written,
 )
 from lama_entities.types import relation_types, type_words
-from pages.ui.results.draw_view import draw_rows
 from pages.ui.router import open_tab
 from pages.ui.shared import cache, jobs, links, screens, visitors
 from pages.ui.shared.export import draw_download, draw_export, file_stem, frame_of
@@ -265,7 +264,7 @@ def _draw_picture(crawls: Sequence[Run], names: Sequence[str]) -> None:
     card = _cards(crawls)
 
     def address(node: Node) -> str:
-        there = card(node.thing, node.kind)
+        there = card(node.name, node.kind)
         return f"{links.path_of(screens.ASK)}?{urlencode(there, doseq=True)}"
 
     whole, pictures = make_graph(crawls, names), []
@@ -273,21 +272,20 @@ def _draw_picture(crawls: Sequence[Run], names: Sequence[str]) -> None:
         graph, columns = whole, max(2, width // LEAST_COLUMN)
         if columns < len(whole.columns):
             graph = make_graph(crawls, names, columns=columns)
+            note = f"The first {columns} of {len(whole.columns)} columns: wider screens show all."
+            graph = replace(graph, note=note)
         pictures.append((width, svg(graph, address, width=width, dark=theme() == "dark")))
     draw_pictures = st.components.v2.component("lama_crawl", js=_JS, isolate_styles=False)
     key = f"picture {links.path_of(PAGE)}"
     found = draw_pictures(data={"pictures": pictures}, key=key, on_opened_change=lambda: None)
     if opened := found.get("opened"):
         links.go(screens.ASK, parse_qs(str(opened)))
-    n_columns = len(whole.columns)
-    fewer = f" The narrowest screens show only the first {columns} of {n_columns} columns."
-    fewer *= columns < n_columns
-    again = f" Asked again as another type: {', '.join(whole.twice)}." * bool(whole.twice)
+    if len(crawls) > 1 and not set.intersection(*map(asked_queries, crawls)):
+        show_note("The two crawls have no query in common: compare crawls from the same start.")
     st.caption(
-        f"{plain(whole.title)}.{fewer} Strong lines: the answer by which a thing was found. "
-        "Thin lines: further beliefs, with an arrow unless they go to the right."
-        f"{plain(again)} Point at a name to see only its lines, at a line to read it; click a name "
-        "to open its card. The tab Beliefs has all as a table."
+        f"{plain(whole.title)}. Strong lines: the answer by which a thing was found. Point at a "
+        "name to see only its lines, at a line to read it; click a name to open its card. Wrong: "
+        "not among the data's answers, which can lack some."
     )
     stem = file_stem("crawl", {"runs": [crawl.info.id for crawl in crawls]})
     with st.container(horizontal=True):
@@ -419,12 +417,27 @@ def _draw_agreement(crawls: Sequence[Run], names: Sequence[str]) -> None:
     named = dict(zip((info.id for info in infos), names, strict=True))
     request = BeliefsRequest(tuple(named))
     shown: Shown[BeliefsRequest, CheckedBeliefs] = cache.shown(beliefs.view, request, infos, named)
-    draw_figure(shown.figure, shown.inks, "agreement")
-    st.caption(ABOUT)
-    columns = shown.chosen("model constraint n kept share interval")
-    draw_rows(shown.frame, columns, height="content")
+    line = draw_figure(shown.figure, shown.inks, "agreement")
+    st.caption(f"{HINT} {plain(_without(shown))}")
+    draw_rules()
+    follow_bar(shown, line)
     draw_broken(shown, {info.id: info.model for info in infos})
     draw_export("agreement", lambda: shown.frame, {"runs": [*named]}, request, record=shown.to_json)
+
+
+def _without(shown: Shown[BeliefsRequest, CheckedBeliefs]) -> str:
+    """Return which constraints can't be counted for a crawl that is compared."""
+    counted_for = shown.frame.groupby("run")["constraint"].agg(set)
+    every = shown.frame["constraint"].unique()
+    lacking = {
+        name: [one for one in every if one not in counted_for.get(run, ())]
+        for run, name in shown.names.items()
+    }
+    return " ".join(
+        f"{name} was not asked what {' and '.join(some)} need{'s' * (len(some) == 1)}."
+        for name, some in lacking.items()
+        if some
+    )
 
 
 def _draw_questions(crawls: Sequence[Run], names: Sequence[str]) -> None:

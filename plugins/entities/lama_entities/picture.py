@@ -4,14 +4,13 @@ The seeds are at the left, and each thing is in the column of the depth at which
 answer. A column is ordered as its things were found, so that a thing is near the one from which it
 was found, and lines to it don't cross. The belief by which it was found is a strong line, and its
 relation is next to the name, or below it where the width is too small; further beliefs are thin
-lines, with an arrow unless they go to the right. A thing that was asked as two types, such as a
-country and an organisation, has a node for each. Of many things, those of the smallest depth are
+lines, with an arrow unless they go to the right. Of many things, those of the smallest depth are
 drawn, then those of the highest probability; the others are counted.
 """
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import chain, pairwise
@@ -21,7 +20,7 @@ from lama_core.rounding import counted, percent
 from lama_core.runs.info import Run
 from lama_core.texts import word_key
 from lama_entities.triples import asked_queries, believed_rows
-from lama_entities.types import relation_types
+from lama_entities.types import name_key, relation_types
 
 MOST = 100  # things
 LETTER, SMALL = 12.0, 10.0  # height of the letters of names and of relations, in pixels
@@ -36,10 +35,8 @@ TRUTHS = {
     "wrong": (("#b4431b", "#f0885f"), "6 3"),
     "unknown": (("#6b7480", "#a9b4c1"), "1.5 3"),
 }
-ONLY = (
-    ("#2c86c7", "#62b5e8"),
-    ("#a85d00", "#e0913a"),
-)  # what only the first or the second believes
+# What only the first or the second believes; no colours of TRUTHS.
+ONLY = (("#7a4fb0", "#b795e6"), ("#157a63", "#4fc3a1"))
 INK, PAGE = ("#1b2430", "#ffffff"), ("#ffffff", "#10151b")
 MUTED = ("#535e6b", "#a9b4c1")
 UNASKED = ("#8c98a5", "#74818e")  # beliefs about what the other crawl didn't ask
@@ -70,38 +67,33 @@ class Line:
 class Node:
     """A thing in the picture.
 
-    name: unique; with the type if the thing has another node. first: The belief from which it was
-    found; None for a seed. by: which of the crawls have it.
+    kind: its type. first: The belief from which it was found; None for a seed.
     """
 
     name: str
-    thing: str
     kind: str
     depth: int
     first: Line | None
-    by: frozenset[int]
 
 
 @dataclass(frozen=True)
 class Graph:
-    """What is drawn. n_things, n_same (answers that repeat the thing): of all crawls."""
+    """What is drawn. n_things, n_same (answers that repeat the thing): of all crawls.
+
+    note: a line below the legend; or empty.
+    """
 
     models: tuple[str, ...]
     columns: tuple[tuple[Node, ...], ...]
     lines: tuple[Line, ...]
     n_things: int
     n_same: int = 0
+    note: str = ""
 
     @property
     def n_drawn(self) -> int:
         """The number of things that are drawn."""
-        return len({word_key(node.thing) for column in self.columns for node in column})
-
-    @property
-    def twice(self) -> tuple[str, ...]:
-        """The names of the further nodes of things that were asked as two types."""
-        nodes = (node for column in self.columns for node in column)
-        return tuple(node.name for node in nodes if node.name != node.thing)
+        return sum(map(len, self.columns))
 
     @property
     def title(self) -> str:
@@ -132,42 +124,32 @@ def make_graph(
         for number, crawl in enumerate(crawls)
         for row in believed_rows(crawl).astype({"subject": str, "object": str}).to_dict("records")
     ]
-    asked = {(word_key(row["subject"]), row["subject_type"]) for _, row in rows}
-    kinds: dict[str, str] = {}  # thing -> the type of its first node
-    names: dict[tuple[str, str], str] = {}
-    places: dict[str, tuple[str, str, int, tuple[str, str, str] | None]] = {}
-    by: dict[str, set[int]] = {}
+    names: dict[str, str] = {}  # key of a thing -> its first spelling
+    places: dict[str, tuple[str, int, tuple[str, str, str] | None]] = {}
     found: dict[tuple[str, str, str], dict[int, tuple[float, str]]] = {}
     queries = [asked_queries(crawl) for crawl in crawls]
     asked_by: dict[tuple[str, str, str], frozenset[int]] = {}
 
-    def node(thing: str, kind: str, number: int) -> str:
-        word = word_key(thing)
-        first = kinds.setdefault(word, kind)
-        kind = kind if (word, kind) in asked else first
-        name = names.setdefault((word, kind), thing if kind == first else f"{thing} as {kind}")
-        by.setdefault(name, set()).add(number)
-        return name
+    def node(thing: str) -> str:
+        return names.setdefault(name_key(thing), thing)
 
     rows.sort(key=lambda one: int(one[1]["depth"]))
-    for number, row in rows:
+    for _, row in rows:
         if int(row["depth"]) == 1:  # a seed, also where it is an answer, too
-            seed = node(row["subject"], row["subject_type"], number)
-            places.setdefault(seed, (row["subject"], row["subject_type"], 0, None))
+            places.setdefault(node(row["subject"]), (row["subject_type"], 0, None))
     for number, row in rows:
-        subject = node(row["subject"], row["subject_type"], number)
-        obj = node(row["object"], row["object_type"], number)
+        subject, obj = node(row["subject"]), node(row["object"])
         key = subject, relation_types()[row["relation"]].label, obj
         found.setdefault(key, {})[number] = float(row["probability"]), str(row["truth"])
         query = word_key(row["subject"]), row["relation"]
         asked_by[key] = frozenset(at for at, one in enumerate(queries) if query in one)
-        places.setdefault(obj, (row["object"], row["object_type"], int(row["depth"]), key))
+        places.setdefault(obj, (row["object_type"], int(row["depth"]), key))
     lines = {
         key: Line(key[0], key[2], key[1], beliefs, asked_by[key]) for key, beliefs in found.items()
     }
     nodes = [
-        Node(name, thing, kind, depth, lines[key] if key else None, frozenset(by[name]))
-        for name, (thing, kind, depth, key) in places.items()
+        Node(name, kind, depth, lines[key] if key else None)
+        for name, (kind, depth, key) in places.items()
     ]
 
     def order(one: Node) -> tuple[int, float]:
@@ -187,7 +169,7 @@ def make_graph(
             for one in lines.values()
             if one.subject in kept and one.object in kept - {one.subject}
         ),
-        len(kinds),
+        len(names),
         sum(one.subject == one.object for one in lines.values()),
     )
 
@@ -286,6 +268,10 @@ def svg(graph: Graph, address: Callable[[Node], str] | None, *, width: int, dark
         dark: Whether it is on a dark page.
     """
     legend, top = _drawn_legend(graph, width, dark=dark)
+    note = ""
+    if graph.note:
+        note = f'<text x="8" y="{top + 4:.0f}" fill="{MUTED[dark]}">{clean(graph.note)}</text>'
+        top += ROW
     layout = _Layout.of(graph, width, top)
     height = top + layout.height
     firsts = {id(node.first) for nodes in graph.columns for node in nodes}
@@ -293,7 +279,7 @@ def svg(graph: Graph, address: Callable[[Node], str] | None, *, width: int, dark
     numbers = {node.name: at for at, node in enumerate(chain(*graph.columns))}
     lines = []
     for line in sorted(graph.lines, key=lambda one: id(one) in firsts):  # the strong ones on top
-        colour, dash = _ink(graph, line, {*line.by}, dark=dark)
+        colour, dash = _ink(graph, line, dark=dark)
         path, arrow = layout.path(line)
         thick, opacity = (1.6, 1) if id(line) in firsts else (1, 0.5)
         said = "\n".join(told[line.subject, line.object])  # all that are at this place
@@ -314,7 +300,7 @@ def svg(graph: Graph, address: Callable[[Node], str] | None, *, width: int, dark
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height:.0f}" '
         f'width="{width}" height="{height:.0f}" font-family="{FONT}" font-size="{LETTER}" '
         f'fill="{INK[dark]}" role="group" aria-label="{title}"><title>{title}</title>{back}'
-        f"{legend}{''.join(lines)}{''.join(texts)}</svg>"
+        f"{legend}{note}{''.join(lines)}{''.join(texts)}</svg>"
     )
 
 
@@ -328,10 +314,8 @@ def _name(
     dark: bool,
 ) -> str:
     """Return a thing's dot, and its name and relation, which open its card."""
-    place, colour = layout.at[node.name], INK[dark]
+    place = layout.at[node.name]
     x, y = place.x, place.y
-    if node.first or len(graph.models) > 1:
-        colour = _ink(graph, node.first, node.by, dark=dark)[0]
     there = f'x="{x + 9:.0f}" dy="12"' if layout.below else 'dx="6"'
     of = f'<tspan font-size="{SMALL}" fill="{MUTED[dark]}" {there}>{clean(place.relation)}</tspan>'
     said = _said(graph, node.first) if node.first else f"{clean(node.name)}: start of the crawl"
@@ -340,7 +324,7 @@ def _name(
         f"<title>{said}</title>"
         f'<rect x="{x - 6:.0f}" y="{y - tall / 2:.1f}" width="{place.end - x + 6:.0f}" '
         f'height="{tall}" fill="transparent"/>'  # to click
-        f'<circle cx="{x:.0f}" cy="{y:.1f}" r="4" fill="{colour}"/>'
+        f'<circle cx="{x:.0f}" cy="{y:.1f}" r="4"/>'
         f'<text x="{x + 9:.0f}" y="{y + 4 - lift:.1f}" stroke="{PAGE[dark]}" stroke-width="3" '
         f'paint-order="stroke">{clean(place.name)}{of * bool(place.relation)}</text>'
     )
@@ -350,12 +334,12 @@ def _name(
     return f'<a data-node="{number}" {there}>{mark}</a>'
 
 
-def _ink(graph: Graph, line: Line | None, by: Collection[int], *, dark: bool) -> tuple[str, str]:
-    """Return the colour of a belief or a thing of some crawls, and dashes of a belief's truth."""
-    colours, dash = TRUTHS[line.truth if line else "unknown"]
+def _ink(graph: Graph, line: Line, *, dark: bool) -> tuple[str, str]:
+    """Return the colour of a belief, and the dashes of its truth."""
+    colours, dash = TRUTHS[line.truth]
     if len(graph.models) > 1:
-        colours = ONLY[min(by)] if len(by) == 1 else INK
-        if len(by) == 1 and line and len(line.asked) == 1:
+        colours = ONLY[min(line.by)] if len(line.by) == 1 else INK
+        if len(line.asked) == 1:
             colours = UNASKED
     return colours[dark], dash
 

@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from lama_core.datasets.library.installed import STARTER, dataset_names
 from lama_core.queries.question import can_generate
 from lama_core.queries.wordings import MAX_SUBJECT
-from lama_core.texts import answer_key, word_key
+from lama_core.texts import word_key
 from lama_entities.card import (
     AskedCard,
     CardAnswer,
@@ -199,14 +199,12 @@ def _draw_card(asked: AskedCard, column: ModelColumn[ModelCard]) -> None:
             )
         right = ""
         if answer.right is not True and answer.relation.objects:
-            first, *others = answer.relation.objects[:3]
-            first += f" ({answer.gold_place})" * bool(answer.gold)  # the rank is of the first
-            right = f"right: {', '.join((first, *others))}"
+            first, *others = answer.rights
+            first += f" ({answer.gold_place})" * bool(answer.gold)
+            right = f"right: {', '.join((first, *others[:2]))}"
+            right += f" and {len(others) - 2} more" * (len(others) > 2)
         sentence = answer.relation.sentence(asked.shared.name, "___") if answer.context else ""
-        rights = answer.relation.objects
-        keys = [answer_key(item.token) for item in answer.predictions]
-        likeliest = [one for key in keys for one in rights if answer_key(one) == key]
-        gold = (*likeliest, *rights, "")[0]
+        gold = next(iter(answer.rights), "")
         alone = links.params_without(PARAMS) | {"text": sentence, "gold": gold}
         return {
             "label": answer.relation.label,

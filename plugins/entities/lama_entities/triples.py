@@ -60,7 +60,7 @@ MAX_QUERY = 20_000  # characters
 EXAMPLES = {
     "Which cities are believed to be the capital of two countries?": """\
 SELECT ?city (GROUP_CONCAT(?name; SEPARATOR=", ") AS ?countries) WHERE {
-  ?country wdt:P36 ?capital ; a type:country ; rdfs:label ?name .
+  ?country wdt:P36|^wdt:P1376 ?capital ; a type:country ; rdfs:label ?name .
   ?capital rdfs:label ?city .
 } GROUP BY ?city HAVING (COUNT(DISTINCT ?country) > 1) ORDER BY ?city""",
     "Which wrong beliefs have the highest probability?": """\
@@ -79,7 +79,8 @@ SELECT ?name (COUNT(*) AS ?beliefs) WHERE {
 } GROUP BY ?name ORDER BY DESC(?beliefs) ?name LIMIT 20""",
     "Which capitals lie in another country than their own, by the model's own words?": """\
 SELECT ?capital ?of ?lies_in WHERE {
-  ?country wdt:P36 ?city ; rdfs:label ?of . ?city rdfs:label ?capital ; wdt:P17 ?other .
+  ?country wdt:P36 ?city ; a type:country ; rdfs:label ?of .
+  ?city rdfs:label ?capital ; wdt:P17 ?other .
   ?other rdfs:label ?lies_in .
   FILTER (?other != ?country) FILTER NOT EXISTS { ?city wdt:P17 ?country }
 } ORDER BY ?capital""",

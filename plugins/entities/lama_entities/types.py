@@ -64,6 +64,12 @@ class RelationTypes:
         """Return the constraint of a kind; None if the relation doesn't have it."""
         return next((one for one in self.constraints if one.kind == kind), None)
 
+    @property
+    def reversed(self) -> str:
+        """The relation in which (b, a) follows from (a, b): the inverse, or itself; or empty."""
+        inverse = self.constraint("inverse")
+        return inverse.relation if inverse else self.relation * bool(self.constraint("symmetric"))
+
 
 def _rows(name: str) -> list[dict[str, str]]:
     with Path(__file__).with_name(name).open(encoding="utf-8", newline="") as file:
@@ -147,7 +153,8 @@ class Entity:
         name: Its name as the data write it.
         types: Its types, the likeliest first.
         objects: Relation -> its objects as a subject, in file order; also under the relation's
-            other names (`same`).
+            other names (`same`), and the subjects of which it is the object in the inverse or
+            symmetric relation.
     """
 
     name: str
@@ -180,9 +187,16 @@ def find_entity(dataset: Dataset, name: str, types: Collection[str] = ()) -> Ent
     return max(found, key=fit, default=None)
 
 
-def written_name(word: str, found: Entity | None) -> str:
-    """Return a model's word as the data write it, such as Oslo; found: its entity in the data."""
-    return found.name if found and word_key(found.name) == word_key(word) else word
+def written_name(word: str, found: Entity | None, types: Collection[str]) -> str:
+    """Return a model's word as the data write it, such as Oslo or the Netherlands.
+
+    found: its entity in the data. An article is only added to one of these types: "lyon" as a city
+    isn't "a lyon".
+    """
+    if found is None:
+        return word
+    is_same = word_key(found.name) == word_key(word)
+    return found.name if is_same or found.types[0] in types else word
 
 
 def similar_name(dataset: Dataset, name: str) -> str:
@@ -251,6 +265,8 @@ def _index(dataset: Dataset) -> _Index:
             continue
         for other in same_relations(fact.relation):
             objects[fact.subject].setdefault(other, {})[fact.object] = None
+        if back := row.reversed:
+            objects[fact.object].setdefault(back, {})[fact.subject] = None
         kind = type_of_word().get(word_key(fact.object)) if fact.relation in CLASSES else None
         types = (kind,) if kind else row.subjects
         for name, suggested in ((fact.subject, types), (fact.object, row.objects)):

@@ -43,20 +43,18 @@ def test_each_constraint_of_a_crawl_is_counted(data: Path) -> None:
     run = crawl_world(data, Believer(), depth=4)
     shown = beliefs.answer(BeliefsRequest((run.info.id,)))
     assert counts(shown) == {
-        # Of the capitals all but (France, Lyon), whose other direction has no answer, and the
-        # three of "capital of"; broken is (Norway, Oslo).
+        # The four capitals and the three of "capital of"; broken is (Norway, Oslo).
         "inverse": (4 + 3 - 1, 4 + 3),
         # Each of the five borders has an answer; broken is (Norway, France).
         "symmetric": (5 - 1, 5),
         "another thing": (5, 5),
-        # 5 capitals, 3 "capital of", 4 countries; broken are the two of Oslo and of France.
-        "one value": (12 - 2 - 2, 12),
-        "type": (17, 17),
-        # The 5 capitals and the 3 of "capital of"; broken are Sweden's and the ones of Paris and
-        # Oslo in both directions.
-        "country": (8 - 4, 8),
+        # 4 capitals (Lyon is only the second answer) and 3 "capital of"; broken are those of Oslo.
+        "one value": (7 - 2, 7),
+        "type": (16, 16),
+        # The same; broken are Sweden's and the ones of Paris and Oslo in both directions.
+        "country": (7 - 4, 7),
     }
-    mean = percent((6 / 7 + 4 / 5 + 1 + 8 / 12 + 1 + 4 / 8) / 6)
+    mean = percent((6 / 7 + 4 / 5 + 1 + 5 / 7 + 1 + 3 / 7) / 6)
     assert shown.conclusion.endswith(f"6 constraints: {shown.names[run.info.id]} {mean} %")
     assert broken(shown, "inverse") == [
         ("The capital of Norway is Oslo .", "Oslo is the capital of Sweden .")
@@ -64,14 +62,12 @@ def test_each_constraint_of_a_crawl_is_counted(data: Path) -> None:
     assert broken(shown, "symmetric") == [
         (
             "Norway shares a border with France .",
-            "Norway isn't among the answers to “France shares a border with ___ .”: Italy",
+            "Norway isn't among the answers to “France shares a border with ___ .”: Italy.",
         )
     ]
     assert broken(shown, "one value") == [
         ("The capital of Norway is Oslo .", "The capital of Sweden is Oslo ."),
         ("The capital of Sweden is Oslo .", "The capital of Norway is Oslo ."),
-        ("The capital of France is Paris .", "The capital of France is Lyon ."),
-        ("The capital of France is Lyon .", "The capital of France is Paris ."),
     ]
     assert set(broken(shown, "country")) == {
         ("The capital of Sweden is Oslo .", "Oslo is located in Norway ."),
@@ -87,7 +83,7 @@ def test_an_answer_that_is_the_subject_counts_apart_whatever_its_case(data: Path
     found = counts(shown)  # two borders of Norway, one of Sweden
     assert (found["another thing"], found["symmetric"]) == ((2, 3), (2, 2))
     assert broken(shown, "another thing") == [
-        ("Norway shares a border with Norway .", "the answer is the subject itself")
+        ("Norway shares a border with Norway .", "The answer is the subject itself.")
     ]
 
 
@@ -144,7 +140,7 @@ def test_a_run_has_first_answers_and_lists_of_ten(data: Path) -> None:
 def test_only_chosen_relations_and_probable_beliefs_are_counted(data: Path) -> None:
     run = crawl_world(data, Believer(), depth=4)
     only = beliefs.answer(BeliefsRequest((run.info.id,), relations=("P36",)))
-    assert counts(only)["inverse"] == (3, 4) and counts(only)["country"] == (3, 5)
+    assert counts(only)["inverse"] == (3, 4) and counts(only)["country"] == (2, 4)
     sure = beliefs.answer(BeliefsRequest((run.info.id,), above=0.75))
     assert counts(sure)["inverse"] == (4, 4)  # France and Italy, in both directions
 
@@ -154,9 +150,9 @@ def test_models_with_other_beliefs_are_no_ranking_and_names_are_the_datas(data: 
     runs = [crawl_world(data, model, depth=4).info.id for model in (Believer(), lower)]
     shown = beliefs.answer(BeliefsRequest(tuple(runs)))
     n = shown.frame["n"]
-    assert (n.min(), n.max()) == (5, 17)
+    assert (n.min(), n.max()) == (5, 16)
     assert shown.conclusion.startswith(
-        "Not a ranking, as each model's own beliefs are counted (5 to 17 for a constraint)."
+        "Not a ranking, as each model's own beliefs are counted (5 to 16 for a constraint)."
     )
     found = {one.belief.sentence for one in shown.found.checks[runs[1]]}
     assert "The capital of Norway is Oslo ." in found

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from small_world import BELIEFS, TEMPLATES, Believer, crawl_world, write_world
 
+from lama_core.datasets import load_dataset
 from lama_core.errors import UserError
 from lama_core.probes import making_runs
 from lama_core.runs.execute import RunStopped
@@ -20,7 +21,7 @@ from lama_core.runs.find import load_run
 from lama_core.runs.parts import PART
 from lama_core.scoring.preparation import NoFactCounts
 from lama_entities import triples
-from lama_entities.crawl import CrawlRequest, plan_crawl
+from lama_entities.crawl import CrawlRequest, crawl, plan_crawl
 from lama_entities.crawl_page import beliefs_table
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -75,13 +76,38 @@ def test_a_deeper_crawl_asks_no_query_twice_and_rows_say_why_nothing_is_believed
     assert run.info.n == len(run.facts) - 1
 
 
-def test_an_answer_has_the_spelling_of_the_data_without_their_articles(tmp_path: Path) -> None:
-    facts = {"P36": [("Norway", "oslo")], "P17": [("a lyon", "Norway"), ("Oslo", "Norway")]}
-    model = Believer(changed={("Norway", "P36"): {"OSLO": 0.6, "lyon": 0.3}})
-    run = crawl_world(write_world(tmp_path, facts), model, depth=1)
-    rows = triples.believed_rows(run)
-    assert set(rows["object"]) == {"Oslo", "lyon"}  # not "a lyon"
+def test_an_answer_is_spelled_as_in_the_data_an_article_only_if_its_type_fits(
+    tmp_path: Path,
+) -> None:
+    facts = {
+        "P36": [("Norway", "oslo")],
+        "P17": [("Oslo", "Norway"), ("the Hague", "Norway")],
+        "MadeOf": [("a lyon", "Norway")],
+    }
+    data = write_world(tmp_path, facts, {"MadeOf": ("made of", "[X] is made of [Y] .")})
+    model = Believer(changed={("Norway", "P36"): {"OSLO": 0.4, "lyon": 0.3, "hague": 0.2}})
+    rows = triples.believed_rows(crawl_world(data, model, depth=1))
+    assert set(rows["object"]) == {"Oslo", "lyon", "the Hague"}  # not "a lyon"
     assert dict(zip(rows["object"], rows["truth"], strict=True))["Oslo"] == "right"
+
+
+def test_sentences_differ_and_a_thing_has_one_type_and_borders_count_both_ways() -> None:
+    (run,) = crawl(["Germany", "Luxembourg"], models=("minilm-mlm",), most=150)
+    rows = run.facts.astype({"subject": str, "object": str})
+    asked = rows.drop_duplicates(["relation", "subject"])
+    assert asked["query"].is_unique
+    pairs = [rows[["subject", "subject_type"]], rows[["object", "object_type"]]]
+    kinds = pd.concat([one.set_axis(["name", "type"], axis=1).dropna() for one in pairs])
+    assert (kinds.groupby("name")["type"].nunique() == 1).all()
+    assert not (asked["subject_type"] == "organisation").any()  # "Germany is a member of Germany"
+    facts = {(fact.subject, fact.object) for fact in load_dataset("starter").facts_of("P47")}
+    assert ("the Netherlands", "Germany") in facts and ("Germany", "the Netherlands") not in facts
+    borders = rows[(rows["relation"] == "P47") & rows["excluded"].isna()]
+    truth = borders.set_index(["subject", "object"])["truth"].to_dict()
+    assert truth["Germany", "the Netherlands"] == "right"
+    for (one, other), found in truth.items():
+        is_fact = (one, other) in facts or (other, one) in facts
+        assert (found == "right") == is_fact
 
 
 def test_the_limit_of_queries_holds_and_is_said(data: Path) -> None:
