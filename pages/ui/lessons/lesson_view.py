@@ -143,8 +143,8 @@ def _draw_question(lesson: Lesson, number: int, step: Predict, progress: LessonP
     prediction, sent, revealed = draw_form(step, f"{lesson.id} {number}")
     if is_teaching():
         after = lesson.steps[number] if number < len(lesson.steps) else None
-        if isinstance(after, Ask):
-            _draw_poll(after, f"poll {lesson.id} {number}", step.choices)
+        if isinstance(after, Ask) and not step.answer:  # else the query is another question
+            _draw_poll(after, f"poll {lesson.id} {number}", step)
     if revealed and step.answer:
         st.info(f"The answer is **{plain(step.answer)}**.", icon=":material/compare:")
     elif revealed:
@@ -160,11 +160,16 @@ def _draw_question(lesson: Lesson, number: int, step: Predict, progress: LessonP
     links.go(screens.LESSONS, address_of(lesson, number + 1))
 
 
-def _draw_poll(step: Ask, key: str, options: tuple[str, ...] = ()) -> None:
-    """Draw the button that opens a poll for a step's query to the models that are here."""
+def _draw_poll(step: Ask, key: str, question: Predict | None = None) -> None:
+    """Draw the button that opens a poll for a step's query to the models that are here.
+
+    question: The question whose answer this step shows.
+    """
     here = visitors.models_here()
     models = tuple(name for name in step.models if name in here)
-    draw_entry(fill.kind, replace(step.request, models=models), options=options, key=key)
+    options, asks = (question.choices, question.question) if question else ((), "")
+    request = replace(step.request, models=models)
+    draw_entry(fill.kind, request, options=options, asks=asks, key=key)
 
 
 def draw_form(step: Predict, key: str, *, disabled: bool = False) -> tuple[str, bool, bool]:

@@ -12,6 +12,7 @@ from lama_core.scoring.blanks import parse_query
 from lama_core.views.colours import model_colours
 from pages.ui.poll.rooms import Room
 from pages.ui.shared import predictions
+from pages.ui.shared.messages import plain
 from pages.ui.shared.model_columns import make_boxes
 
 MOST_SHOWN = 10
@@ -21,12 +22,14 @@ CLASS_COLOUR = "currentColor"  # no model has the colour of texts
 
 
 def draw_question(room: Room) -> None:
-    """Draw the sentence in large type, after the reveal with the right answer."""
+    """Draw the sentence in large type, after the reveal with the right answer; its question."""
     blank = predictions.BLANK
     if room.models is not None and room.question.gold:
         blank = f"<b>{escape(room.question.gold)}</b>"
     sentence = predictions.with_blank(parse_query(room.question.text).parts, blank)
     st.html(f'<div class="lx-sentence">{sentence}</div>')
+    if room.question.asks:
+        st.markdown(f"**{plain(room.question.asks)}**")
 
 
 def draw_class(room: Room, *, reveals: bool, counts_only: bool = False) -> None:

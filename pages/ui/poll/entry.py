@@ -64,7 +64,12 @@ def draw_open_room() -> None:
 
 
 def draw_entry(
-    kind: QueryKind[Any, Any, Any], request: object, *, options: tuple[str, ...] = (), key: str
+    kind: QueryKind[Any, Any, Any],
+    request: object,
+    *,
+    options: tuple[str, ...] = (),
+    asks: str = "",
+    key: str,
 ) -> None:
     """Draw the button, if the query has one blank.
 
@@ -72,6 +77,8 @@ def draw_entry(
         kind: The kind of query.
         request: The query, with the models that the visitor may query.
         options: The answers to choose from, unless the query has its own.
+        asks: A question about a model's answer, so that the right answer to the query isn't its
+            answer; empty for what fills the blank.
         key: The button's key.
     """
     if not isinstance(request, POLLED):
@@ -92,7 +99,8 @@ def draw_entry(
     question = PollQuestion(
         text=request.text,
         options=options,
-        gold=gold or "",
+        gold="" if asks else gold or "",
+        asks=asks,
         query=(kind, replace(request, models=models)),
         back=(st.session_state[links.PAGE], links.params_without(())),
     )

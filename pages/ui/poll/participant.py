@@ -46,7 +46,8 @@ def draw(room: Room) -> None:
     links.set_param("room", [room.code])
     links.set_param(ME, [me])  # a page that is loaded again is the same participant
     waits = room.models is None
-    st.caption("**Class poll**: what fills the blank?" if waits else "**Class poll**: the answers")
+    what = "your prediction" if room.question.asks else "what fills the blank?"
+    st.caption(f"**Class poll**: {what}" if waits else "**Class poll**: the answers")
     draw_question(room)
     if waits:
         said = st.container()

@@ -39,6 +39,7 @@ class PollQuestion:
         text: The sentence with a blank.
         options: The answers to choose from; () if participants type theirs.
         gold: The right answer, or empty.
+        asks: The question in words; or empty, for what fills the blank.
         query: The query to the models, for the page.
         back: Where the poll was opened, for the page.
     """
@@ -46,6 +47,7 @@ class PollQuestion:
     text: str
     options: tuple[str, ...] = ()
     gold: str = ""
+    asks: str = ""
     query: Any = None
     back: Any = None
 

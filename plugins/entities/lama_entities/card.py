@@ -244,6 +244,11 @@ class ModelCard(AboutModel):
     missing: tuple[CardRelation, ...] = ()
 
     @property
+    def in_order(self) -> list[CardAnswer]:
+        """The answers as a card has them: first those of relations with a right answer."""
+        return sorted(self.answers, key=lambda one: not one.relation.objects)
+
+    @property
     def n_known(self) -> int:
         """Number of relations with a right answer in the data, except one that isn't ranked."""
         known = {
@@ -505,16 +510,21 @@ class EntityKind(QueryKind[EntityRequest, CardQuestion, ModelCard]):
         return found
 
     def first_answers(self, asked: AskedCard, one: ModelCard, n: int) -> FirstAnswers:
-        """Return the first answers to the first relations, each after the relation."""
-        firsts = [(found.relation.label, found.predictions[0]) for found in one.answers[:n]]
+        """Return the first answers to the first relations of the card, each after the relation."""
+        marks = {True: " ✓", False: " ✗", None: ""}
+        firsts = [(found, found.predictions[0]) for found in one.in_order[:n]]
         return tuple(
-            FirstAnswer(item.rank, f"{label}: {item.begins or item.token}", item.log_prob)
-            for label, item in firsts
+            FirstAnswer(
+                None,
+                f"{found.relation.label}: {item.begins or item.token}{marks[found.right]}",
+                item.log_prob,
+            )
+            for found, item in firsts
         )
 
     def gold(self, asked: AskedCard, one: ModelCard) -> str:
-        """Return how many answers are right."""
-        return one.summary()
+        """Return how many answers are right, and of how many relations."""
+        return f"{counted(len(one.answers), 'relation')}: {one.summary()}"
 
     def settings(self, asked: AskedCard, one: ModelCard) -> dict[str, str]:
         """Return the type, the candidates, and what probabilities are over."""

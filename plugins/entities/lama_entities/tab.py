@@ -216,12 +216,10 @@ def _draw_card(asked: AskedCard, column: ModelColumn[ModelCard]) -> None:
             "words": words,
         }
 
-    known = [one for one in card.answers if one.relation.objects]
-    others = [one for one in card.answers if not one.relation.objects]
-    rows = [row_of(one) for one in known]
-    if others and known:
-        rows.append({"heading": f"No right answer in the {asked.request.dataset} facts"})
-    rows += [row_of(one) for one in others]
+    n_known = sum(bool(one.relation.objects) for one in card.answers)
+    rows = [row_of(one) for one in card.in_order]
+    if 0 < n_known < len(rows):
+        rows.insert(n_known, {"heading": f"No right answer in the {asked.request.dataset} facts"})
     if card.missing:
         rows.append({"heading": "Not listed"})
     for one in card.missing:

@@ -65,7 +65,10 @@ def test_a_poll_is_opened_before_a_lessons_step() -> None:
     (room,) = open_rooms()
     page, params = room.question.back
     assert page == screens.LESSONS and params["step"] == ["2"]
-    assert room.question.gold == "Canberra" and MODEL in room.question.query[1].models
+    # The question is what the model says, so the fact isn't its answer.
+    assert room.question.gold == "" and "Which word does" in room.question.asks
+    assert MODEL in room.question.query[1].models
+    assert room.question.asks in said(open_page("poll", room=room.code)).replace("\\", "")
     assert len(room.question.options) == 4
     app = open_page("lessons", lesson="1-cloze-queries", step="3", large="true")
     assert not button(app, "Class poll") and "<table" in html(app), "a class that sees the answers"
