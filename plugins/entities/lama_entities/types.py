@@ -190,13 +190,14 @@ def find_entity(dataset: Dataset, name: str, types: Collection[str] = ()) -> Ent
 def written_name(word: str, found: Entity | None, types: Collection[str]) -> str:
     """Return a model's word as the data write it, such as Oslo or the Netherlands.
 
-    found: its entity in the data. An article is only added to one of these types: "lyon" as a city
-    isn't "a lyon".
+    found: its entity in the data. An article is added only to names of one of these types ("the
+    Netherlands"), not to common nouns ("a piano").
     """
     if found is None:
         return word
     is_same = word_key(found.name) == word_key(word)
-    return found.name if is_same or found.types[0] in types else word
+    has_article = found.types[0] in types and written_key(found.name).startswith("the ")
+    return found.name if is_same or has_article else word
 
 
 def similar_name(dataset: Dataset, name: str) -> str:
