@@ -60,6 +60,7 @@ def main() -> None:
             shown[f"pages/{path}.py"] = st.Page(
                 _page_of_plugin(path), title=title, icon=":material/extension:", url_path=path
             )
+    shown[screens.HELP] = shown.pop(screens.HELP)  # the last one
     # /ask and URLs of earlier versions; `routing` redirects them.
     redirects = [
         st.Page(file, title="LAMA Explorer", url_path=path, visibility="hidden")

@@ -52,7 +52,7 @@ def test_a_phone_shows_page_names_a_result_and_cards(page: Page, app_url: str) -
     page.set_viewport_size(PHONE)
     page.goto(f"{app_url}/?models=minilm-mlm")
     links = page.locator(".st-key-menu").get_by_role("link")
-    pages = ["Ask", "Lessons", "Results", "Data and runs", "Models", "Help", "Crawls"]
+    pages = ["Ask", "Lessons", "Results", "Data and runs", "Models", "Crawls", "Help"]
     expect(links).to_have_text(pages, use_inner_text=True)
     expect(page.locator("table.lx tr.gold").first).to_be_in_viewport()
     models = page.get_by_role("combobox", name="Models")
