@@ -6,6 +6,8 @@ other beliefs can keep or break:
 
     inverse     (a, capital, b): a is among the answers to (b, capital of)
     symmetric   (a, borders, b): a is among the answers to (b, borders)
+                Both only if a can be an answer: a is an answer or a scored object somewhere in the
+                run. "Costa Rica" isn't, where the ranked words are single tokens.
     another thing  (a, borders, b): b isn't a
     one value   all sentences about (a, capital) have the same answer; and of no other subject of
                 its type (c, capital) is the answer b, if the inverse has one value
@@ -78,8 +80,9 @@ BASIS = (
     "A belief is the first answer to a query, right or wrong; where a relation has several values "
     "(shares border with), each answer of a crawl that is probable enough to be followed. Its "
     "answers are then all of these, or the ten best of a run. A belief is counted where the other "
-    "query was asked, too, and for the type if the data know the answer: models differ in their "
-    "numbers of beliefs. An answer that is the subject itself counts only for another thing and "
+    "query was asked, too, and for inverse and symmetric if the subject is a word that the model "
+    "can give; for the type if the data know the answer: models differ in their numbers of "
+    "beliefs. An answer that is the subject itself counts only for another thing and "
     "one value."
 )
 
@@ -168,6 +171,7 @@ class Beliefs:
         by_query: What a query asked -> its beliefs, the likeliest first.
         answers: What a query asked -> the keys of its answers, and the answers, the best first.
         n_queries: What a query asked -> number of queries.
+        words: Keys of the words that can be answers, as far as the run shows them.
         kind_of: Subject and relation -> the subject's type in the data; or empty.
         dataset: The data, which know types; None if they aren't on this machine.
     """
@@ -175,6 +179,7 @@ class Beliefs:
     by_query: Mapping[tuple[str, str], Sequence[Belief]]
     answers: Mapping[tuple[str, str], Mapping[str, str]]
     n_queries: Mapping[tuple[str, str], int]
+    words: frozenset[str]
     kind_of: Callable[[str, str], str]
     dataset: Dataset | None
 
@@ -194,7 +199,7 @@ class Beliefs:
             back |= {"symmetric": one.relation} if row.constraint("symmetric") else {}
             for constraint, relation in back.items():
                 found = self.answers.get((obj, relation))
-                if found and not is_self:
+                if found and not is_self and subject in self.words:
                     other, note = self.by_query[obj, relation][0], ""
                     if not relation_types()[relation].constraint("single"):  # else they exclude it
                         asked, few = other.query.replace(BLANK, "___"), [*found.values()]
@@ -283,7 +288,7 @@ def beliefs_of(run: Run, above: float = 0.0) -> Beliefs:
         if best is not None and not relation_types()[name].constraint("single"):
             words = [one for one in best[number] if one is not None]
         kinds = relation_types()[name].objects
-        words = [written_name(str(one), known(str(one), kinds), kinds) for one in words]
+        words = [written_name(str(one), known(str(one), kinds)) for one in words]
         found = Belief(name, str(subject), words[0], probability, str(query), template in shared)
         if is_crawl and relation_types()[name].constraint("single") and found.asked in by_query:
             continue  # its first answer is the belief
@@ -294,9 +299,19 @@ def beliefs_of(run: Run, above: float = 0.0) -> Beliefs:
         {asked: [*found.values()] for asked, found in by_query.items()},
         answers,
         {asked: len(texts) for asked, texts in queries.items()},
+        frozenset(map(name_key, {str(one) for one in words_of(run, is_crawl=is_crawl)})),
         kind_of,
         dataset,
     )
+
+
+def words_of(run: Run, *, is_crawl: bool) -> Iterator[str]:
+    """Yield the words that a run shows to be ranked: its answers and scored right answers."""
+    rows = run.facts
+    is_ranked = rows["object"].notna() & (is_crawl | rows["excluded"].isna())
+    yield from rows["object"][is_ranked].unique()
+    if not is_crawl:
+        yield from (word for word in run.top.known if word is not None)
 
 
 def _shared_templates(dataset: Dataset | None) -> dict[str, str]:

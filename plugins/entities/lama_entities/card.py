@@ -360,7 +360,7 @@ class EntityKind(QueryKind[EntityRequest, CardQuestion, ModelCard]):
         fitting = {}
         for kind in [chosen] if chosen else type_words():
             usable = relations_of(dataset, kind)
-            templates = templates_of(usable)
+            templates = templates_of(dataset)
             fitting[kind] = tuple(
                 CardRelation(
                     one.name,

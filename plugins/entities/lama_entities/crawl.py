@@ -255,14 +255,15 @@ class CrawlSpec(RunSpec, kind="crawl", version=2):
 
         def prepare_depth(number: int) -> ScoringJob:
             before = [row for one in range(number) for row in earlier(one).rows.to_pylist()]
-            kinds = {name_key(name): kind for name, kind in reversed(self.seeds)}
+            things = {name_key(name): (name, kind) for name, kind in reversed(self.seeds)}
             for row in before:
-                if row["excluded"] is None:
-                    kinds.setdefault(name_key(row["object"]), row["object_type"])
-            asked = self._next(dataset, number + 1, before, kinds, on_note)
+                if row["object"] is not None:
+                    thing = row["object"], row["object_type"]
+                    things.setdefault(name_key(row["object"]), thing)
+            asked = self._next(dataset, number + 1, before, things, on_note)
             work = self._work(dataset, scorer, asked)
             return ScoringJob(
-                work, lambda tables: self._finish(dataset, number + 1, work, kinds, tables)
+                work, lambda tables: self._finish(dataset, number + 1, work, things, tables)
             )
 
         return prepare_depth
@@ -272,25 +273,26 @@ class CrawlSpec(RunSpec, kind="crawl", version=2):
         dataset: Dataset,
         depth: int,
         before: Sequence[Mapping[str, Any]],
-        kinds: Mapping[str, str],
+        things: Mapping[str, tuple[str, str]],
         on_note: Callable[[str], None],
     ) -> list[_Asked]:
         """Return the queries of a depth: about the answers of the depth before, in their order.
 
-        kinds: `name_key` of each thing so far -> its type.
+        things: `name_key` of each thing so far -> its name and type.
         """
         asked = {(row["subject"], row["relation"]) for row in before}
         found = [
             row["object"] for row in before if row["excluded"] is None and row["depth"] == depth - 1
         ]
         queries: dict[tuple[str, str], _Asked] = {}
+        templates = templates_of(dataset)
         for name in dict.fromkeys(found if before else (name for name, _ in self.seeds)):
-            kind = kinds[name_key(name)]
+            kind = things[name_key(name)][1]
             entity = find_entity(dataset, name, (kind,))
-            for relation, template in templates_of(relations_of(dataset, kind)).items():
-                if relation in self.relations and (name, relation) not in asked:
-                    query = fill(template, name)
-                    queries[name, relation] = _Asked(name, kind, relation, query, entity)
+            for one in relations_of(dataset, kind):
+                if one.name in self.relations and (name, one.name) not in asked:
+                    query = fill(templates[one.name], name)
+                    queries[name, one.name] = _Asked(name, kind, one.name, query, entity)
         if before and not queries:
             on_note(f"{self.model_name}: nothing new to ask about at depth {depth}.")
         left = max(0, self.request.most - len(asked))
@@ -335,10 +337,10 @@ class CrawlSpec(RunSpec, kind="crawl", version=2):
         dataset: Dataset,
         depth: int,
         work: "DepthWork",
-        kinds: dict[str, str],
+        things: dict[str, tuple[str, str]],
         tables: Sequence[pa.Table],
     ) -> Finished:
-        """Return the rows of a depth. kinds: as of `_next`; new things are added."""
+        """Return the rows of a depth. things: as of `_next`; new ones are added."""
         answers = grouped((row.pop("number"), row) for one in tables for row in one.to_pylist())
         ids, rows = ids_of(dataset), []
         for number, one in enumerate(work.asked):
@@ -358,9 +360,9 @@ class CrawlSpec(RunSpec, kind="crawl", version=2):
                 }
                 if (word := answer.get("object")) is not None:
                     known = find_entity(dataset, word, usual)
-                    name = row["object"] = written_name(word, known, usual)
-                    kind = (known.types if known else usual)[0]
-                    row["object_type"] = kinds.setdefault(name_key(name), kind)
+                    thing = written_name(word, known), (known.types if known else usual)[0]
+                    name, row["object_type"] = things.setdefault(name_key(word), thing)
+                    row["object"] = name
                     row["object_id"] = ids.get(name, "")
                     row["probability"] = math.exp(answer["log_prob"])
                     is_right = "right" if name_key(name) in keys else "wrong"
@@ -368,13 +370,10 @@ class CrawlSpec(RunSpec, kind="crawl", version=2):
                 rows.append(row)
         columns = {name: [row.get(name) for row in rows] for name in SCHEMA.names}
         counts = Counter((row["relation"], row["excluded"] is None) for row in rows)
-        of_types = [templates_of(relations_of(dataset, kind)) for kind in type_words()]
+        templates = templates_of(dataset)
         relations = tuple(
             RelationInfo.of(
-                dataset.relation(name),
-                tuple(dict.fromkeys(one[name] for one in of_types if name in one)),
-                counts[name, True],
-                counts[name, False],
+                dataset.relation(name), (templates[name],), counts[name, True], counts[name, False]
             )
             for name in self.relations
         )

@@ -21,7 +21,6 @@ from lama_core.reports.table_files import csv_of
 from lama_core.rounding import counted, percent, percentage
 from lama_core.runs.find import list_runs
 from lama_core.runs.info import Run, RunInfo
-from lama_core.texts import word_key
 from lama_core.views.view import Shown
 from lama_entities.beliefs import BeliefsRequest, CheckedBeliefs, beliefs
 from lama_entities.beliefs_chart import HINT, draw_broken, draw_rules, follow_bar
@@ -42,7 +41,7 @@ from lama_entities.triples import (
     summary,
     written,
 )
-from lama_entities.types import relation_types, type_words
+from lama_entities.types import name_key, relation_types, type_words
 from pages.ui.router import open_tab
 from pages.ui.shared import cache, jobs, links, screens, visitors
 from pages.ui.shared.export import draw_download, draw_export, file_stem, frame_of
@@ -324,7 +323,7 @@ def beliefs_table(crawls: Sequence[Run], names: Sequence[str]) -> pd.DataFrame:
     of = [f"{name}, %" * several or "probability, %" for name in names]
     for column, crawl in zip(of, crawls, strict=True):
         for row in believed_rows(crawl).to_dict("records"):
-            key = word_key(row["subject"]), row["relation"], word_key(row["object"])
+            key = name_key(row["subject"]), row["relation"], name_key(row["object"])
             asked = [name for name, some in queries.items() if key[:2] in some]
             line = {
                 "depth": row["depth"],
@@ -390,13 +389,14 @@ def _draw_table(crawls: Sequence[Run], names: Sequence[str]) -> None:
     runs = [crawl.info.id for crawl in crawls]
 
     def draw_files() -> None:
-        draw_download(
-            f"Only these {len(rows):,}, CSV",
-            lambda: csv_of(frame_of(rows)),
-            f"{file_stem('beliefs', {'runs': runs})}.csv",
-            key="shown beliefs csv",
-            icon=":material/filter_list:",
-        )
+        if (truth, who) != ("all", ALL):
+            draw_download(
+                f"Only these {len(rows):,}, CSV",
+                lambda: csv_of(frame_of(rows)),
+                f"{file_stem('beliefs', {'runs': runs})}.csv",
+                key="shown beliefs csv",
+                icon=":material/filter_list:",
+            )
         for (form, label), (crawl, name) in product(FILES.items(), zip(crawls, names, strict=True)):
             stem = file_stem("crawl", {"run": crawl.info.id})
             label += f", {plain(name)}" * (len(crawls) > 1)

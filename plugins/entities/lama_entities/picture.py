@@ -18,7 +18,6 @@ from itertools import chain, pairwise
 from lama_core.grouping import grouped
 from lama_core.rounding import counted, percent
 from lama_core.runs.info import Run
-from lama_core.texts import word_key
 from lama_entities.triples import asked_queries, believed_rows
 from lama_entities.types import name_key, relation_types
 
@@ -78,7 +77,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Graph:
-    """What is drawn. n_things, n_same (answers that repeat the thing): of all crawls.
+    """What is drawn. n_things, n_same (answers that repeat the thing, some wrong): of all crawls.
 
     note: a line below the legend; or empty.
     """
@@ -88,6 +87,7 @@ class Graph:
     lines: tuple[Line, ...]
     n_things: int
     n_same: int = 0
+    n_same_wrong: int = 0
     note: str = ""
 
     @property
@@ -104,7 +104,7 @@ class Graph:
         left = self.n_things - self.n_drawn
         more = f"; {counted(left, 'further thing')} not drawn" * bool(left)
         same = f"{counted(self.n_same, 'answer')} that repeat{'s' * (self.n_same == 1)} the thing"
-        more += f"; {same} not drawn" * bool(self.n_same)
+        more += f"; {same} ({self.n_same_wrong:,} wrong) not drawn" * bool(self.n_same)
         return f"What {who}, from {seeds}: {said}{more}"
 
 
@@ -141,7 +141,7 @@ def make_graph(
         subject, obj = node(row["subject"]), node(row["object"])
         key = subject, relation_types()[row["relation"]].label, obj
         found.setdefault(key, {})[number] = float(row["probability"]), str(row["truth"])
-        query = word_key(row["subject"]), row["relation"]
+        query = name_key(row["subject"]), row["relation"]
         asked_by[key] = frozenset(at for at, one in enumerate(queries) if query in one)
         places.setdefault(obj, (row["object_type"], int(row["depth"]), key))
     lines = {
@@ -171,7 +171,13 @@ def make_graph(
         ),
         len(names),
         sum(one.subject == one.object for one in lines.values()),
+        sum(one.subject == one.object and one.truth == "wrong" for one in lines.values()),
     )
+
+
+def _found_by(node: Node) -> str:
+    """Return the relation by which a thing was found, as it is shown."""
+    return f"← {node.first.relation}" if node.first else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +209,7 @@ class _Layout:
         """Return the layout of a width; relations are below the names where they don't fit."""
 
         def need(node: Node, below: bool) -> float:
-            name, relation = wide(node.name), wide(node.first.relation, SMALL) if node.first else 0
+            name, relation = wide(node.name), wide(_found_by(node), SMALL)
             return 16 + (max(name, relation) if below else name + relation + 8)
 
         def needs_of(below: bool) -> list[float]:
@@ -225,7 +231,7 @@ class _Layout:
         at = {}
         for column, nodes in enumerate(graph.columns):
             for number, node in enumerate(nodes):
-                own, named = needs[column] - 15, node.first.relation if node.first else ""
+                own, named = needs[column] - 15, _found_by(node)
                 name = cut(node.name, own)
                 relation = cut(named, own if below else own - wide(name) - 6, SMALL)
                 ends = wide(name), wide(relation, SMALL) + (0 if below else wide(name) + 6)

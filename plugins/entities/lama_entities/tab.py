@@ -160,8 +160,6 @@ def _draw_head(asked: AskedCard) -> Sequence[DeltaGenerator]:
         found = "nothing about it" + ": each model is asked for its type" * (not kinds)
     text = "".join(f"{kind}. " for kind in kinds[:1]) + f"The {plain(request.dataset)} facts have "
     text += f"{found}."
-    if also := [kind for kind in dict.fromkeys(kinds[1:]) if kind != kinds[0]][:3]:
-        text += f" Other types in the data: {', '.join(also)}."
     st.markdown(f"**{plain(question.name)}**: {text}")
     if question.similar and st.button(
         f"Did you mean {plain(question.similar)}?", type="tertiary", icon=":material/spellcheck:"
@@ -205,7 +203,9 @@ def _draw_card(asked: AskedCard, column: ModelColumn[ModelCard]) -> None:
             right += f" and {len(others) - 2} more" * (len(others) > 2)
         sentence = answer.relation.sentence(asked.shared.name, "___") if answer.context else ""
         gold = next(iter(answer.rights), "")
+        # Only this model, since Ask compares with one right answer.
         alone = links.params_without(PARAMS) | {"text": sentence, "gold": gold}
+        alone |= {"models": [card.name]}
         return {
             "label": answer.relation.label,
             "sentence": sentence,

@@ -29,9 +29,8 @@ from lama_core.rounding import counted
 from lama_core.runs.find import load_run
 from lama_core.runs.info import Run
 from lama_core.tables import Table, table_of
-from lama_core.texts import word_key
 from lama_entities.crawl import CrawlRequest
-from lama_entities.types import relation_types
+from lama_entities.types import name_key, relation_types
 
 if TYPE_CHECKING:
     import pyoxigraph
@@ -112,9 +111,9 @@ def all_rows(crawl: Run) -> pd.DataFrame:
 
 
 def asked_queries(crawl: Run) -> set[tuple[str, str]]:
-    """Return the queries of a crawl: the subject's `word_key` and the relation."""
+    """Return the queries of a crawl: the subject's `name_key` and the relation."""
     rows = crawl.facts
-    return set(zip(map(word_key, rows["subject"].astype(str)), rows["relation"], strict=True))
+    return set(zip(map(name_key, rows["subject"].astype(str)), rows["relation"], strict=True))
 
 
 def summary(crawl: Run) -> tuple[str, str]:

@@ -23,7 +23,7 @@ import csv
 import difflib
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -133,15 +133,17 @@ def relations_of(dataset: Dataset, kind: str) -> tuple[Relation, ...]:
     )
 
 
-def templates_of(relations: Sequence[Relation]) -> dict[str, str]:
-    """Return the name of each relation -> its first template that no relation before it has.
+def templates_of(dataset: Dataset) -> dict[str, str]:
+    """Return each relation with a template -> its first one that none before it in the table has.
 
     Country, continent and region have the same first template: "[X] is located in [Y]."
     """
+    known = {one.name: one for one in dataset.relations if one.prompts}
     found: dict[str, str] = {}
-    for one in relations:
-        others = (template for template in one.templates if template not in found.values())
-        found[one.name] = next(others, one.templates[0])
+    for name in relation_types():
+        if one := known.get(name):
+            others = (template for template in one.templates if template not in found.values())
+            found[name] = next(others, one.templates[0])
     return found
 
 
@@ -187,16 +189,16 @@ def find_entity(dataset: Dataset, name: str, types: Collection[str] = ()) -> Ent
     return max(found, key=fit, default=None)
 
 
-def written_name(word: str, found: Entity | None, types: Collection[str]) -> str:
+def written_name(word: str, found: Entity | None) -> str:
     """Return a model's word as the data write it, such as Oslo or the Netherlands.
 
-    found: its entity in the data. An article is added only to names of one of these types ("the
-    Netherlands"), not to common nouns ("a piano").
+    found: its entity in the data. An article is added only to a proper name ("the Netherlands"),
+    not to a common noun ("a piano").
     """
     if found is None:
         return word
     is_same = word_key(found.name) == word_key(word)
-    has_article = found.types[0] in types and written_key(found.name).startswith("the ")
+    has_article = written_key(found.name).startswith("the ") and found.types[0] != "thing"
     return found.name if is_same or has_article else word
 
 

@@ -105,8 +105,18 @@ def test_what_an_answer_alone_keeps(
 ) -> None:
     one = Belief(relation, subject, answer, 0.5, f"{subject}: [MASK]")
     answers = {one.asked: {one.answer[0]: one.object}}
-    found = Beliefs({one.asked: [one]}, answers, {one.asked: 1}, False, load_dataset("starter"))
+    starter = load_dataset("starter")
+    asked = {one.asked: [one]}, answers, {one.asked: 1}
+    found = Beliefs(*asked, frozenset(answers[one.asked]), lambda *_: "", starter)
     assert {check.constraint: check.kept for check in found.checks()} == kept
+
+
+def test_only_a_subject_that_can_be_an_answer_can_keep_the_other_direction() -> None:
+    run = load_run("starter-minilm_mlm-manual")
+    back = [one for one in beliefs_of(run).checks() if one.constraint in ("inverse", "symmetric")]
+    # Ranked words are single tokens: "Costa Rica" can't be among the answers about Panama.
+    assert not [one for one in back if " " in one.belief.asked[0]]
+    assert {"Panama", "Norway"} <= {one.belief.subject for one in back}
 
 
 def test_a_sentence_of_two_relations_is_a_belief_of_one_and_has_no_type(tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ def test_answers_that_repeat_the_thing_are_counted_not_drawn(tmp_path: Path) -> 
     model = Believer(changed={("Norway", "P36"): {"Norway": 0.6, "Oslo": 0.3}})
     graph = make_graph([crawl_world(write_world(tmp_path), model, depth=1)], NAMES)
     assert all(line.subject != line.object for line in graph.lines)
-    assert graph.title.endswith("3 beliefs; 1 answer that repeats the thing not drawn")
+    assert graph.title.endswith("3 beliefs; 1 answer that repeats the thing (1 wrong) not drawn")
 
 
 def test_a_start_that_is_an_answer_too_stays_a_start(tmp_path: Path) -> None:
