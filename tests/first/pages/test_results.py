@@ -19,7 +19,9 @@ from lama_core.runs.find import load_run, runs_dir
 from lama_core.runs.info import Run
 from lama_core.runs.tags import change_tags, read_tags
 from pages.ui.shared.messages import plain
+from pages.ui.shared.tables import Picked
 from pages.ui.shared.url_state import title_of
+from pages.ui.wrong_answers import confusion
 from pages.ui.wrong_answers.filters import params_of
 from tools.bench.made_up import SOURCES, make_runs
 
@@ -191,6 +193,17 @@ def test_a_pair_of_gold_and_answer_leads_to_its_facts() -> None:
                       answer=first["answer"])  # fmt: skip
     assert f"**{first['n']:,}** of 587 scored facts" in there.markdown[0].value
     assert any(f"{pairs['n'].sum():,} facts with a first answer" in c.value for c in app.caption)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_ticked_pair_of_answers_opens_its_own_facts(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[pd.DataFrame] = []
+    opened: list[tuple[str, ...]] = []
+    ticked = lambda table, **_: drawn.append(table) or Picked((0,))  # noqa: E731
+    monkeypatch.setattr(confusion, "draw_table", ticked)
+    monkeypatch.setattr(confusion, "_open", lambda *of: opened.append(of[1:]))
+    open_page("facts", models=["minilm-mlm"], view="Confusion")
+    assert opened == [tuple(drawn[0].loc[drawn[0].index[0], ["gold", "answer"]])]
 
 
 @pytest.mark.usefixtures("here")
