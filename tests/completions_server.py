@@ -30,10 +30,10 @@ class Server:
     """What the server does.
 
     family: of `tiny_models`. models: the names that it says it has. key: that it asks for.
-    max_list: the longest list that it gives; more is refused with 400, or cut where it is `silent`.
+    max_list: the longest list that it gives; more is refused with 400.
     shift: sets what belongs to a token one place too early, as llama-cpp-python does. wrong: adds
     this to the log-probabilities of prompts. no_prompt: gives those of the new token only.
-    no_logprobs: gives none at all. page: answers with a web page. endless: of so many bytes.
+    no_logprobs: gives none at all. page: answers with a web page.
     status: answers so many requests with this status, `n_faults` of them. dies_after: requests that
     are answered before the connection breaks, for good. moved: sends on to this address.
     seconds: that it waits before each answer. body: answers with this, whatever it is asked.
@@ -49,7 +49,6 @@ class Server:
     models: tuple[str, ...] = (NAME,)
     key: str = ""
     max_list: int = 2000
-    silent: bool = False
     shift: bool = False
     wrong: float = 0.0
     no_prompt: bool = False
@@ -192,7 +191,7 @@ class _Handler(SilentHandler):
                     return
                 self._send(200, json.dumps(server.chat(body)).encode())
                 return
-            if not server.silent and body["logprobs"] > server.max_list:
+            if body["logprobs"] > server.max_list:
                 said = {"error": {"message": f"at most {server.max_list} logprobs"}}
                 self._send(400, json.dumps(said).encode())
                 return

@@ -18,14 +18,13 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 class Repository:
     """A model repository of one commit.
 
-    refuse: file -> HTTP status and error code. cut: files whose connection breaks half-way.
+    refuse: file -> HTTP status and error code.
     """
 
     files: dict[str, bytes]
     commit: str = COMMIT
     references: tuple[str, ...] = ("main",)
     refuse: dict[str, tuple[int, str]] = field(default_factory=dict)
-    cut: set[str] = field(default_factory=set)
 
 
 @dataclass
@@ -96,14 +95,6 @@ class _Handler(SilentHandler):
     def _file(self, repository: Repository, file: str, with_body: bool) -> None:
         data, commit = repository.files[file], repository.commit
         headers = {"ETag": f'"{hashlib.sha1(data).hexdigest()}"', "X-Repo-Commit": commit}
-        if with_body and file in repository.cut:
-            self.send_response(200)
-            for name, value in (headers | {"Content-Length": str(len(data))}).items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(data[: len(data) // 2])
-            self.close_connection = True
-            return
         self._send(200, data, headers, with_body)
 
     def _fault(self, status: int, code: str) -> None:

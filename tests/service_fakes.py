@@ -23,14 +23,6 @@ def call_often(*, on_progress: OnProgress) -> None:
             on_progress(Progress("Counting"))
 
 
-def take_slots() -> None:
-    """Take a slot for a forward pass again and again, until the visitor leaves."""
-    with _running("take_slots"):
-        while True:
-            with queries.PASSES.slot():
-                pass
-
-
 @contextmanager
 def _running(name: str) -> Iterator[None]:
     RUNNING.append(name)

@@ -3,7 +3,4 @@
 import os
 import sys
 
-import pytest
-
 ON_WINDOWS = sys.platform == "win32" or "LAMA_TEST_WITHOUT_POSIX" in os.environ
-posix_only = pytest.mark.skipif(ON_WINDOWS, reason="Windows has no such sockets and limits")
