@@ -218,3 +218,11 @@ def test_half_of_the_facts_train_as_a_whole_unless_a_share_is_named(data: Path) 
 
     assert spec().request.used_share == 1.0
     assert spec().digest == spec(training_share=1.0).digest != spec(training_share=0.8).digest
+
+
+def test_the_candidates_that_are_shown_are_the_likeliest_alone(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lama_core.probes.prompts.study.SHOWN_CANDIDATES", 3)
+    found = _study(data, tmp_path / "out", combinations=("manual",))
+    assert found.shortlist.columns.shape[1] == 3
