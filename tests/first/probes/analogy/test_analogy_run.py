@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -338,3 +339,17 @@ def test_a_real_models_scores_are_its_log_perplexities(
     rows = runs[0].rows().to_pylist()
     (scores,) = model.token_log_probs([rows[0]["query"]])
     assert rows[0]["score"] == pytest.approx(float(np.nanmean(scores.log_probs)), abs=1e-4)
+
+
+def test_features_of_pairs_with_vectors_are_those_of_query_and_candidate() -> None:
+    vectors = {("oslo", "norway"): [1.0, 2.0], ("rome", "italy"): [3.0, 4.0]}
+    embedder: Any = SimpleNamespace(
+        name="vectors",
+        identity="",
+        device="cpu",
+        pair_vectors=lambda pairs: np.array([vectors[pair] for pair in pairs]),
+    )
+    oslo, rome = vectors
+    rows = [(oslo, rome), (rome, oslo), (oslo, oslo)]
+    found = VectorPairScorer(embedder, "relbert").features(rows)
+    assert found.tolist() == [[1, 2, 3, 4], [3, 4, 1, 2], [1, 2, 1, 2]]
