@@ -551,7 +551,7 @@ class _BlankScorer:
         answers = []
         for blank, gold in enumerate(golds):
             scores = _row(all_scores, blank)
-            answer = self.answer(query, blank, encoded, scores, *filter(None, [gold]))
+            answer = self.answer(query, blank, encoded, scores, *([gold] if gold else ()))
             answer = self._with_complete_words(answer, encoded.places[blank], encoded, scores)
             if try_full_stop:
                 stopped = _row(all_scores, len(golds) + blank)
@@ -605,11 +605,16 @@ class _BlankScorer:
         """Return the answers at one blank, given its scores and its gold answers (`words`)."""
         log_probs = scores.log_probs
         n_listed = None if scores.n_listed is None else int(scores.n_listed[0])
-        place = places_of(query)[blank]
-        listed = [word for word in words if isinstance(self.columns.find(word, place), int)]
+        golds = [self._gold(query, blank, encoded, scores, word) for word in words[:1]]
+        golds += [
+            self._gold(query, blank, encoded, scores, word)
+            for word in words[1:]
+            if isinstance(column := self.columns.find(word, places_of(query)[blank]), int)
+            and np.isfinite(log_probs[0, column])
+        ]
         gold = min(
-            (self._gold(query, blank, encoded, scores, word) for word in listed or words[:1]),
-            key=lambda one: (not one.proposed, one.rank),
+            golds,
+            key=lambda one: (not (one.in_candidates and one.proposed), one.rank),
             default=None,
         )
         outside, gold_beyond = None, False
@@ -705,7 +710,7 @@ class _BlankScorer:
             forms = [self.model.vocabulary.show_text([form]) for form in ids]
             pieces = next((form for form in forms if form == (gold,)), forms[0])
             apart = float(scores.gold_log_probs()[0])
-            if scores.gold is not None and not math.isnan(apart):
+            if scores.gold is not None and column == encoded.gold and not math.isnan(apart):
                 rank = 1 + int(np.count_nonzero(row[0] >= scores.gold[0]))
                 return Gold(gold, rank, apart, pieces, True, proposed=False)
             rank = int(rank_gold(row, np.array([column]), order=scores.order).raw[0])

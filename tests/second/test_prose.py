@@ -6,10 +6,9 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
-from project_files import ROOT, SOURCES
+from project_files import ROOT, SOURCES, of_values
 
 CODE = [path for path in SOURCES if not path.is_relative_to(ROOT / "tools")]
 PAGES = [
@@ -46,15 +45,6 @@ def of_code(path: Path) -> Iterator[str]:
         text = node.value if isinstance(node, ast.Constant) and id(node) not in others else ""
         if isinstance(text, str) and len(text.split()) > 3:
             yield " ".join(text.split())
-
-
-def of_values(value: Any) -> Iterator[str]:
-    """Yield the texts of a lesson's tables and lists."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from of_values(one)
 
 
 @cache

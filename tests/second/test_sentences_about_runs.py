@@ -15,7 +15,7 @@ import numpy as np
 import orjson
 import pandas as pd
 import pytest
-from project_files import ROOT
+from project_files import ROOT, of_values
 
 from lama_core import load_dataset, metrics, ways
 from lama_core.lessons.charts import chart_table
@@ -415,15 +415,6 @@ OTHERS = {
 }  # fmt: skip
 # Its numbers are speeds and sizes, measured as its text says.
 SPEEDS = "docs/scale.md"
-
-
-def of_values(value: Any) -> Iterator[str]:
-    """Yield the texts of a lesson's tables and lists."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from of_values(one)
 
 
 def sentences(path: Path) -> Iterator[str]:

@@ -69,8 +69,9 @@ RULES = {
     "symmetric": "the same query about the answer has the subject among its answers (such as "
     "shares border with)",
     "another thing": "the answer isn't the subject itself (such as shares border with)",
-    "one value": "no other sentence about the same has another first answer; for capital and "
-    "capital of, nothing else of the same type (country, region) has this answer either",
+    "one value": "no other sentence about the same subject and relation has another first answer; "
+    "for capital and capital of, no other subject of the same type (country, region) has this "
+    "answer",
     "type": "the data know the answer as something of a type that the relation can have (a country "
     "as a country)",
     "country": "both places are in the same country, by the model's own answers (such as capital "

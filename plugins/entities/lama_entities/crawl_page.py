@@ -434,7 +434,7 @@ def _without(shown: Shown[BeliefsRequest, CheckedBeliefs]) -> str:
         for run, name in shown.names.items()
     }
     return " ".join(
-        f"{name} was not asked what {' and '.join(some)} need{'s' * (len(some) == 1)}."
+        f"{name} has no belief for which {' or '.join(some)} can be counted."
         for name, some in lacking.items()
         if some
     )

@@ -20,7 +20,7 @@ from lama_core.queries.batch_lines import (
     read_lines,
     write_lines,
 )
-from lama_core.queries.blank_answers import MAX_PIECES, query_model
+from lama_core.queries.blank_answers import MAX_PIECES, query_in_batches, query_model
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.limits import Limits
 
@@ -190,3 +190,27 @@ def test_a_right_answer_that_is_not_proposed_is_never_counted_as_first(tiny_mode
         assert found.blank is not None and found.blank.gold is not None
         if not found.blank.gold.proposed:
             assert found.is_right is False
+
+
+@pytest.mark.parametrize(
+    ("family", "context"), [("bert-cased", None), ("gpt2", "left"), ("gpt2", "both"), ("t5", None)]
+)
+def test_of_several_right_answers_the_best_ranked_one_counts(
+    family: str, context: Any, tiny_model: Models
+) -> None:
+    model = tiny_model(family)
+    candidates, query = common_vocabulary([model.vocabulary]), parse_query(TEXTS[1])
+    options: Any = {"n_rescored": 2, "context": context}  # with both, only two words are ranked
+
+    def answer(gold: Any) -> Any:
+        return query_in_batches(model, [query], candidates, gold=gold, **options)[0].blanks[0]
+
+    words = candidates.columns(model.vocabulary).words[:30]
+    golds = {word: answer(word).gold for word in (answer(None).predictions[0].token, *words)}
+    best, *worse = sorted(golds, key=lambda word: (not golds[word].proposed, golds[word].rank))
+    assert golds[best].rank == 1
+    for several in ((*worse[-3:], best), (worse[-1], best), ("Ouagadougou", best)):
+        gold = answer([several]).gold
+        assert gold.proposed and (gold.word, gold.rank) == (best, 1)
+    if context == "both":
+        assert not golds[worse[-1]].proposed

@@ -77,7 +77,7 @@ def answers(taken: Taken, *more: str) -> list[Any]:
     """What the commands print, in their order. more: further words to each."""
     assert isinstance(taken.how, tuple)
     printed = [ask(*shlex.split(command_line(how, "--json", *more))[1:]) for how in taken.how]
-    for how in () if more else taken.how:  # its numbers: tests/first/test_api.py
+    for how in () if more else taken.how:
         (found,) = values(replace(taken, how=python_call(how)), lama=lama)
         assert len(found if isinstance(found, pd.DataFrame) else found.frame)
     return printed
