@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from lama_core.queries.sentences import sentences as sentences
     from lama_core.queries.wordings import relation as relation
     from lama_core.runs.exporting import export_run as export_run
-    from lama_core.runs.importers.importing import import_run as import_run
     from lama_core.runs.manage import list_runs as list_runs
     from lama_core.runs.manage import load_run as load_run
     from lama_core.views.analogies import analogies as analogies
@@ -97,7 +96,6 @@ _MODULES = {
     "queries.sentences": "sentences",
     "queries.wordings": "relation",
     "runs.exporting": "export_run",
-    "runs.importers.importing": "import_run",
     "runs.manage": "list_runs load_run",
     "views.analogies": "analogies",
     "views.calibration": "calibration",

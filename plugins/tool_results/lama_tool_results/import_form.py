@@ -9,7 +9,9 @@ import streamlit as st
 from lama_core.datasets.user_table import TablePreview
 from lama_core.rounding import percent
 from lama_core.runs.find import load_run
-from lama_core.runs.importers.importing import ImportRunRequest, content_of, preview_results
+from lama_tool_results.formats import all_formats
+from lama_tool_results.importing import ImportRunRequest, preview_results, takes
+from pages.ui.data.file_forms import FileForm
 from pages.ui.data.mapping import NONE, ChosenFile, read_once, shown_value
 from pages.ui.shared import cache, jobs, links, screens
 from pages.ui.shared.messages import counted, plain, show_error, show_note
@@ -32,6 +34,12 @@ LABELS = {
 }
 NEEDED = ("subject", "object")
 PER_ROW = 4
+RESULTS = "results of models"  # as in the plug-in's table
+EXAMPLE = """\
+model,relation,subject,object,prediction,rank
+my-model,capital,Peru,Lima,Lima,1
+my-model,capital,Japan,Tokyo,Kyoto,3
+"""
 
 
 def draw_progress() -> None:
@@ -82,9 +90,8 @@ def draw_form(file: ChosenFile) -> None:
     Raises:
         UserError: If the file can't be read.
     """
-    _, form = read_once(file, (), content_of)
     request = ImportRunRequest(file.name)
-    has_models = form != "table"
+    has_models = read_once(file, (RESULTS,), takes) == "yes"
     if not has_models:
         preview: TablePreview = read_once(file, (), preview_results)
         rows = [{name: shown_value(cell) for name, cell in row.items()} for row in preview.rows]
@@ -160,3 +167,20 @@ def _start(file: ChosenFile, request: ImportRunRequest) -> None:
     scratch = path.parent if file.is_copy else None
     jobs.start(JOB, replace(request, path=str(path)), scratch=scratch)
     st.rerun()
+
+
+def _describe() -> str:
+    *tools, table = all_formats()
+    known = "; ".join((table.title, *(one.title for one in tools)))
+    return f"**Results that you have**: a {known}."
+
+
+FORM = FileForm(
+    describe=_describe,
+    help="Results of models have a **rank**, **prediction** or **correct** in each row, too; or "
+    "they are a tool's results folder as a zip file.",
+    example=("example-results.csv", EXAMPLE),
+    takes=takes,
+    draw=draw_form,
+    draw_progress=draw_progress,
+)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from lama_core.errors import UserError
 from lama_core.progress import ignore
-from lama_core.runs.importers import table
 from lama_core.runs.importers.results import ReadOptions
+from lama_tool_results import table
 
 EXAMPLES = 25  # of each convention
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lama_core.errors import UserError
+from lama_core.probes.kinds import ProbeKind
 from lama_core.runs.info import IMPORTED
 from lama_core.runs.spec import RunSpec, ScoringJob
 
@@ -44,3 +45,6 @@ class ImportedSpec(RunSpec, kind=IMPORTED, version=3):
     def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> ScoringJob:
         """Refuse: only the tool that made the results can make them again."""
         raise UserError("An imported run can't be made again here: import its files again.")
+
+
+IMPORTED_RUNS = ProbeKind(ImportedSpec, "imported results")

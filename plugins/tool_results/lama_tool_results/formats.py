@@ -9,8 +9,8 @@ from pathlib import Path
 
 from lama_core import plugins
 from lama_core.errors import UserError, did_you_mean
-from lama_core.runs.importers import table
 from lama_core.runs.importers.results import ResultsFormat
+from lama_tool_results import table
 
 TABLE = ResultsFormat("table", "table with subject, object and rank", table.recognizes, table.read)
 

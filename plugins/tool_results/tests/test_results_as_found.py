@@ -6,7 +6,7 @@ from pathlib import Path
 from data_files import write_lines
 from imported_runs import imported
 
-from lama_core.runs.importers.importing import ImportRunRequest, open_results
+from lama_tool_results.importing import ImportRunRequest, open_results
 
 FACTS = [{"subject": f"s{at}", "relation": "r", "object": f"o{at}"} for at in range(3)]
 

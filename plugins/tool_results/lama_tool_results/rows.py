@@ -14,7 +14,6 @@ from lama_core.candidates.columns import NO_COLUMN, pad_columns
 from lama_core.errors import UserError
 from lama_core.runs.alignment import Bools
 from lama_core.runs.facts_table import KNOWN_TO, SCHEMA, UNRANKED, encode_top
-from lama_core.runs.importers.matching import Matched, key_column, keyed, keys_of
 from lama_core.runs.importers.results import (
     ANSWERS,
     MAX_PREDICTIONS,
@@ -31,6 +30,7 @@ from lama_core.scoring.queries import SQUAD
 from lama_core.scoring.ranking import Ints
 from lama_core.scoring.top_answers import ROW, TopRows
 from lama_core.texts import word_key
+from lama_tool_results.matching import Matched, key_column, keyed, keys_of
 
 MAX_TEMPLATES = 200  # of a relation; more texts are numbered fact by fact
 MAX_NUMBER = np.iinfo(np.int16).max  # of words and queries in `SCHEMA`

@@ -24,14 +24,15 @@ from lama_core.metrics.fact_answers import margins_of
 from lama_core.runs.alignment import align
 from lama_core.runs.facts_table import UNRANKED, read_columns
 from lama_core.runs.find import load_run, runs_dir
-from lama_core.runs.importers import importing, results, table
-from lama_core.runs.importers.importing import ImportRunRequest, import_run
-from lama_core.runs.importers.matching import match
+from lama_core.runs.importers import results
 from lama_core.runs.importers.results import ImportedResults
-from lama_core.runs.importers.rows import without_unusable_rows
 from lama_core.runs.info import FACTS_FILE, Run
 from lama_core.runs.manage import list_kept
 from lama_core.views.view import show
+from lama_tool_results import importing, table
+from lama_tool_results.importing import ImportRunRequest, import_run
+from lama_tool_results.matching import match
+from lama_tool_results.rows import without_unusable_rows
 
 OWN = "starter-minilm_mlm-manual"
 STATEMENTS = "starter-minilm_mlm-statements"

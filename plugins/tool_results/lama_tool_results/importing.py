@@ -27,27 +27,27 @@ from lama_core.requests import Function, Request, argument, option
 from lama_core.rounding import counted, percent
 from lama_core.runs.execute import save
 from lama_core.runs.facts_table import KNOWN_TO, UNRANKED
-from lama_core.runs.importers.formats import TABLE, all_formats, find_format, recognize
-from lama_core.runs.importers.matching import Matched, match
 from lama_core.runs.importers.results import (
     MAX_BYTES,
     ImportedResults,
     ReadOptions,
     ResultsFormat,
 )
-from lama_core.runs.importers.rows import (
-    SILENT,
-    describe_relations,
-    make_rows,
-    without_unusable_rows,
-)
-from lama_core.runs.importers.spec import ImportedSpec
-from lama_core.runs.importers.table import HEAD, RESULTS, columns_of, guess, table_in
 from lama_core.runs.info import MAX_TITLE, OWN_WORDS, Imported, Run
 from lama_core.runs.manage import rename_run
 from lama_core.runs.spec import Finished
 from lama_core.scoring.answer_spaces import answers_of, named_space
 from lama_core.tables import frame_of
+from lama_tool_results.formats import TABLE, all_formats, find_format, recognize
+from lama_tool_results.matching import Matched, match
+from lama_tool_results.rows import (
+    SILENT,
+    describe_relations,
+    make_rows,
+    without_unusable_rows,
+)
+from lama_tool_results.spec import ImportedSpec
+from lama_tool_results.table import HEAD, RESULTS, columns_of, guess, table_in
 
 MAX_FILES = 5000
 MAX_FOLDER = 2 << 30  # bytes of a folder or unpacked archive
@@ -187,13 +187,11 @@ class OpenedResults:
         }
 
 
-Content = Literal["results", "data", "unclear"]
+def takes(path: str | Path) -> Literal["yes", "likely", "perhaps", "no"]:
+    """Return whether a file, folder or archive has results.
 
-
-def content_of(path: str | Path) -> tuple[Content, str]:
-    """Return whether a file, folder or archive has results or data, and the results' format.
-
-    A table whose columns only look like those of results is unclear.
+    It is likely of a table with columns of results, and possible ("perhaps") if its columns only
+    look like those of results.
 
     Raises:
         UserError: If it is a pickle, too large, or an unsafe archive.
@@ -208,12 +206,12 @@ def content_of(path: str | Path) -> tuple[Content, str]:
             _check_files(found)
         form = recognize(found)
         if form is not None:
-            return "results", form.name
+            return "likely" if form is TABLE else "yes"
         if not found.is_file() or not first_names(found):
-            return "data", ""
+            return "no"
         header, rows = first_rows(found, HEAD)
         guessed = {**columns_of(header, {}), **guess(header, rows)}
-        return ("unclear", "table") if any(one in guessed for one in RESULTS) else ("data", "")
+        return "perhaps" if any(one in guessed for one in RESULTS) else "no"
 
 
 def preview_results(path: str | Path, n_rows: int = 5) -> TablePreview:
