@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from lama_core.queries.question import ask as ask
     from lama_core.queries.sentences import sentences as sentences
     from lama_core.queries.wordings import relation as relation
-    from lama_core.runs.exporting import export_run as export_run
     from lama_core.runs.manage import list_runs as list_runs
     from lama_core.runs.manage import load_run as load_run
     from lama_core.views.analogies import analogies as analogies
@@ -95,7 +94,6 @@ _MODULES = {
     "queries.question": "ask",
     "queries.sentences": "sentences",
     "queries.wordings": "relation",
-    "runs.exporting": "export_run",
     "runs.manage": "list_runs load_run",
     "views.analogies": "analogies",
     "views.calibration": "calibration",

@@ -18,8 +18,8 @@ from lama_core.probes.making_runs import Runs
 from lama_core.probes.statements import plan as whole_answers
 from lama_core.probes.tracing import traces
 from lama_core.probes.tracing.roles import ROLES, RoleEffect
-from lama_core.rounding import counted, fixed
-from lama_core.runs import exporting, manage
+from lama_core.rounding import fixed
+from lama_core.runs import manage
 from lama_core.views.analogies import Accuracies, AnalogiesRequest, analogies
 from lama_core.views.view import Shown, show_runs
 
@@ -109,17 +109,6 @@ runs.command(rename, help_epilogue='Example: lama-explorer runs rename RUN "Long
 runs.command(delete, help_epilogue="Example: lama-explorer runs delete RUN --yes")
 
 
-def print_exported(exported: exporting.ExportedRun) -> None:
-    """Print what was written."""
-    excluded = f"; {exported.n_excluded:,} excluded rows left out" * bool(exported.n_excluded)
-    output.print_line(f"{exported.folder}: {counted(exported.n, 'row')}{excluded}")
-
-
-runs.command(
-    commands.make(
-        exporting.export_run, print_exported, "runs export RUN --format lm-pub-quiz --out FOLDER"
-    )
-)
 add_to_group(runs, "runs")
 
 

@@ -9,9 +9,9 @@ from data_files import write_lines
 
 import lama_core as lama
 from lama_core.errors import UserError
-from lama_core.runs.exporting import TABLE_FILE
 from lama_core.runs.find import load_run
 from lama_core.runs.info import Run
+from lama_tool_results.exporting import TABLE_FILE
 
 pytestmark = pytest.mark.usefixtures("home")
 ROWS = [

@@ -1,8 +1,10 @@
-"""The command `runs import`."""
+"""The commands `runs import` and `runs export`."""
 
 from typing import Any
 
 from lama_core.cli import commands, output
+from lama_core.rounding import counted
+from lama_tool_results.exporting import ExportedRun, export_run
 from lama_tool_results.importing import import_run, said_precision
 
 
@@ -22,4 +24,15 @@ import_command = commands.make(
     "runs import results.csv --model bert-base-cased",
     list,
     has_device=False,  # the model is only named
+)
+
+
+def print_exported(exported: ExportedRun) -> None:
+    """Print what was written."""
+    excluded = f"; {exported.n_excluded:,} excluded rows left out" * bool(exported.n_excluded)
+    output.print_line(f"{exported.folder}: {counted(exported.n, 'row')}{excluded}")
+
+
+export_command = commands.make(
+    export_run, print_exported, "runs export RUN --format lm-pub-quiz --out FOLDER"
 )
