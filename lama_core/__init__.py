@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from lama_core.models.devices import use_device as use_device
     from lama_core.models.listing import get_model as get_model
     from lama_core.models.listing import list_models as list_models
-    from lama_core.papers.reproduce import reproduce as reproduce
     from lama_core.probes.analogy.multiple_choice import analogy_questions as analogy_questions
     from lama_core.probes.analogy.plan import analogy_probe as analogy_probe
     from lama_core.probes.generation.plan import generate as generate
@@ -72,7 +71,6 @@ _MODULES = {
     "models.cache": "open_model=load_model",
     "models.devices": "use_device",
     "models.listing": "get_model list_models",
-    "papers.reproduce": "reproduce",
     "probes.analogy.multiple_choice": "analogy_questions",
     "probes.analogy.plan": "analogy_probe",
     "probes.generation.plan": "generate",

@@ -29,6 +29,8 @@ OWN = {
         *("elmo", "fconv", "transformer-xl"),
         *("ELMo", "ERNIE (Tsinghua)", "fairseq's fconv_lm", "Transformer-XL"),
     ),
+    "papers": ("reproduce",),
+    "tool_results": ("import_run", "export_run"),
 }
 Rows = Mapping[str, str]  # name -> `module:object`
 log = logging.getLogger("lama_explorer")
@@ -58,7 +60,7 @@ class Plugin:
         result_formats: Name of a format of other tools' results -> the `ResultsFormat`.
         executors: Value of `--executor` -> the function that makes the executor.
         stores: Scheme of the addresses of `--parts-at`, or `*` for all others -> the `PartsPlace`.
-        papers: Paper -> the `Paper` for `reproduce`.
+        papers: Paper -> the `Paper` for `reproduce` (`plugins/papers`).
         tabs: Title of a tab of the page Ask -> the `Tab` that draws a kind of query.
         lessons: Name of a lesson -> the `Path` of its file, which has this name.
         charts: Name of a chart of the tab More -> the `MenuChart`.
@@ -115,7 +117,7 @@ TABLES = {
     "result_formats": "lama_core.runs.importers.results:ResultsFormat",
     "executors": "collections.abc:Callable",
     "stores": "collections.abc:Callable",
-    "papers": "lama_core.papers.framework:Paper",
+    "papers": "builtins:object",
     "lessons": "pathlib:Path",
     "tabs": "pages.ui.queries.tab:Tab",
     "charts": "pages.ui.results.more:MenuChart",

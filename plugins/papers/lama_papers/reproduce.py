@@ -7,12 +7,12 @@ from typing import Any
 import pandas as pd
 
 from lama_core.files import atomic_file, user_path
-from lama_core.papers.framework import ReproduceOptions
-from lama_core.papers.registry import find_paper
-from lama_core.papers.report import as_html
-from lama_core.papers.tables import ReproducedTable, Reproduction
 from lama_core.paths import data_dir
 from lama_core.requests import Function, command_line
+from lama_papers.framework import ReproduceOptions
+from lama_papers.registry import find_paper
+from lama_papers.report import as_html
+from lama_papers.tables import ReproducedTable, Reproduction
 
 
 @dataclass(frozen=True)

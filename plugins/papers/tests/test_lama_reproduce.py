@@ -10,12 +10,12 @@ from probe_fakes import TableFiller
 
 from lama_core.errors import UserError
 from lama_core.models.protocols import Context, WordScore
-from lama_core.papers.framework import ReproduceOptions
-from lama_core.papers.lama_data import Lama
-from lama_core.papers.registry import find_paper
-from lama_core.papers.tables import ReproducedTable, Reproduction
 from lama_core.paths import CORPUS_SUMMARY, training_dir
 from lama_core.types import Query
+from lama_papers.framework import ReproduceOptions
+from lama_papers.lama_data import Lama
+from lama_papers.registry import find_paper
+from lama_papers.tables import ReproducedTable, Reproduction
 
 WORDS = ("Paris", "Rome", "Oslo", "Bern", "wings", "Florence")
 HERE = ("bert-base-cased", "minilm-mlm")

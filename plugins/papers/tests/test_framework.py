@@ -7,17 +7,19 @@ from html.parser import HTMLParser
 import pytest
 
 from lama_core.errors import UserError
-from lama_core.papers.charts import boxes, chart, compared
-from lama_core.papers.framework import (
+from lama_core.papers.differences import differing
+from lama_core.published import TableSpec, published_paper
+from lama_core.views.figure import Axis, Figure
+from lama_papers.charts import boxes, chart, compared
+from lama_papers.framework import (
     Data,
     Paper,
     PaperInputs,
     ReproduceOptions,
-    differing,
     find_data,
 )
-from lama_core.papers.report import as_html
-from lama_core.papers.tables import (
+from lama_papers.report import as_html
+from lama_papers.tables import (
     Item,
     ReproducedRow,
     ReproducedTable,
@@ -25,8 +27,6 @@ from lama_core.papers.tables import (
     TableContents,
     UnavailableItem,
 )
-from lama_core.published import TableSpec, published_paper
-from lama_core.views.figure import Axis, Figure
 
 NASTY = """</script><b>x</b>'">&"""
 GONE = UnavailableItem("BERT-large", "its weights aren't here", "lama-explorer models get bert")
@@ -79,7 +79,7 @@ SPECS = (
 @pytest.fixture(autouse=True)
 def specified(monkeypatch: pytest.MonkeyPatch) -> None:
     paper = replace(published_paper("petroni2019"), reproduced=SPECS)
-    monkeypatch.setattr("lama_core.papers.framework.published_paper", lambda name: paper)
+    monkeypatch.setattr("lama_papers.framework.published_paper", lambda name: paper)
 
 
 def test_a_difference_is_given_only_where_all_is_the_same() -> None:

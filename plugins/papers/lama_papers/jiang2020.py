@@ -11,21 +11,7 @@ import numpy as np
 
 from lama_core.datasets.variants import uhn_substring
 from lama_core.errors import UserError
-from lama_core.papers.charts import boxes, chart, compared
-from lama_core.papers.framework import (
-    Paper,
-    differing,
-    joined,
-    of_models,
-)
-from lama_core.papers.jiang2020_ablations import ablated, asked_back, refined
-from lama_core.papers.jiang2020_data import (
-    N_FACTS,
-    N_RELATIONS,
-    WITH_ENTITIES,
-    Studies,
-)
-from lama_core.papers.tables import Item, ReproducedRow, UnavailableItem
+from lama_core.papers.differences import differing, joined
 from lama_core.probes.prompts import analyses, paper_tables
 from lama_core.probes.prompts.mining import PIPELINE, SpacyParser
 from lama_core.probes.prompts.plan import candidates_of
@@ -33,6 +19,8 @@ from lama_core.probes.prompts.published_scores import (
     BERTS,
     COLUMNS,
     LINES,
+    N_FACTS,
+    N_RELATIONS,
     PAPER,
     Averaging,
     make_table,
@@ -45,6 +33,17 @@ from lama_core.rounding import fixed
 from lama_core.scoring.blanks import parse_query
 from lama_core.types import Fact
 from lama_core.views.figure import Axis
+from lama_papers.charts import boxes, chart, compared
+from lama_papers.framework import (
+    Paper,
+    of_models,
+)
+from lama_papers.jiang2020_ablations import ablated, asked_back, refined
+from lama_papers.jiang2020_data import (
+    WITH_ENTITIES,
+    Studies,
+)
+from lama_papers.tables import Item, ReproducedRow, UnavailableItem
 
 NO_NAME = "the paper doesn't name the model"
 GUESSED = "without the facts that a model guesses from names"

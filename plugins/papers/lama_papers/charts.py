@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from lama_core.metrics.score_tables import box_of
-from lama_core.papers.tables import ReproducedRow
 from lama_core.views.figure import Axis, Figure, Shape
 from lama_core.views.quartiles import BOX
+from lama_papers.tables import ReproducedRow
 
 NUMBERS = (float, int)
 

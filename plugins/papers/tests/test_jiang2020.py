@@ -10,9 +10,9 @@ from data_files import write_lines
 from probe_fakes import CITIES, HashFiller, write_dataset
 
 from lama_core.errors import UserError
-from lama_core.papers.framework import ReproduceOptions
-from lama_core.papers.jiang2020 import LPAQA_PAPER
-from lama_core.papers.tables import ReproducedTable, Reproduction
+from lama_papers.framework import ReproduceOptions
+from lama_papers.jiang2020 import LPAQA_PAPER
+from lama_papers.tables import ReproducedTable, Reproduction
 
 MINED = ("[X] native [Y] .", "[X] from [Y] .", "home of [X] is [Y] .", "[X] near [Y] .")
 WORDS = (*CITIES, "from", "near", "home", "native", "out", "born", "was", "is", "of", "in", "at")

@@ -19,19 +19,7 @@ from lama_core.metrics import (
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
 from lama_core.metrics.score_tables import CONCEPTNET
 from lama_core.models.sources.catalog import find_model
-from lama_core.papers.charts import boxes, chart, compared
-from lama_core.papers.framework import NO_DATA, Paper, joined
-from lama_core.papers.lama_data import (
-    BOOK,
-    EXTRACTORS,
-    NO_MODEL,
-    RANKING,
-    SPREAD_LIMIT,
-    TEN_SENTENCES,
-    TREX,
-    Lama,
-)
-from lama_core.papers.tables import Item, ReproducedRow, UnavailableItem, Value
+from lama_core.papers.differences import joined
 from lama_core.probes.plan import choose_context
 from lama_core.progress import Progress
 from lama_core.published import (
@@ -46,6 +34,19 @@ from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.queries import SQUAD
 from lama_core.views.curves import KS
 from lama_core.views.figure import Axis
+from lama_papers.charts import boxes, chart, compared
+from lama_papers.framework import NO_DATA, Paper
+from lama_papers.lama_data import (
+    BOOK,
+    EXTRACTORS,
+    NO_MODEL,
+    RANKING,
+    SPREAD_LIMIT,
+    TEN_SENTENCES,
+    TREX,
+    Lama,
+)
+from lama_papers.tables import Item, ReproducedRow, UnavailableItem, Value
 
 PAPER = "petroni2019"
 BERT_LARGE = "BERT-large"

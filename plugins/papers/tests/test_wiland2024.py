@@ -10,18 +10,18 @@ from written_statements import StatementTable, write_bear
 
 from lama_core.errors import UserError
 from lama_core.models.sources.catalog import find_model
-from lama_core.papers import wiland2024 as module
-from lama_core.papers.framework import ReproduceOptions
-from lama_core.papers.registry import find_paper
-from lama_core.papers.tables import ReproducedRow, Reproduction, TableContents
-from lama_core.papers.wiland2024 import (
+from lama_core.papers.bear import N_FACTS
+from lama_core.published import BEAR_MODELS, published_table
+from lama_papers import wiland2024 as module
+from lama_papers.framework import ReproduceOptions
+from lama_papers.registry import find_paper
+from lama_papers.tables import ReproducedRow, Reproduction, TableContents
+from lama_papers.wiland2024 import (
     BASELINE,
     ERROR,
     MEAN,
-    N_FACTS,
     standard_error,
 )
-from lama_core.published import BEAR_MODELS, published_table
 
 TEMPLATES = ("[X] one [Y].", "[X] two [Y].", "[X] three [Y].")
 CAPITALS = [("Peru", "Lima"), ("Chile", "Santiago"), ("Bolivia", "Lima")]
@@ -63,8 +63,8 @@ def data(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def as_large_as_the_leaderboard(monkeypatch: pytest.MonkeyPatch) -> None:
     """The data has as many relations and facts as the leaderboard's."""
-    monkeypatch.setattr(module, "N_RELATIONS", 2)
-    monkeypatch.setattr(module, "N_FACTS", 4)
+    monkeypatch.setattr("lama_core.papers.bear.N_RELATIONS", 2)
+    monkeypatch.setattr("lama_core.papers.bear.N_FACTS", 4)
 
 
 def done(data: Path | None, *models: str, limit: int | None = None) -> Reproduction:

@@ -8,11 +8,11 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from lama_core.papers.tables import ReproducedTable, Reproduction
 from lama_core.reports.html import grid, whole_page
 from lama_core.views import vega
 from lama_core.views.colours import model_colours
 from lama_core.views.figure import Figure
+from lama_papers.tables import ReproducedTable, Reproduction
 
 HEADS = ("model", "what", "n", "ours", "paper", "difference", "")
 WITH_INTERVALS = ("model", "what", "n", "ours", "95 % interval", "paper", "difference", "")

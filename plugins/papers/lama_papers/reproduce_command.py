@@ -1,8 +1,8 @@
 """`reproduce`: print a paper's tables and figures, our numbers next to the published ones."""
 
 from lama_core.cli import commands, output
-from lama_core.papers.reproduce import ReproducedPaper
-from lama_core.papers.reproduce import reproduce as reproduce_paper
+from lama_papers.reproduce import ReproducedPaper
+from lama_papers.reproduce import reproduce as reproduce_paper
 
 
 def print_reproduced(paper: ReproducedPaper) -> None:

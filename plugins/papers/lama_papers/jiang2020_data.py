@@ -22,20 +22,20 @@ from lama_core.datasets.lpaqa import TRAINING_FOLDER
 from lama_core.datasets.prompt_sets import FOLDERS, load_pool, relations_in
 from lama_core.errors import UserError
 from lama_core.files import replace_folder, work_folder
-from lama_core.papers.framework import Data, PaperInputs, differing, find_data
-from lama_core.papers.tables import UnavailableItem
+from lama_core.papers.differences import differing
 from lama_core.paths import ASSETS, cache_dir, data_dir
 from lama_core.probes.prompts.plan import VOCABULARY_FILE, plan
-from lama_core.probes.prompts.published_scores import BERTS, PAPER
+from lama_core.probes.prompts.published_scores import BERTS, N_FACTS, N_RELATIONS, PAPER
 from lama_core.probes.prompts.request import COMBINATIONS, StudyRequest
 from lama_core.probes.prompts.spec import Study, load_split
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.probes.prompts.training_pairs import Split
 from lama_core.progress import OnProgress
 from lama_core.runs.execute import execute
+from lama_papers.framework import Data, PaperInputs, find_data
+from lama_papers.tables import UnavailableItem
 
 DEFAULT_MODEL = "minilm-mlm"
-N_RELATIONS, N_FACTS = 41, 34_039  # of T-REx in the paper
 # For the starter facts: the settings of the bundled study, so that it is reused.
 STARTER_LIMIT = 100
 STARTER_SEED = 2020

@@ -18,31 +18,35 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import pandas as pd
 
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.metrics import score_table
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
-from lama_core.papers.charts import compared
-from lama_core.papers.framework import (
-    EMBEDDED,
-    Paper,
-    PaperInputs,
-    differing,
-    joined,
+from lama_core.papers.bear import (
+    BEAR,
+    BOARD,
+    N_TEMPLATES,
+    PAPER,
+    OverFacts,
+    differs_from_leaderboard,
+    over_facts,
 )
-from lama_core.papers.tables import Item, ReproducedRow, UnavailableItem
 from lama_core.probes.statements.plan import most_templates, plan
 from lama_core.probes.statements.request import StatementsRequest
 from lama_core.published import BEAR_MODELS, published_table
 from lama_core.runs.execute import execute
 from lama_core.scoring.answer_spaces import RELATION, answers_of, named_space
 from lama_core.scoring.ranking import Ranking
+from lama_papers.charts import compared
+from lama_papers.framework import (
+    EMBEDDED,
+    Paper,
+    PaperInputs,
+)
+from lama_papers.tables import Item, ReproducedRow, UnavailableItem
 
-PAPER, BOARD = "wiland2024", "leaderboard"
-BEAR, SOURCE = "bear", "BEAR"  # name of the data for `data get`; source of its relations
-N_RELATIONS, N_FACTS, N_TEMPLATES = 60, 7731, 3
+SOURCE = "BEAR"  # of the data's relations
 RANKING: Ranking = "raw"  # the library doesn't remove other right answers; BEAR has none
 BASELINE = "Random Baseline"
 TUNED = "CLM-IT"
@@ -58,60 +62,9 @@ NO_TABLES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class OverFacts:
-    """The scores of a run of statements over its facts, with equal weights.
-
-    n: facts that count. n_relations: relations with such facts. accuracy: P@1. chance: mean over
-    facts of 1 / number of answers. Both are between 0 and 1, and NaN if no fact counts.
-    """
-
-    n: int
-    n_relations: int
-    accuracy: float
-    chance: float
-
-
-def over_facts(lines: pd.DataFrame) -> OverFacts:
-    """Compute a run's scores over facts from its `metrics.score_table` by relation."""
-    n = lines["n"].to_numpy(dtype=np.int64)
-    if not n.sum():
-        return OverFacts(0, 0, float("nan"), float("nan"))
-    counted = lines[n > 0]
-    means = [
-        float(np.average(values, weights=n[n > 0]))
-        for values in (counted["p_at_1"], 1 / counted["n_answers"])
-    ]
-    return OverFacts(int(n.sum()), len(counted), *means)
-
-
 def standard_error(values: Sequence[float]) -> float | None:
     """Return the standard error of the mean; None for fewer than two values."""
     return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
-
-
-def differs_from_leaderboard(
-    *,
-    data: str = "",
-    n_relations: int,
-    n_facts: int,
-    n_templates: int,
-    limit: int | None = None,
-    asked: str = "",
-) -> str:
-    """Describe the differences from the leaderboard; "" if there are none.
-
-    Args:
-        data: Description of other data; see `framework.differing`.
-        n_relations: Number of relations.
-        n_facts: Number of facts.
-        n_templates: Number of templates that the mean is over.
-        limit: Maximum number of facts per relation.
-        asked: How the query differs from the leaderboard's; "" if it doesn't.
-    """
-    relations, facts = (n_relations, N_RELATIONS), (n_facts, N_FACTS)
-    fewer = f"{n_templates} of {N_TEMPLATES} templates" if n_templates != N_TEMPLATES else ""
-    return joined(differing(data=data, relations=relations, facts=facts, limit=limit), fewer, asked)
 
 
 @dataclass

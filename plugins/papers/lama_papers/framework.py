@@ -13,9 +13,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
+from lama_core.datasets.library.download import get_dataset
 from lama_core.datasets.library.installed import installed_names
 from lama_core.errors import UserError, choose
-from lama_core.papers.tables import (
+from lama_core.progress import OnProgress, Progress, ignore
+from lama_core.published import published_paper
+from lama_core.requests import Request, argument, option
+from lama_core.runs.spec import load_by_name
+from lama_core.scoring import shared_fields
+from lama_papers.tables import (
     Item,
     ReproducedRow,
     ReproducedTable,
@@ -23,11 +29,6 @@ from lama_core.papers.tables import (
     TableContents,
     UnavailableItem,
 )
-from lama_core.progress import OnProgress, Progress, ignore
-from lama_core.published import published_paper
-from lama_core.requests import Request, argument, option
-from lama_core.runs.spec import load_by_name
-from lama_core.scoring import shared_fields
 
 EMBEDDED = ("minilm-mlm", "smollm2-135m")
 NO_DATA = "not in this dataset"
@@ -88,9 +89,6 @@ def find_data(
 
     asked: the user's choice. own: name of the paper's data. installed: names of installed data.
     """
-    # Imported here because pages that need only `differing` shouldn't load the download library.
-    from lama_core.datasets.library.download import get_dataset
-
     if asked is not None:
         return Data(asked)
     if own not in installed:
@@ -221,34 +219,3 @@ def _plain(name: str) -> str:
     """Return the id for a table's name: `table2` for `Table 2`, `table-2` and `2`."""
     short = "".join(sign for sign in name.lower() if sign.isalnum())
     return f"table{short}" if short.isdigit() else short
-
-
-def joined(*words: str) -> str:
-    """Join the distinct, non-empty words: `20 of 41 relations; other candidates`."""
-    return "; ".join(dict.fromkeys(filter(None, words)))
-
-
-def differing(
-    *,
-    data: str = "",
-    relations: tuple[int, int] | None = None,
-    facts: tuple[int, int] | None = None,
-    limit: int | None = None,
-    model: str = "",
-) -> str:
-    """Describe the differences from the paper, for `ReproducedRow.differs`; "" if there are none.
-
-    Args:
-        data: Description of other data ("starter facts"); "" for the paper's.
-        relations: Number of relations here and in the paper.
-        facts: Number of facts here and in the paper.
-        limit: Maximum number of facts per relation.
-        model: The paper's model, if another one is used.
-    """
-    counts = [
-        f"{counted[0]:,} of {counted[1]:,} {name}"
-        for counted, name in ((relations, "relations"), (facts, "facts"))
-        if not data and counted and counted[0] != counted[1]
-    ]
-    limited = "" if limit is None else f"at most {limit:,} a relation"
-    return joined(data, *counts, limited, model and f"not {model}")

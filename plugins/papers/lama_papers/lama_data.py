@@ -22,8 +22,7 @@ from lama_core.datasets.passages import load_corpus
 from lama_core.errors import UserError
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
-from lama_core.papers.framework import EMBEDDED, Data, PaperInputs, differing
-from lama_core.papers.tables import UnavailableItem
+from lama_core.papers.differences import differing
 from lama_core.paths import corpus_files
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.cloze.spec import ClozeSpec
@@ -34,6 +33,8 @@ from lama_core.runs.execute import execute
 from lama_core.runs.info import Run
 from lama_core.scoring.ranking import Ranking
 from lama_core.scoring.retrieval import open_index
+from lama_papers.framework import EMBEDDED, Data, PaperInputs
+from lama_papers.tables import UnavailableItem
 
 # The released code does not remove the other valid objects, so its numbers are raw.
 RANKING: Ranking = "raw"

@@ -7,17 +7,17 @@ from analogy_fakes import CAPITALS, Work, knowing, relation, run_probes
 from tiny_models import save_model_folder
 
 from lama_core.datasets.dataset import AnalogyRelation, ReadReport, make_analogies
-from lama_core.papers import rezaee2022 as module
-from lama_core.papers.framework import ReproduceOptions
-from lama_core.papers.registry import find_paper
-from lama_core.papers.rezaee2022 import (
-    differs_from_paper,
-)
-from lama_core.papers.tables import TableContents
 from lama_core.probes.analogy.accuracy_tables import UNMARKED
 from lama_core.probes.analogy.instances import ProbeOptions
 from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.analogy.spec import ProbeRun
+from lama_papers import rezaee2022 as module
+from lama_papers.framework import ReproduceOptions
+from lama_papers.registry import find_paper
+from lama_papers.rezaee2022 import (
+    differs_from_paper,
+)
+from lama_papers.tables import TableContents
 
 
 def many_relations(n: int) -> list[AnalogyRelation]:

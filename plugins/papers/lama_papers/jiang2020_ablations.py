@@ -12,9 +12,6 @@ import numpy as np
 
 from lama_core.errors import UserError
 from lama_core.models.protocols import KINDS
-from lama_core.papers.framework import of_models
-from lama_core.papers.jiang2020_data import Studies
-from lama_core.papers.tables import Item, ReproducedRow, UnavailableItem
 from lama_core.probes.prompts import paper_tables
 from lama_core.probes.prompts.backward import measure_relation
 from lama_core.probes.prompts.published_scores import BERTS, COLUMNS, PAPER
@@ -23,6 +20,9 @@ from lama_core.probes.prompts.selection import prompts_by_accuracy
 from lama_core.probes.prompts.spec import Study
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.published import published_table
+from lama_papers.framework import of_models
+from lama_papers.jiang2020_data import Studies
+from lama_papers.tables import Item, ReproducedRow, UnavailableItem
 
 # Limits for Tables 14 and 15.
 # Departure: Samples for the costly tables
