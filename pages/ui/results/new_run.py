@@ -52,10 +52,6 @@ REQUESTS: dict[str, type[RunSettings]] = {
     for request in kind.requests
     if issubclass(request, RunSettings)
 }
-ABOUT = (
-    "How much does a model know? A run asks it every fact of a data set, such as “The capital of "
-    "Peru is ___”."
-)
 # Kind of run -> what it does, and what is counted.
 MEANINGS = {
     "cloze": "The model ranks single words at the blank; the share of right first words is P@1.",
@@ -68,15 +64,10 @@ MEANINGS = {
     "put back.",
 }
 PROBING = "a probing run"  # the job's name
-OPTIONS = "Options"
 MOST_FACTS, FEW_FACTS = 100, 20  # of a relation, unless the user types another number; few: slow
 # Fields above the options, and those that the form leaves at their defaults.
 COMMON = ("dataset", "models", "relations", "limit")
 DEFAULTS = ("ranking", "precision", "revisions", "segments", "out", "executor", "parts_at")
-TEMPLATE_HELP = (
-    "Number of the template of each relation, from 0. For relations without templates only 0 is "
-    "possible: they use the sentence of each fact."
-)
 
 
 def draw_form() -> None:
@@ -131,10 +122,9 @@ def _result(names: Sequence[str]) -> str:
         n = int(table["n"].sum())
         if n:
             share = float((table["p_at_1"] * table["n"]).sum() / n)
-            title = plain(title_of(infos[str(run)].model))
             lines.append(
-                f"{title}: {round(share * n):,} of {n:,} first answers are right "
-                f"(P@1 {percent(share)} %)."
+                f"{plain(title_of(infos[str(run)].model))}: {round(share * n):,} of {n:,} first "
+                f"answers are right (P@1 {percent(share)} %)."
             )
     return " ".join(lines)
 
@@ -148,7 +138,10 @@ def _choose() -> RunSettings | None:
     if not names:
         draw_no_data("facts")
         return None
-    st.markdown(ABOUT)
+    st.markdown(
+        "How much does a model know? A run asks it every fact of a data set, such as “The capital "
+        "of Peru is ___”."
+    )
     left, right = st.columns(2, gap="large")
     data = choose("Data", names, key="data", place=left)
     with right:
@@ -163,22 +156,18 @@ def _choose() -> RunSettings | None:
     st.caption(
         MEANINGS[next(name for name, kind in KINDS.items() if REQUESTS[way] in kind.requests)]
     )
+    common: dict[str, Any] = {"dataset": data, "models": models}
     left, right = st.columns(2, gap="large")
     with left:
-        relations = choose_relations(cache.relations_of(data), "run_relations", bound=True)
+        relations = cache.relations_of(data)
+        common["relations"] = choose_relations(relations, "run_relations", bound=True)
     with right:
-        limit = choose_limit(
+        common["limit"] = choose_limit(
             MOST_FACTS if way == WORDS_AT_BLANK else FEW_FACTS,
             _limit_key(way),
             help="Uses the first N facts of each relation, in file order. Empty: all facts.",
             bound=True,
         )
-    common: dict[str, Any] = {
-        "dataset": data,
-        "models": models,
-        "relations": relations,
-        "limit": limit,
-    }
     options = _choose_options(REQUESTS[way], common)
     if not models:
         show_note("Choose at least one model.")
@@ -216,16 +205,14 @@ def _choose_options(kind: type[RunSettings], common: Mapping[str, Any]) -> dict[
         "start_token": ("Start token of causal models", explain("Start token")),
     }
     values = {}
-    with st.expander(OPTIONS, icon=":material/tune:"):
+    with st.expander("Options", icon=":material/tune:"):
         columns = st.columns(2, gap="large")
         for number, (name, field) in enumerate(fields.items()):
             with columns[2 * number // len(fields)]:
-                own = OWN_WIDGETS.get(name)
-                values[name] = (
-                    own(common)
-                    if own
-                    else draw_field(field, f"run_{name}", *said.get(name, ("", None)))
-                )
+                if name in OWN_WIDGETS:
+                    values[name] = OWN_WIDGETS[name](common)
+                else:
+                    values[name] = draw_field(field, f"run_{name}", *said.get(name, ("", None)))
     return values
 
 
@@ -253,14 +240,14 @@ def _choose_candidates(_: Mapping[str, Any]) -> str | None:
 
 
 def _choose_context(_: Mapping[str, Any]) -> str | None:
-    chosen = pick(
+    context = pick(
         "Causal models see",
         ("left", "both"),
         key="run_context",
         help="**left**: only the text before the blank, as in the paper. **both**: the whole "
         "sentence (slower).",
     )
-    return "both" if chosen == "both" else None
+    return context if context == "both" else None
 
 
 def _choose_open_book(_: Mapping[str, Any]) -> str | None:
@@ -288,7 +275,8 @@ def _choose_template(common: Mapping[str, Any]) -> int:
             0,
             key=_template_key(common),
             persist_state=KEPT,
-            help=TEMPLATE_HELP,
+            help="Number of the template of each relation, from 0. For relations without "
+            "templates only 0 is possible: they use the sentence of each fact.",
         )
     )
 

@@ -273,7 +273,7 @@ def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: ScoreMeas
         [
             text(
                 "n_relations",
-                "#rel",
+                "relations",
                 "Number of relations in the unweighted mean. 2 of 3: one relation has no scored "
                 "fact. Several numbers: the models differ.",
                 cell=lambda line: (
@@ -300,8 +300,13 @@ def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: ScoreMeas
         source, kind = cell.line["source"], cell.line["kind"]
         return described(cell, choice, f"{source} {kind}" if kind in RELATION_TYPES else source)
 
-    if clicked := draw_facts_button(cell, describe, place, "totals facts"):
-        open_line(choice, shown, clicked.line, clicked.column)
+    draw_facts_button(
+        cell,
+        describe,
+        lambda cell: open_line(choice, shown, cell.line, cell.column),
+        place,
+        "totals facts",
+    )
     if published:
         st.caption(
             "**\\***: published by Petroni et al. 2019, Table 2, on LAMA's facts and candidates."
@@ -389,12 +394,17 @@ def _draw_relations(
     )
 
     def describe(cell: Cell) -> str:
-        is_low = _is_low(cell.line, measure, cell.column)
-        name = choice.labels[cell.line["relation"]]
-        return described(cell, choice, name) + ", wrong answers" * is_low
+        name = described(cell, choice, choice.labels[cell.line["relation"]])
+        return name + ", wrong answers" * _is_low(cell.line, measure, cell.column)
 
-    if clicked := draw_facts_button(cell, describe, place, "relations facts", explains=False):
-        _open(choice, shown, clicked.line, measure, clicked.column)
+    draw_facts_button(
+        cell,
+        describe,
+        lambda cell: _open(choice, shown, cell.line, measure, cell.column),
+        place,
+        "relations facts",
+        explains=False,
+    )
     draw_view_export(choice, shown, name="relations", made={"intervals": f"95 %, {METHOD}"})
 
 
@@ -422,7 +432,6 @@ def _draw_scores(
         keys=keys,
         hidden=["interval"] if len(choice.titles) > MOST_INTERVALS else [],
         widths=WIDTHS if choice.same_counts else {**WIDTHS, "n": "small"},
-        labels={"n_relations": "relations"},
         height="content" if len(rows.drop_duplicates(keys)) <= MOST_ROWS else 460,
         **more,
     )
