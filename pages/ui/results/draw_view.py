@@ -242,8 +242,7 @@ def draw_wide(
         row, of_all = {}, {}
         for name, (column, run_id) in wide.items():
             if run_id or column.name in keys:
-                line = group.get(run_id) if run_id else next(iter(group.values()))
-                row[name] = cell(column, line)
+                row[name] = cell(column, group.get(run_id or next(iter(group))))
             else:
                 of_all[name] = _of_all(column, group.values())
         rows.append(row | dict(extra) | of_all)

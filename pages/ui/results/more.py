@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import streamlit as st
@@ -233,10 +233,13 @@ def entries() -> dict[str, tuple[str, ...]]:
 def all_charts() -> dict[str, MenuChart]:
     """The charts by name; those of plug-ins last, and those of their views that have a figure."""
     views = [one for one in plugins.rows("views").values() if one.view.has_figure]
-    drawn = dict(
-        _of_view(view, lambda choice, _, view=view: draw_whole(choice, view, "")) for view in views
-    )
+    drawn = dict(_of_view(view, partial(_draw_added, view)) for view in views)
     return {**drawn, **plugins.rows("charts"), **CHARTS}
+
+
+def _draw_added(function: ViewFunction[..., Any, Any], choice: RunChoice, _: RunListing) -> None:
+    """Draw a plug-in's view with its figure, and its table if it has columns."""
+    draw_whole(choice, function, "")
 
 
 def draw_more(with_runs: Callable[[Draw, Sequence[str]], None]) -> None:

@@ -1,5 +1,6 @@
 """The table of facts in Wrong answers, the opened fact, and the most frequent wrong answers."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from html import escape
 from typing import Any
@@ -125,7 +126,7 @@ def one_per_query(table: pd.DataFrame, places: Ints) -> pd.DataFrame:
         return ", ".join(map(str, found[:MOST_LISTED])) + more or None
 
     ways: dict[Any, Any] = dict.fromkeys(table, listed)
-    for name in table.select_dtypes("number"):
+    for name in map(str, table.select_dtypes("number")):
         ways[name] = "min" if name.endswith(" rank") else "max"
     return table.groupby(places).agg(ways).reset_index(drop=True)
 
