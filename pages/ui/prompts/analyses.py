@@ -33,7 +33,7 @@ SCALES = {"min-max": "scaled to 0–1", "longer": "divided by the longer prompt"
 
 def draw_analyses(choice: PromptsChoice) -> None:
     """Draw divergence by edit distance, over all relations."""
-    studies = load_relations(choice.whole)
+    studies = load_relations(choice.info)
     distance = pick(
         "Edit distance",
         DISTANCES,

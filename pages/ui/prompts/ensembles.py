@@ -98,7 +98,7 @@ def score_rows(scores: Sequence[Score], model: str, averaging: Averaging) -> pd.
 
 def draw_all_relations(choice: PromptsChoice) -> None:
     """Draw means over all relations, and the relations; a row opens its relation."""
-    studies = load_relations(choice.whole)
+    studies = load_relations(choice.info)
     headline = st.container()
     averaging: Averaging = pick(
         "Average",
