@@ -59,6 +59,9 @@ def draw_view(view: str, part: str, choice: PromptsChoice) -> None:
 def draw_prompts_tab() -> None:
     """Draw the view, its choices and its part."""
     left, right = st.columns([4, 5])
+    asked = {*st.query_params}
+    if links.is_new_url() and "prompts_view" not in asked and {"relation", "try"} & asked:
+        links.set_param("prompts_view", [ONE])  # a URL of an earlier version
     view = pick("View", VIEWS, key="prompts_view", place=left, label_visibility="collapsed")
     part = ""
     if view in PARTS:
