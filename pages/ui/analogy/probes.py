@@ -89,11 +89,14 @@ def draw_probes() -> None:
         )
     else:
         names = _names(runs)
-        _draw_kinds(runs, names, setting, published)
-        _draw_relations(runs, names, setting)
+        by_model = model_colours(list(dict.fromkeys(run.info.model for run in runs)))
+        colours = {run.info.id: by_model[run.info.model] for run in runs}
+        _draw_kinds(runs, names, colours, setting, published)
+        _draw_relations(runs, names, colours, setting)
         _draw_decisions(runs, names)
-    place = form if wanted else st.container()
-    with place.expander("New probe", icon=":material/play_arrow:", expanded=wanted):
+    with (form if wanted else st).expander(
+        "New probe", icon=":material/play_arrow:", expanded=wanted
+    ):
         draw_form()
 
 
@@ -168,12 +171,6 @@ def _names(runs: Sequence[ProbeRun]) -> dict[str, str]:
     }
 
 
-def _colours(runs: Sequence[ProbeRun]) -> dict[str, str]:
-    """Run id -> colour of its model."""
-    by_model = model_colours(list(dict.fromkeys(run.info.model for run in runs)))
-    return {run.info.id: by_model[run.info.model] for run in runs}
-
-
 def _legend(figure: Figure, colours: Mapping[str, str]) -> list[str]:
     """The legend of a chart of bars and open symbols, as HTML."""
     symbols, whole = cycle("◇□△○"), '<span style="white-space: nowrap">'
@@ -215,7 +212,11 @@ def _accuracies(runs: Sequence[ProbeRun], by: AccuracyBy) -> Shown[AnalogiesRequ
 
 
 def _draw_kinds(
-    runs: Sequence[ProbeRun], names: dict[str, str], setting: Setting, published: Sequence[str]
+    runs: Sequence[ProbeRun],
+    names: dict[str, str],
+    colours: dict[str, str],
+    setting: Setting,
+    published: Sequence[str],
 ) -> None:
     """Draw accuracy by kind of relation, a chart per probe, as in the paper's Table 1."""
     shown = _accuracies(runs, "kind")
@@ -233,7 +234,6 @@ def _draw_kinds(
         "Rome*; **type**: two words of one side, *Paris : Rome*."
     )
     st.markdown("### Accuracy by kind of relation", help=PROBE_HELP)
-    colours = _colours(runs)
     order = [kind for kind in (*RELATION_KINDS, ALL, UNMARKED) if (table["name"] == kind).any()]
     models = grouped(
         (options_text(run.details) or run.details.method, url_state.title_of(run.info.model))
@@ -315,7 +315,9 @@ def _cell(line: pd.Series) -> str:
     return f"{fixed(line['value'], 1)}{line['mark']}{around}"
 
 
-def _draw_relations(runs: Sequence[ProbeRun], names: dict[str, str], setting: Setting) -> None:
+def _draw_relations(
+    runs: Sequence[ProbeRun], names: dict[str, str], colours: dict[str, str], setting: Setting
+) -> None:
     """Draw one probe by relation as in the paper's Table 2, with marks and frequency test."""
     st.markdown(
         "### Accuracy by relation",
@@ -337,7 +339,7 @@ def _draw_relations(runs: Sequence[ProbeRun], names: dict[str, str], setting: Se
         st.caption("This probe has no finished run.")
         return
     figure = replace(accuracy_figure(shown, str(probe), setting), caption="")
-    figures.draw_figure(figure, _colours(runs), f"relations {probe}")
+    figures.draw_figure(figure, colours, f"relations {probe}")
     found = "".join(table["mark"])
     if marks := " ".join(text for mark, text in MARKS.items() if mark in found):
         st.caption(marks)

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +28,7 @@ from lama_core.views.slices import slice_label, slicing_label
 from lama_core.views.view import Facts, Shown
 from pages.ui.results.draw_view import draw_shown, draw_view_export, open_behind
 from pages.ui.shared import cache, links
-from pages.ui.shared.messages import counted, draw_headline, plain, show_note
+from pages.ui.shared.messages import counted, draw_headline, errors_shown, plain, show_note
 from pages.ui.shared.run_choice import RunChoice, draw_comparison_basis, run_titles
 from pages.ui.shared.url_state import BOUND
 
@@ -58,12 +57,7 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
         return pair.runs
     found, (a, b), (title_a, title_b) = shown.found.whole, pair.exact, run_titles(pair.runs)
     draw_headline(metrics.paired_headline(found, (title_a, title_b), k=choice.k))
-    try:
-        slices: ShownPair | UserError = _compared(pair, slices=True)
-    except UserError as error:
-        slices = error
-    if isinstance(slices, Shown) and (in_text := seen_in_training(slices)):
-        st.caption(in_text)
+    caveats = st.container()
     aligned = tuple(run.info for run in cache.aligned(pair.runs))
     if all(run.exact_to is None for run in aligned):  # else the basis below says so
         for note in shown.notes:
@@ -106,8 +100,8 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
         said = f"Not drawn: {counted(len(rows) - len(clear), 'relation')} without a clear lead" + (
             f", {len(clear) - len(drawn):,} with a smaller one." if len(drawn) < len(clear) else "."
         )
-        most = f", the largest clear leads of each, at most {MOST_LEADS}"
-        changed = {"frame": drawn, "title": figure.title + most}
+        title = f"{figure.title}, the largest clear leads of each, at most {MOST_LEADS}"
+        changed = {"frame": drawn, "title": title}
     seen = draw_shown(pair, shown, "difference chart", inks, **changed)
     st.caption(
         f"Whiskers: 95 % intervals. {said} Click a relation to see {ONE_AHEAD}",
@@ -119,7 +113,8 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
         for unit in ("over_facts", "over_relations")
     }
     draw_view_export(pair, shown, name="comparison", made=made, figure=seen)
-    _draw_slices(pair, slices, inks)
+    with errors_shown():
+        _draw_slices(pair, inks, caveats)
     return pair.runs
 
 
@@ -146,18 +141,11 @@ def _choose_pair(choice: RunChoice, listing: RunListing) -> RunChoice | None:
         return None
     listed = {run.id: run for run in listing}
 
-    def pair_of(*ids: str) -> RunChoice:
-        runs = [listed[name] for name in ids]
-        return replace(choice.with_runs(runs), data=runs[0].dataset)
-
     titles = dict(zip(by_id, run_titles(list(by_id.values())), strict=True))
     first, second, *_ = by_id
-    if len(choice.runs) > 2:
+    if len(choice.runs) > 1:
         scores = [np.nan_to_num(cache.precision_of(run)[1], nan=-1.0) for run in choice.runs]
         second, first = (choice.runs[at].id for at in np.argsort(scores)[:-3:-1])
-    with suppress(UserError):  # without facts in common, the page says so
-        if _compared(pair_of(first, second)).found.whole.over_relations.difference < 0:
-            first, second = second, first
     with st.container(key="pair"):  # style.css hides it on phones, like the choice of runs
         left, right = st.columns(2)
     a = _choose_run("A (baseline)", "run_a", titles, first, left)
@@ -165,7 +153,7 @@ def _choose_pair(choice: RunChoice, listing: RunListing) -> RunChoice | None:
     if a == b:
         show_note("A and B are the same run: choose another.")
         return None
-    return pair_of(a, b)
+    return replace(choice.with_runs([listed[a], listed[b]]), data=listed[a].dataset)
 
 
 def _choose_run(
@@ -182,12 +170,15 @@ def _choose_run(
     return chosen
 
 
-def _draw_slices(pair: RunChoice, every: ShownPair | UserError, inks: Mapping[str, str]) -> None:
-    """Draw the difference on slices of the facts, by the selected slicing; or why there is none."""
+def _draw_slices(pair: RunChoice, inks: Mapping[str, str], caveats: DeltaGenerator) -> None:
+    """Draw the difference on slices of the facts, by the selected slicing.
+
+    caveats: where to say which facts were in the training text.
+    """
     st.markdown("### On slices of the facts")
-    if isinstance(every, UserError):
-        show_note(plain(str(every)))
-        return
+    every = _compared(pair, slices=True)
+    if in_text := seen_in_training(every):
+        caveats.caption(in_text)
     ways = [str(name) for name in dict.fromkeys(every.frame["by"]) if name != "all"]
     by = st.selectbox(
         "Slice by", ways, key="differ_by", bind=BOUND, width=320, format_func=slicing_label
@@ -256,15 +247,13 @@ def _draw_tests(found: Comparison) -> None:
         f"McNemar's test over the {unit}: p {_p_value(test.p)} "
         f"(right only in A: {test.only_a:,}, only in B: {test.only_b:,})"
     )
-    is_known = agreed.same_first == agreed.same_first
-    cells[2].metric(
-        "Same first answer", f"{percent(agreed.same_first)} %" if is_known else "unknown"
-    )
+    same = agreed.same_first
+    cells[2].metric("Same first answer", f"{percent(same)} %" if same == same else "unknown")
     cells[2].caption(
         f"not known for {agreed.n_unknown:,} of {whole.n:,} {unit}"
         if agreed.n_unknown
         else f"same and right {percent(agreed.same_right)} %, same and wrong "
-        f"{percent(agreed.same_first - agreed.same_right)} %"
+        f"{percent(same - agreed.same_right)} %"
     )
     kappa = fixed(agreed.kappa, 2) if agreed.kappa == agreed.kappa else "undefined"
     cells[3].metric("Cohen's kappa of right answers", kappa, help=explain("Kappa"))

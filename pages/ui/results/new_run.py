@@ -4,7 +4,7 @@ Its tabs are the kinds of probe whose requests name facts and models; most of th
 drawn as the request declares them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -18,7 +18,7 @@ from lama_core.probes.generation.request import GenerateRequest
 from lama_core.probes.kinds import KINDS
 from lama_core.probes.statements.plan import most_templates
 from lama_core.queries.question import can_generate
-from lama_core.requests import field_values
+from lama_core.requests import RequestField, field_values
 from lama_core.rounding import percent
 from lama_core.runs.info import FACT_KINDS
 from lama_core.scoring.answer_spaces import RELATION
@@ -197,114 +197,92 @@ def _choose_options(kind: type[RunSettings], common: Mapping[str, Any]) -> dict[
         for name, field in fields_of(kind).items()
         if name not in (*COMMON, *DEFAULTS) and (name != "open_book" or corpus_files())
     }
-    # Field -> label and help, if they aren't the field's own.
-    said = {
-        "part": ("Score", explain("Tokens that count")),
-        "aggregate": ("Combine tokens by", explain("Sum and mean")),
-        "hiding": ("Hidden with a token", explain("Masked together with a token")),
-        "start_token": ("Start token of causal models", explain("Start token")),
-    }
     values = {}
     with st.expander("Options", icon=":material/tune:"):
         columns = st.columns(2, gap="large")
         for number, (name, field) in enumerate(fields.items()):
             with columns[2 * number // len(fields)]:
-                if name in OWN_WIDGETS:
-                    values[name] = OWN_WIDGETS[name](common)
-                else:
-                    values[name] = draw_field(field, f"run_{name}", *said.get(name, ("", None)))
+                values[name] = _choose_option(name, field, common)
     return values
 
 
-def _choose_prompts(common: Mapping[str, Any]) -> str | None:
-    return choose_possible(
-        "Prompts",
-        (*PROMPT_SETS, *LPAQA_SETS),
-        cache.impossible_prompts(common["dataset"], common["relations"], common["limit"]),
-        key="run_prompts",
-        help="\n\n".join(
-            [f"**{name}**: {one.meaning}" for name, one in PROMPT_SETS.items()]
-            + [f"**{', '.join(LPAQA_SETS)}**: LPAQA's prompts, mined and paraphrased"]
-        ),
-    )
-
-
-def _choose_candidates(_: Mapping[str, Any]) -> str | None:
-    return choose_possible(
-        "Candidates",
-        list_names(of_relations=True),
-        unavailable_lists(of_relations=True),
-        key="run_candidates",
-        help=explain_lists(of_relations=True),
-    )
-
-
-def _choose_context(_: Mapping[str, Any]) -> str | None:
-    context = pick(
-        "Causal models see",
-        ("left", "both"),
-        key="run_context",
-        help="**left**: only the text before the blank, as in the paper. **both**: the whole "
-        "sentence (slower).",
-    )
-    return context if context == "both" else None
-
-
-def _choose_open_book(_: Mapping[str, Any]) -> str | None:
-    is_open_book = st.toggle(
-        "Open-book context",
-        key="run_open_book",
-        bind=BOUND,
-        help="Prepends the most similar passage of MiniLM-MLM's training text to each query. The "
-        "run then measures whether a model can read the answer there.",
-    )
-    return STARTER if is_open_book else None
+def _choose_option(name: str, field: RequestField, common: Mapping[str, Any]) -> Any:
+    """Draw the widget of an option; some depend on the data or on what is installed."""
+    data, relations = common["dataset"], common["relations"]
+    match name:
+        case "prompts":
+            return choose_possible(
+                "Prompts",
+                (*PROMPT_SETS, *LPAQA_SETS),
+                cache.impossible_prompts(data, relations, common["limit"]),
+                key="run_prompts",
+                help="\n\n".join(
+                    [f"**{name}**: {one.meaning}" for name, one in PROMPT_SETS.items()]
+                    + [f"**{', '.join(LPAQA_SETS)}**: LPAQA's prompts, mined and paraphrased"]
+                ),
+            )
+        case "candidates":
+            return choose_possible(
+                "Candidates",
+                list_names(of_relations=True),
+                unavailable_lists(of_relations=True),
+                key="run_candidates",
+                help=explain_lists(of_relations=True),
+            )
+        case "context":
+            context = pick(
+                "Causal models see",
+                ("left", "both"),
+                key="run_context",
+                help="**left**: only the text before the blank, as in the paper. **both**: the "
+                "whole sentence (slower).",
+            )
+            return context if context == "both" else None
+        case "open_book":
+            is_open_book = st.toggle(
+                "Open-book context",
+                key="run_open_book",
+                bind=BOUND,
+                help="Prepends the most similar passage of MiniLM-MLM's training text to each "
+                "query. The run then measures whether a model can read the answer there.",
+            )
+            return STARTER if is_open_book else None
+        case "template":
+            return int(
+                st.number_input(
+                    "Template",
+                    0,
+                    most_templates(cache.dataset_of(data), relations) - 1,
+                    0,
+                    key=_template_key(common),
+                    persist_state=KEPT,
+                    help="Number of the template of each relation, from 0. For relations without "
+                    "templates only 0 is possible: they use the sentence of each fact.",
+                )
+            )
+        case "answers":  # from the data or, if the visitor may type paths, from a file
+            path = (
+                visitors.may("paths")
+                and st.text_input(
+                    "Answers from a file",
+                    key="new answers",
+                    persist_state=KEPT,
+                    placeholder="Each relation's own",
+                    help="A text file with one answer per line, used for every relation. Empty: each "
+                    "relation's own answers, which are the list in the data or, without one, all "
+                    "objects.",
+                ).strip()
+            )
+            return FILE + path.removeprefix(FILE) if path else RELATION
+        case _:  # Field -> label and help, if they aren't the field's own
+            said = {
+                "part": ("Score", explain("Tokens that count")),
+                "aggregate": ("Combine tokens by", explain("Sum and mean")),
+                "hiding": ("Hidden with a token", explain("Masked together with a token")),
+                "start_token": ("Start token of causal models", explain("Start token")),
+            }
+            return draw_field(field, f"run_{name}", *said.get(name, ("", None)))
 
 
 def _template_key(common: Mapping[str, Any]) -> str:
     return f"new template {common['dataset']} {common['relations']}"
-
-
-def _choose_template(common: Mapping[str, Any]) -> int:
-    data, relations = common["dataset"], common["relations"]
-    return int(
-        st.number_input(
-            "Template",
-            0,
-            most_templates(cache.dataset_of(data), relations) - 1,
-            0,
-            key=_template_key(common),
-            persist_state=KEPT,
-            help="Number of the template of each relation, from 0. For relations without "
-            "templates only 0 is possible: they use the sentence of each fact.",
-        )
-    )
-
-
-def _choose_answers(_: Mapping[str, Any]) -> str:
-    """Draw the choice of answers: from the data or, if the visitor may type paths, from a file."""
-    if not visitors.may("paths"):
-        return RELATION
-    path = st.text_input(
-        "Answers from a file",
-        key="new answers",
-        persist_state=KEPT,
-        placeholder="Each relation's own",
-        help="A text file with one answer per line, used for every relation. Empty: each "
-        "relation's own answers, which are the list in the data or, without one, all objects.",
-    ).strip()
-    if not path:
-        return RELATION
-    visitors.check("paths")
-    return FILE + path.removeprefix(FILE)
-
-
-# Fields whose widgets depend on the data or on what is installed.
-OWN_WIDGETS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
-    "prompts": _choose_prompts,
-    "candidates": _choose_candidates,
-    "context": _choose_context,
-    "open_book": _choose_open_book,
-    "template": _choose_template,
-    "answers": _choose_answers,
-}

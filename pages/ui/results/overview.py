@@ -155,8 +155,12 @@ def draw_overview(choice: RunChoice) -> None:
         return
     with st.expander("The published models (Table 1 of Petroni et al. 2019)"):
         draw_table(published_table("petroni2019", "table1").frame())
-        there = {**choice.params(), **screens.chart(screens.LAMA_TREX)}
-        links.draw_link("Published scores on LAMA's T-REx", "arrow_forward", screens.RESULTS, there)
+        links.draw_link(
+            "Published scores on LAMA's T-REx",
+            "arrow_forward",
+            screens.RESULTS,
+            {**choice.params(), **screens.chart(screens.LAMA_TREX)},
+        )
 
 
 def _heading(choice: RunChoice, measure: ScoreMeasure) -> str:
@@ -206,8 +210,8 @@ def _bars(
 
 def _is_low(line: Line, measure: ScoreMeasure, column: str = "") -> bool:
     """Whether a mark, or a cell of this column, has a low score."""
-    has_score = measure.is_p_at_k and column in ("", measure.column, "interval")
-    return has_score and bool(line["p_at_k"] < LOW)
+    shows_score = column in ("", measure.column, "interval")
+    return measure.is_p_at_k and shows_score and bool(line["p_at_k"] < LOW)
 
 
 def _open(

@@ -54,9 +54,8 @@ def fact_key(joined: JoinedAnswers, row: int) -> str:
 def find_fact(joined: JoinedAnswers, key: str) -> int | None:
     """Return the row with that key; None if there is no such row."""
     name, _, prompt = key.rpartition("#")
-    facts = joined.facts
-    at = np.flatnonzero((facts["fact_id"] == name) & (facts["prompt"].astype(str) == prompt))
-    return int(at[0]) if len(at) else None
+    is_it = (joined.facts["fact_id"] == name) & (joined.facts["prompt"].astype(str) == prompt)
+    return next(map(int, np.flatnonzero(is_it)), None)
 
 
 def make_table(
@@ -165,8 +164,7 @@ def draw_rows(
     query = pd.factorize(joined.queries[rows])[0]
     order = np.argsort(query, kind="stable")
     rows, query = rows[order], query[order]
-    key = st.query_params.get("fact", "")
-    row = find_fact(joined, key) if key else None
+    row = find_fact(joined, st.query_params.get("fact", ""))
     # Columns without a panel, too, so that the list stays in its place while the panel is drawn.
     with st.container(key="facts-and-panel"):
         list_box, *panels = st.columns([1] if row is None else [3, 2], gap="medium")
@@ -285,8 +283,7 @@ def draw_fact(
     fact = joined.facts.iloc[row]
     gold = str(fact["object"])
     with st.container(border=True):
-        at = np.flatnonzero(rows == row)
-        position = int(query[at[0]]) if len(at) else None
+        position = next(map(int, query[rows == row]), None)
         n_queries = int(query[-1]) + 1
         with st.container(horizontal=True, vertical_alignment="center"):
             for label, icon, step in (("Previous", "arrow_back", -1), ("Next", "arrow_forward", 1)):
@@ -340,8 +337,7 @@ def draw_fact(
 def _link_to_ask(query: str, gold: str, models: tuple[str, ...]) -> screens.Params:
     """Return the URL parameters that ask a fact's sentence or question on Ask."""
     if "[MASK]" not in query:
-        question = {"question": query, "right_texts": gold, "generators": models}
-        return {"tab": "Question", **question}
+        return {"tab": "Question", "question": query, "right_texts": gold, "generators": models}
     chosen = () if models == DEFAULT_MODELS else models
     return {"text": query, "gold": gold, "models": chosen, "candidates": "common"}  # as in runs
 
