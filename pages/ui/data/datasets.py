@@ -195,7 +195,7 @@ def _draw_import_of_data(file: ChosenFile, form: int, *, running: bool) -> None:
     running: whether an import is running.
     """
     request: ImportRequest | str = ""
-    given, is_readable = "", False
+    given = ""
     with errors_shown():
         request = draw_mapping(file, ImportRequest(file.name))
         given = st.text_input(
@@ -204,14 +204,13 @@ def _draw_import_of_data(file: ChosenFile, form: int, *, running: bool) -> None:
             placeholder=import_name(Path(file.name), None),
             help="If a data set already has this name, the app asks before replacing it.",
         ).strip()
-        is_readable = True
     with st.container(horizontal=True, vertical_alignment="center"):
         # Enabled while the template is missing: the click that ends its typing starts the import.
         wanted = st.button(
             "Import",
             icon=":material/upload:",
             type="primary",
-            disabled=running or not is_readable,
+            disabled=running or not request,  # the file can't be read
         )
         if request and isinstance(request, str):
             (show_error if wanted else show_note)(request)

@@ -157,15 +157,13 @@ def _differences(choice: PromptsChoice, table: PublishedTable, *, has_ours: bool
 
 def _columns(frame: pd.DataFrame) -> dict[Any, Any]:
     """Return column -> heading and number format, for columns of numbers."""
-    formats: dict[Any, Any] = {}
-    for name in frame.columns:
-        if str(name).startswith("gain"):
-            formats[name] = st.column_config.NumberColumn("gain, points", format="%+.1f")
-        elif re.fullmatch(WEIGHT, str(name)):
-            formats[name] = st.column_config.NumberColumn(format="%.3f")
-        elif frame[name].dtype.kind == "f":
-            formats[name] = st.column_config.NumberColumn(format="%.1f")
-    return formats
+    number = st.column_config.NumberColumn
+    return {
+        name: number("gain, points", format="%+.1f")
+        if str(name).startswith("gain")
+        else number(format="%.3f" if re.fullmatch(WEIGHT, str(name)) else "%.1f")
+        for name in frame.select_dtypes("float")
+    }
 
 
 # --- the paper's tables, computed from a study ----------------------------------------------------

@@ -5,7 +5,7 @@ filter that `View.facts` gives.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -243,8 +243,11 @@ def draw_wide(
         for name, (column, run_id) in wide.items():
             if run_id or column.name in keys:
                 row[name] = cell(column, group.get(run_id or next(iter(group))))
-            else:
-                of_all[name] = _of_all(column, group.values())
+            else:  # of a text all values, else the first one
+                values = dict.fromkeys(cell(column, line) for line in group.values())
+                of_all[name] = next(iter(values))
+                if column.kind == "text":
+                    of_all[name] = " / ".join(filter(None, values)) or None
         rows.append(row | dict(extra) | of_all)
     only_in_menu = {
         name for name, (column, run_id) in wide.items() if run_id and column.name in hidden
@@ -302,14 +305,6 @@ def draw_rows(
         ):
             config[column.head]["width"] = OF_RELATION
     return draw_table(pd.DataFrame(grid), key=key, column_config=config, **options)
-
-
-def _of_all(column: Column, lines: Iterable[Line]) -> Any:
-    """Return the cell of all runs: the first value, but of a text all values, with slashes."""
-    values = dict.fromkeys(cell(column, line) for line in lines)
-    if column.kind != "text":
-        return next(iter(values))
-    return " / ".join(filter(None, values)) or None
 
 
 def draw_whole(

@@ -261,18 +261,17 @@ def _choose_option(name: str, field: RequestField, common: Mapping[str, Any]) ->
                 )
             )
         case "answers":  # from the data or, if the visitor may type paths, from a file
-            path = (
-                visitors.may("paths")
-                and st.text_input(
-                    "Answers from a file",
-                    key="new answers",
-                    persist_state=KEPT,
-                    placeholder="Each relation's own",
-                    help="A text file with one answer per line, used for every relation. Empty: each "
-                    "relation's own answers, which are the list in the data or, without one, all "
-                    "objects.",
-                ).strip()
-            )
+            if not visitors.may("paths"):
+                return RELATION
+            path = st.text_input(
+                "Answers from a file",
+                key="new answers",
+                persist_state=KEPT,
+                placeholder="Each relation's own",
+                help="A text file with one answer per line, used for every relation. Empty: each "
+                "relation's own answers, which are the list in the data or, without one, all "
+                "objects.",
+            ).strip()
             return FILE + path.removeprefix(FILE) if path else RELATION
         case _:  # Field -> label and help, if they aren't the field's own
             said = {
