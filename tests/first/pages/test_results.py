@@ -71,7 +71,7 @@ def test_published_values_stand_beside_ours_and_means_say_of_how_many_relations(
     assert totals["Freq *"].iloc[-1] == 22.0  # printed as 22.03
     totals = tables(open_page("results", data="starter", models=["minilm-mlm"]))[0]
     of_sources = totals[totals["type of relation"] == "mean over relations"]
-    numbers = dict(zip(of_sources["source"], of_sources["#rel"], strict=True))
+    numbers = dict(zip(of_sources["source"], of_sources["relations"], strict=True))
     assert numbers == {"Google_RE": "2 of 3", "TREx": "42", "ConceptNet": "16", "Squad": "1"}
 
 
