@@ -4,7 +4,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import streamlit as st
@@ -124,8 +124,9 @@ def draw_editor(lesson: Lesson) -> None:
     """Draw the form of the step that the URL names, and save each valid change."""
     draft: EditedLesson | None = st.session_state.get(DRAFT)
     if draft is None or draft.saved != lesson:
-        version = draft.version + 1 if draft else 0
-        draft = st.session_state[DRAFT] = EditedLesson(lesson, lesson_fields(lesson), version)
+        draft = st.session_state[DRAFT] = EditedLesson(
+            lesson, lesson_fields(lesson), draft.version + 1 if draft else 0
+        )
     steps: list[dict[str, Any]] = draft.fields["steps"]
     typed = st.query_params.get(STEP, "")
     number = int(typed) if typed.isdecimal() and len(typed) <= 4 else 1
@@ -133,8 +134,10 @@ def draw_editor(lesson: Lesson) -> None:
     for name, value in ((LESSON, lesson.id), (STEP, str(number)), (EDIT, "true")):
         links.set_param(name, [value])
     head, ways = st.container(), st.container(horizontal=True, vertical_alignment="center")
-    titles = (one.get("title") or KINDS[one["kind"]] for one in steps)
-    tabs = ["About", *(plain(f"{at} {short(one, 24)}") for at, one in enumerate(titles, 1))]
+    tabs = ["About"] + [
+        plain(f"{at} {short(one.get('title') or KINDS[one['kind']], 24)}")
+        for at, one in enumerate(steps, 1)
+    ]
     chosen = st.segmented_control(
         "Step",
         range(len(steps) + 1),
@@ -204,8 +207,9 @@ def _go(lesson: Lesson, number: int) -> None:
 
 def _draw_ways(lesson: Lesson, number: int, shows: str) -> None:
     """Draw the buttons that concern the whole lesson. shows: the label of the first."""
-    there = address_of(lesson, number)
-    links.draw_link(shows, "play_arrow", screens.LESSONS, there, type="secondary")
+    links.draw_link(
+        shows, "play_arrow", screens.LESSONS, address_of(lesson, number), type="secondary"
+    )
     draw_download("Download", lesson_text(lesson), f"{lesson.id}.toml", icon=":material/download:")
     with st.popover("Delete", icon=":material/delete:"):
         st.markdown(f"{plain(lesson.title)} can't be restored.")
@@ -242,8 +246,7 @@ def _draw_order(draft: EditedLesson, number: int) -> None:
 
 
 def _fields(kind: type[Any]) -> Sequence[Field]:
-    found: Any = type_info(kind)
-    return found.fields
+    return cast(Any, type_info(kind)).fields
 
 
 def _draw_fields(kind: type[Any], values: Mapping[str, Any], key: str) -> dict[str, Any]:
@@ -272,9 +275,9 @@ def _draw_field(one: Field, value: Any, key: str) -> Any:
     value = (None if one.default is NODEFAULT else one.default) if value is None else value
     listed = one.type.values if isinstance(one.type, LiteralType) else ()
     if listed := figure_names() if one.name == "figure" else tuple(LISTS.get(one.name, listed)):
+        given["format_func"] = _title_of_chart if one.name == "figure" else str
         options = [*dict.fromkeys((*listed, value or listed[0]))]
-        write = _title_of_chart if one.name == "figure" else str
-        return st.selectbox(label, options, options.index(value or listed[0]), write, **given)
+        return st.selectbox(label, options, options.index(value or listed[0]), **given)
     if one.name == "models":
         names = [model.name for model in known_models() if model.source.how != "none"]
         return st.multiselect(

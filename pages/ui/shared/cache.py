@@ -358,15 +358,8 @@ def stored_answer(query: str, infos: tuple[RunInfo, ...]) -> Stored | None:
 
 
 @cached(60)
-def table_of_runs(
-    what: str,
-    infos: tuple[RunInfo, ...],
-    ranking: Ranking,
-    relations: tuple[str, ...],
-    _make: Callable[[list[Run]], T],
-    k: int = 1,
-) -> T:
-    """Return `_make(runs)`, cached by `what` and the other arguments."""
+def table_of_runs(what: str, infos: tuple[RunInfo, ...], _make: Callable[[list[Run]], T]) -> T:
+    """Return `_make(runs)`, cached by `what` and the runs."""
     return _make([finished_run(info) for info in infos])
 
 

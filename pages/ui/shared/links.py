@@ -129,7 +129,7 @@ def root_of(browser: ContextInfo | None, name: str) -> str:
 
 
 def follow_moved(name: str) -> None:
-    """Redirect /ask to the first page, and URLs of an earlier version to the pages of today.
+    """Redirect /ask to the first page, and URLs of version 0.1 to the pages of today.
 
     name: the path of the page's URL below the app's.
     """

@@ -53,6 +53,11 @@ def with_blank(parts: Iterable[str], blank: str = BLANK) -> str:
     return blank.join(map(escape, parts))
 
 
+def draw_sentence(parts: Iterable[str]) -> None:
+    """Draw a sentence with a blank between its parts."""
+    st.html(f'<div class="lx-sentence">{with_blank(parts)}</div>')
+
+
 def draw_head(name: str, title: str, colour: str, detail: str, hint: str = "") -> None:
     """Draw a model's name with a dot in its colour, and a line of detail with a hint below."""
     st.html(
