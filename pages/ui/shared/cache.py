@@ -11,6 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -81,8 +82,8 @@ P = ParamSpec("P")
 
 def _mark(info: RunInfo) -> str:
     """A run's cache key: what identifies it, its chosen facts, and the runs aligned with it."""
-    own = f"{info.folder}|{info.digest}|{info.made}|{info.title}|{info.only}"
-    return "|beside ".join((own, *map(_mark, info.beside)))
+    own = (str(info.folder), info.digest, info.made, info.title, info.only)
+    return "|beside ".join(("|".join(own), *map(_mark, info.beside)))
 
 
 _MARKS: dict[int, bytes] = {}  # of frames that exist, by their addresses
@@ -149,8 +150,9 @@ def _found_candidates(settings: CandidateSettings) -> list[Candidates]:
 
 def complete_words(*about: Any) -> list[str | None]:
     """The answers of `queries.complete_words`, queued and cached."""
-    ask = partial(run_query, _asker(), queries.complete_words, *about)
-    return cached_answer(("complete_words", about), ask)
+    return cached_answer(
+        ("complete_words", about), partial(run_query, _asker(), queries.complete_words, *about)
+    )
 
 
 def prepared(kind: QueryKind[R, S, Any], request: R) -> S:
@@ -201,8 +203,8 @@ def answer(
     """
     shared = prepared(kind, request) if shared is None else shared
     alone = request if isinstance(request, CandidateSettings) else replace(request, models=(name,))
-    again: dict[str, Any] = {"again": True} if since else {}
-    alone = replace(alone, **again)
+    if since:
+        alone = replace(alone, **cast(Any, {"again": True}))
     digest = blake2b(repr(shared).encode(errors="backslashreplace")).digest()
     key = (kind.name, alone, name, digest, since)
 
@@ -217,16 +219,14 @@ def answer(
             )
             raise UserError("Stopped before the answer.")
         with _progress_shown(kind.name, name, key) as show:
-            callbacks: dict[str, Any] = {"on_progress": show} | calls
-            own_bar = callbacks["on_progress"] is show
-            asker = _asker(partial(show, None) if own_bar else nothing)
+            asker = _asker(nothing if "on_progress" in calls else partial(show, None))
+            calls.setdefault("on_progress", show)
             started = time.monotonic()
             try:
-                found = run_query(asker, queries.answer, alone, name, shared, **callbacks)
+                found = run_query(asker, queries.answer, alone, name, shared, **calls)
             except TimeOverError as error:
                 st.button("Try again", key=f"again {name} {hash(key)}", icon=":material/refresh:")
-                told = str(error).replace(name, find_model(name).title, 1)
-                raise UserError(told) from error
+                raise UserError(str(error).replace(name, find_model(name).title, 1)) from error
             took = time.monotonic() - started
             _SECONDS[kind.name, name] = min(took, _SECONDS.get((kind.name, name), took))
             return cast(One, found)
@@ -252,9 +252,6 @@ def _progress_shown(
     drawn: list[DeltaGenerator] = []
     steps = [Progress(f"Querying {find_model(name).title}")]
 
-    def stop() -> None:
-        st.session_state[STOPPED] = key
-
     def show(step: Progress | None) -> None:
         if step is not None:
             steps[:] = [step]
@@ -264,9 +261,14 @@ def _progress_shown(
         if not drawn:
             with box.container():
                 drawn.append(st.progress(0.0))
-                # A lesson's step asks one model several queries: each has a button of its own.
-                own = f"stop {name} {hash(key)}"
-                st.button("Stop", key=own, icon=":material/stop:", on_click=stop)
+                st.button(
+                    "Stop",
+                    # A lesson's step asks one model several queries: each has its own button.
+                    key=f"stop {name} {hash(key)}",
+                    icon=":material/stop:",
+                    on_click=st.session_state.update,
+                    args=({STOPPED: key},),
+                )
         (last,) = steps
         share, text = last.done / last.total if last.total else 0.0, describe(last, pace)
         if not last.total and usual > 1:
@@ -299,10 +301,10 @@ def can_complete_words(info: RunInfo) -> bool:
 
     Only for words at a blank, ranked by an installed causal model from the left context.
     """
-    if not info.ranks_words or info.model_kind != "causal" or info.context != "left":
-        return False
-    entry = next((entry for entry in known_models() if entry.name == info.model), None)
-    return entry is not None and locate(entry) is not None
+    ranks_after = info.ranks_words and info.model_kind == "causal" and info.context == "left"
+    return ranks_after and any(
+        entry.name == info.model and locate(entry) is not None for entry in known_models()
+    )
 
 
 @cached(24)
@@ -372,8 +374,9 @@ def shown(
         UserError: If these runs can't be shown together.
     """
     view.check(infos)
-    judged = getattr(request, "verdicts", False)  # verdicts can change after a run is finished
-    verdicts = [{**overridden(finished_run(info))} for info in infos if judged]
+    verdicts = []
+    if getattr(request, "verdicts", False):  # which can change after a run is finished
+        verdicts = [{**overridden(finished_run(info))} for info in infos]
     return _shown(f"{view.name} {request!r} {verdicts}", infos, {**names}, view, request)
 
 
@@ -412,13 +415,11 @@ def precision_of(info: RunInfo) -> tuple[float, float]:
     """P@1 of a run over its facts, and its mean over relations; NaN without scored facts."""
     from lama_core.metrics.score_tables import relation_precision
 
-    found = relation_precision(Run(info), 1, info.ranking).p_at_k
-    numbers = [(share, one.n) for share, one in zip(found.tolist(), info.relations, strict=True)]
-    known = [(share, n) for share, n in numbers if n]
-    if not known:
-        return float("nan"), float("nan")
-    n_facts = sum(n for _, n in known)
-    return sum(share * n for share, n in known) / n_facts, sum(s for s, _ in known) / len(known)
+    n_facts = np.array([one.n for one in info.relations])
+    if not n_facts.any():
+        return math.nan, math.nan
+    shares = relation_precision(Run(info), 1, info.ranking).p_at_k[n_facts > 0]
+    return float(np.average(shares, weights=n_facts[n_facts > 0])), float(np.mean(shares))
 
 
 @cached(200)
@@ -441,8 +442,8 @@ def _changed(folder: Path) -> float:
 
 def _read(name: str, load: Callable[[str], Any]) -> Any:
     """The content of a dataset; read again when its folder has changed."""
-    folder = _COMES_WITH_PROJECT.get(name, partial(installed_dir, name))()
-    return _data(name, _changed(folder), load)
+    folder = _COMES_WITH_PROJECT.get(name, partial(installed_dir, name))
+    return _data(name, _changed(folder()), load)
 
 
 def dataset_of(name: str) -> Dataset:
@@ -485,5 +486,4 @@ def impossible_prompts(
     """Prompt set -> why it has no queries for a dataset. relations: () means all."""
     dataset = dataset_of(name)
     chosen = relations or tuple(relations_of(name))
-    changed = _changed(installed_dir("lpaqa"))
-    return _impossible(dataset.digest, changed, chosen, limit, dataset)
+    return _impossible(dataset.digest, _changed(installed_dir("lpaqa")), chosen, limit, dataset)

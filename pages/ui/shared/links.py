@@ -61,8 +61,8 @@ def go(there: str, params: Params, *, replaces: bool = False) -> NoReturn:
         params: The URL parameters; empty values are dropped.
         replaces: Whether the entry replaces the current one.
     """
-    given = {name: value for name, value in params.items() if value not in ("", (), [])}
-    _order(path_of(there), urlencode(given, doseq=True), "replace" if replaces else "go")
+    query = urlencode({name: one for name, one in params.items() if one not in ("", (), [])}, True)
+    _order(path_of(there), query, "replace" if replaces else "go")
     st.stop()
 
 
@@ -171,8 +171,7 @@ def set_param(name: str, values: Sequence[str]) -> None:
 
 def params_without(without: Iterable[str]) -> dict[str, str | list[str]]:
     """The URL parameters, except those named in `without`."""
-    names = [name for name in st.query_params if name not in without]
-    return {name: st.query_params.get_all(name) for name in names}
+    return {name: st.query_params.get_all(name) for name in st.query_params if name not in without}
 
 
 def keep_params() -> None:
@@ -205,8 +204,9 @@ def replace_values(name: str, spelled: Mapping[str, str]) -> None:
 
     spelled: value -> spelling, such as `P19` -> `P19 place of birth`.
     """
-    shorter = {text: value for value, text in spelled.items() if text.startswith(value)}
-    st.session_state.setdefault(SHORTER, {})[name] = shorter
+    st.session_state.setdefault(SHORTER, {})[name] = {
+        text: value for value, text in spelled.items() if text.startswith(value)
+    }
     values = st.query_params.get_all(name)
     replaced = [spelled.get(value, value) for value in values]
     if replaced != values:
@@ -272,8 +272,8 @@ def _draw_other_runs(n_missing: int, n_more: int, *, other_version: bool) -> Non
     """
     parts = []
     if n_missing:
-        verb = "are" if n_missing > 1 else "is"
-        parts.append(f"{n_missing} of this URL's runs {verb} missing on this machine")
+        missing = "are missing" if n_missing > 1 else "is missing"
+        parts.append(f"{n_missing} of this URL's runs {missing} on this machine")
     if other_version:
         parts.append("another version of the app made this URL, with other bundled runs")
     if n_more:
@@ -295,8 +295,7 @@ def write_url() -> str:
             name: params.get_all(name) for name in params if name in shown or name not in used
         }
     used |= shown
-    query = urlencode(values, doseq=True)
-    _order(path_of(st.session_state[PAGE]), query, "write")
+    _order(path_of(st.session_state[PAGE]), urlencode(values, doseq=True), "write")
     shorter: dict[str, dict[str, str]] = st.session_state[SHORTER]
     return urlencode(
         {
@@ -320,10 +319,11 @@ def path_of(page: str) -> str:
 
 
 def _order(path: str, query: str, act: Literal["go", "replace", "write"]) -> None:
-    address = st.components.v2.component("lama_address", js=_JS)
     context = get_script_run_ctx()
     # Where the last step in the history led, also for a rerun after it, and this run's own query.
     asked = [st.session_state.get(ASKED, ""), context.query_string if context else ""]
-    order = {"path": path, "query": query, "asked": asked, "act": act, "run": next(_runs)}
     with st.container(key="address"):
-        address(key=act, data=order)
+        st.components.v2.component("lama_address", js=_JS)(
+            key=act,
+            data={"path": path, "query": query, "asked": asked, "act": act, "run": next(_runs)},
+        )

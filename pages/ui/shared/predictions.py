@@ -114,9 +114,8 @@ def draw_answers(blank: BlankAnswer, colour: str, listed: str = "") -> None:
         rows.append(
             f'<tr class="{"gold" if is_gold else ""}"><td class="rank">{item.rank or "–"}</td>'
             f'<td class="word">{escape(visible(item.token))}{longer_word(item.begins)}'
-            f"{'' if item.rank else reason}</td>"
-            f'<td class="bar"><div style="width:{100 * item.prob:.2f}%;{look}{colour}">'
-            f"</div></td>{value_cells(item.prob, fixed(item.log_prob, 2), log)}</tr>"
+            f"{'' if item.rank else reason}</td>{bar_cell(item.prob, f'{look}{colour}')}"
+            f"{value_cells(item.prob, fixed(item.log_prob, 2), log)}</tr>"
         )
     ranked = "answer" if blank.over == "answers" else "word"
     continued = any(item.begins for item in blank.predictions)
@@ -132,6 +131,11 @@ def draw_answers(blank: BlankAnswer, colour: str, listed: str = "") -> None:
         + (_gold_line(blank.gold, blank, listed) if blank.gold else "")
         + "".join(f'<div class="lx-muted {DETAIL}">{escape(note)}</div>' for note in notes)
     )
+
+
+def bar_cell(share: float, look: str) -> str:
+    """HTML of a bar as long as a share of its cell. look: its colour, as CSS."""
+    return f'<td class="bar"><div style="width:{100 * share:.2f}%;{look}"></div></td>'
 
 
 def value_cells(value: float, log: str, name: str) -> str:
