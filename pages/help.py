@@ -1,5 +1,7 @@
 """Help: ways in for each role, an introduction, the glossary, and departures from the papers."""
 
+from itertools import chain
+
 import streamlit as st
 
 from lama_core.files import read_file
@@ -35,10 +37,10 @@ def of_plugins(wanted: str) -> list[str]:
     """Return the sections of this heading in plug-ins' pages, each under its page's title."""
     sections = []
     for page in plugin_pages():
-        title, *parts = read_file(page).decode().removeprefix("# ").split("\n## ")
+        head, *parts = read_file(page).decode().removeprefix("# ").split("\n## ")
+        title = head.partition("\n")[0]
         found = (part.partition("\n") for part in parts)
-        titled = title.partition("\n")[0]
-        sections += [f"{titled}\n{text}" for heading, _, text in found if heading == wanted]
+        sections += [f"{title}\n{text}" for heading, _, text in found if heading == wanted]
     return sections
 
 
@@ -78,8 +80,8 @@ def draw_glossary() -> None:
     Without a search, draw those of the page Ask, or all.
     """
     st.subheader("Glossary", anchor=False)
-    texts = glossary_text(), figures_text(), *of_plugins(TERMS)
-    every = {term: text for one in texts for term, text in read_terms(one).items()}
+    texts = (glossary_text(), figures_text(), *of_plugins(TERMS))
+    every = dict(chain.from_iterable(read_terms(text).items() for text in texts))
     typed = st.text_input(
         "Search the glossary", key="term", bind=BOUND, placeholder="P@1, candidates, ..."
     )
@@ -95,8 +97,8 @@ def draw_glossary() -> None:
     for column, terms in zip(st.columns(2), (shown[:half], shown[half:]), strict=True):
         with column.container(gap="xxsmall"):
             for term in terms:
-                opened = [term] == list(named) or term.lower() == wanted
-                with st.expander(plain(term), expanded=opened):
+                only = [term] == list(named) or term.lower() == wanted
+                with st.expander(plain(term), expanded=only):
                     st.markdown(found[term])
 
 

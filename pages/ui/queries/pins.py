@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
 from itertools import cycle
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, cast
 from urllib.parse import quote
 
 import msgspec
@@ -55,9 +55,6 @@ ABOVE = "query above the pins"  # in the session: the query whose answers the pa
 ASKED, ALLOWED = "pins asked", "pins allowed"
 
 FORMER_KINDS = {"sentence": "cloze"}  # as pins of earlier versions name them
-
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +146,7 @@ def read_file(data: bytes, name: str) -> tuple[Request, ...]:
     return tuple(requests)
 
 
-def _decoded(data: str | bytes, name: str, kind: type[T]) -> T:
+def _decoded(data: str | bytes, name: str, kind: Any) -> Any:
     """Decode JSON from a URL or an upload; raise UserError if it isn't of the given kind."""
     try:
         return msgspec.json.decode(data, type=kind)

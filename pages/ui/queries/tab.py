@@ -2,22 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.lessons.stored_answers import Stored
 from lama_core.models.protocols import KINDS
-from lama_core.queries.kind import Answer, Asked, QueryKind
+from lama_core.queries.kind import Answer, Asked, One, QueryKind, R, S
 from lama_core.scoring.model_info import AboutModel
-from lama_core.scoring.shared_fields import ModelSettings
 from pages.ui.queries.form import Form
 from pages.ui.shared import predictions, screens
 from pages.ui.shared.model_columns import ModelColumn
-
-R = TypeVar("R", bound=ModelSettings)
-S = TypeVar("S")
-One = TypeVar("One", bound=AboutModel)
 
 
 def describe_kind(one: AboutModel) -> str:

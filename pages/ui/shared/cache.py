@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -43,21 +43,20 @@ from lama_core.metrics.verdicts import overridden, with_verdicts
 from lama_core.models.sources.catalog import find_model, known_models
 from lama_core.models.sources.locations import locate
 from lama_core.progress import Pace, Progress, brief_time, describe, ignore
-from lama_core.queries.kind import NO_CANDIDATES, QueryKind
+from lama_core.queries.kind import NO_CANDIDATES, One, P, QueryKind, R, S
 from lama_core.queue import nothing
-from lama_core.requests import Request
 from lama_core.runs.chosen_facts import facts_of, restrict
 from lama_core.runs.info import FACT_KINDS, Run, RunInfo, read_info
 from lama_core.scoring.limits import load_page_limits
-from lama_core.scoring.model_info import AboutModel
 from lama_core.scoring.queries import unavailable_prompts
 from lama_core.scoring.ranking import Ranking
 from lama_core.scoring.retrieval import is_indexed
 from lama_core.scoring.shared_fields import CandidateSettings, ClozeSettings, ModelSettings
 from lama_core.service import queries
-from lama_core.service.process import run_query
+from lama_core.service.process import Answer, run_query
 from lama_core.views.figure import Figure, relation_label
-from lama_core.views.view import Shown, View
+from lama_core.views.view import Found, Shown, View
+from lama_core.views.view import R as V
 from pages.ui.shared import visitors
 from pages.ui.shared.query_queue import cached_answer, queue_slot
 from pages.ui.shared.text import plain
@@ -71,13 +70,6 @@ SHOW_AFTER = 2.0  # seconds until a query shows its progress
 _COMES_WITH_PROJECT = {STARTER: starter_dir, STARTER_ANALOGIES: starter_analogies_dir}
 _SECONDS: dict[tuple[str, str], float] = {}  # kind of query and model -> the shortest time
 STOPPED = "stopped query"  # in the session: the key of the query that the visitor stopped
-R = TypeVar("R", bound=ModelSettings)
-S = TypeVar("S")
-One = TypeVar("One", bound=AboutModel)
-V = TypeVar("V", bound=Request)
-Found = TypeVar("Found")
-T = TypeVar("T")
-P = ParamSpec("P")
 
 
 def _mark(info: RunInfo) -> str:
@@ -101,7 +93,7 @@ def _fields(figure: Figure) -> dict[str, Any]:
 
 def cached(
     max_entries: int, spinner: str | bool = False
-) -> Callable[[Callable[P, T]], Callable[P, T]]:
+) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
     """Decorate a function to cache its results for all sessions, without copying them.
 
     The cache key is the arguments whose names don't begin with an underscore; a run's key is from
@@ -285,13 +277,13 @@ def _progress_shown(
     box.empty()
 
 
-def uncached(query: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+def uncached(query: Callable[P, Answer], *arguments: P.args, **options: P.kwargs) -> Answer:
     """Return `query(*arguments, **options)`, one of `queries`, without caching its result."""
     with queue_slot():
         return run_query(_asker(), query, *arguments, **options)
 
 
-def about_models(query: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+def about_models(query: Callable[P, Answer], *arguments: P.args, **options: P.kwargs) -> Answer:
     """Return the result of one of `queries` that needs no forward pass; it isn't queued."""
     return run_query(queries.Visitor(), query, *arguments, **options)
 
@@ -360,7 +352,9 @@ def stored_answer(query: str, infos: tuple[RunInfo, ...]) -> Stored | None:
 
 
 @cached(60)
-def table_of_runs(what: str, infos: tuple[RunInfo, ...], _make: Callable[[list[Run]], T]) -> T:
+def table_of_runs(
+    what: str, infos: tuple[RunInfo, ...], _make: Callable[[list[Run]], Answer]
+) -> Answer:
     """Return `_make(runs)`, cached by `what` and the runs."""
     return _make([finished_run(info) for info in infos])
 

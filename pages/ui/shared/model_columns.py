@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -12,12 +12,11 @@ from lama_core.models.languages import language_note
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
 from lama_core.progress import ignore
+from lama_core.service.process import Answer
 from lama_core.views.colours import model_colours
 from pages.ui.shared import predictions, url_state
 from pages.ui.shared.fetching import draw_offer
 from pages.ui.shared.messages import errors_shown, plain
-
-Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)

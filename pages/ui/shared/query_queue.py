@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 from weakref import WeakValueDictionary
 
 import streamlit as st
@@ -20,12 +20,11 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from lama_core.models.devices import requested_device
 from lama_core.queue import LOOK_SECONDS, VisitorQueue
+from lama_core.service.process import Answer
 from pages.ui.shared import visitors
 
 AT_ONCE = 8
 MAX_KEPT = 2000
-
-Answer = TypeVar("Answer")
 
 
 class _NotKeptError(Exception):

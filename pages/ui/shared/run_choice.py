@@ -17,7 +17,6 @@ from streamlit.delta_generator import DeltaGenerator
 from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.metrics.headlines import CHOSEN, MOST_NAMED
-from lama_core.requests import Request
 from lama_core.runs.alignment import differing_candidates, small_runs
 from lama_core.runs.chosen_facts import facts_of
 from lama_core.runs.find import RunListing, list_runs
@@ -28,7 +27,8 @@ from lama_core.scoring.ranking import Ranking
 from lama_core.views.choice import TopRequest, described_small
 from lama_core.views.colours import run_colours
 from lama_core.views.figure import labels_of, scored_by_all
-from lama_core.views.view import Shown, ViewFunction, narrowed
+from lama_core.views.view import Found, Shown, ViewFunction, narrowed
+from lama_core.views.view import R as V
 from pages.ui.shared import cache, links, screens
 from pages.ui.shared.messages import counted, plain, show_error, show_note
 from pages.ui.shared.tables import draw_table
@@ -42,8 +42,6 @@ from pages.ui.shared.url_state import (
     title_of,
 )
 
-V = TypeVar("V", bound=Request)
-Found = TypeVar("Found")
 Item = TypeVar("Item")
 MAX_RUNS = 8
 # The boxes of the choice of runs -> their widths.

@@ -33,7 +33,6 @@ from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.tables import draw_table
 
 DEFAULT_MODELS = ("minilm-mlm", "minilm-mlm-twin", "smollm2-135m")
-CONTEXTS = ("auto", "left", "both")
 # Session keys: the values that the visitor typed, a field's last values (`SHOWN` + its key), and
 # the query that fields belong to (`OF` + the first field's key), and the table with a new choice.
 TYPED = "typed by this visitor"
