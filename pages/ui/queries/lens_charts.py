@@ -53,16 +53,18 @@ def _largest(found: ModelTrace) -> str:
     if best is None:
         return ""
     value, layer, token = best
-    prob = predictions.probability(value)
     return (
         f" Apart from the blank's position, restoring layer {layer} at "
-        f"<b>{escape(found.tokens[token])}</b> brings it back most, to {prob}."
+        f"<b>{escape(found.tokens[token])}</b> brings it back most, to "
+        f"{predictions.probability(value)}."
     )
 
 
 def _token_titles(found: ModelTrace) -> list[str]:
-    marked = zip(found.tokens, found.in_subject, strict=True)
-    return [f"{token} *" if inside else token for token, inside in marked]
+    return [
+        f"{token} *" if inside else token
+        for token, inside in zip(found.tokens, found.in_subject, strict=True)
+    ]
 
 
 def trace_map(found: ModelTrace) -> Figure:
@@ -111,15 +113,14 @@ def _cell(effect: float) -> str:
 def trace_table(found: ModelTrace) -> pd.DataFrame:
     """A row per layer, last layer first, and a column per token: restored probabilities."""
     titles = [f"{at}. {title}" for at, title in enumerate(_token_titles(found), start=1)]
-    rows = [
+    return pd.DataFrame(
         {"layer": layer}
         | {
             title: "" if value is None else predictions.probability(value)
             for title, value in zip(titles, values, strict=True)
         }
         for layer, values in reversed(list(enumerate(found.restored, start=1)))
-    ]
-    return pd.DataFrame(rows)
+    )
 
 
 def draw_logit(found: ModelLogit, title: str) -> None:

@@ -40,14 +40,17 @@ def _token(token: str, value: str, hint: str, colour: str, marked: bool) -> str:
 
 def _strip(cells: Sequence[str]) -> str:
     """HTML of a strip whose last token, usually a full stop, is never alone in its line."""
-    end = f'<span class="lx-end">{"".join(cells[-2:])}</span>'
-    return f'<div class="lx-strip">{"".join(cells[:-2])}{end}</div>'
+    last = "".join(cells[-2:])
+    return f'<div class="lx-strip">{"".join(cells[:-2])}<span class="lx-end">{last}</span></div>'
 
 
 def heat_scale(colour: str) -> str:
     """HTML of the colour scale of `heat_strip`."""
-    ends = ("transparent", _mixed(colour, 1))
-    return colour_scale("log-probability of a token: 0", ends, f"{FULL:.0f} or less")
+    return colour_scale(
+        "log-probability of a token: 0",
+        ("transparent", _mixed(colour, 1)),
+        f"{FULL:.0f} or less",
+    )
 
 
 def heat_strip(scores: TokenScores | StatementScores, colour: str) -> str:
@@ -64,17 +67,17 @@ def heat_strip(scores: TokenScores | StatementScores, colour: str) -> str:
         if math.isnan(value):
             cells.append(_token(token, "·", unscored, _mixed(colour, 0), inside))
         else:
-            ink = _mixed(colour, min(1.0, value / FULL))
-            hint = f"probability {math.exp(value):.2g}"
+            hint, ink = f"probability {math.exp(value):.2g}", _mixed(colour, min(1.0, value / FULL))
             cells.append(_token(token, fixed(value, 1), hint, ink, inside))
     return _strip(cells)
 
 
 def shares_scale(most: float) -> str:
     """HTML of the colour scale of `shares_strip`. most: the largest absolute value."""
-    low, high = (fixed(value, 1, signed=True) for value in (-most, most))
     colours = (_mixed(TAKES, 1), "transparent", _mixed(ADDS, 1))
-    return colour_scale(f"lowers {low}", colours, f"raises {high}")
+    return colour_scale(
+        f"lowers {fixed(-most, 1, signed=True)}", colours, f"raises {fixed(most, 1, signed=True)}"
+    )
 
 
 def shares_strip(tokens: Sequence[str], values: Sequence[float | None], most: float) -> str:

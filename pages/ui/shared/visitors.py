@@ -105,8 +105,8 @@ def _message_without_folder(session: AppSession, *args: Any, **options: Any) -> 
     """Streamlit's message at the start of a page, with the script's name instead of its path."""
     message = _new_session_message(session, *args, **options)
     if session not in _know_folder:
-        path = PurePath(message.new_session.main_script_path)
-        message.new_session.main_script_path = path.name
+        started = message.new_session
+        started.main_script_path = PurePath(started.main_script_path).name
     return message
 
 
@@ -163,8 +163,8 @@ def offered_models() -> frozenset[str] | None:
 
 def models_here() -> list[str]:
     """The models on this machine that the visitor may query."""
-    here, offered = _models_here(), _offered_at_start() if is_public() else None
-    return [name for name in here if offered is None or name in offered]
+    here = _models_here()
+    return [name for name in here if name in _offered_at_start()] if is_public() else here
 
 
 def _models_here() -> list[str]:
