@@ -1,7 +1,5 @@
 """Help: ways in for each role, an introduction, the glossary, and departures from the papers."""
 
-from itertools import chain
-
 import streamlit as st
 
 from lama_core.files import read_file
@@ -14,7 +12,6 @@ from pages.ui.router import is_routed
 from pages.ui.shared.messages import draw_document, plain
 from pages.ui.shared.url_state import BOUND
 
-ALL_PAPERS = "All"
 DEPARTURES, TERMS = "Departures from the papers", "Terms"  # headings in plug-ins' pages
 # File of docs/ -> its title.
 DOCUMENTS = {"guide": "Guide to all pages", "lessons": "Lesson files", "hosting": "Hosting"}
@@ -57,7 +54,7 @@ def draw_departures(wanted: str = "") -> None:
         "paper's rule."
     )
     place = st.container(gap="xxsmall")
-    with place.expander("All departures in a table", expanded=wanted == ALL_PAPERS):
+    with place.expander("All departures in a table", expanded=wanted == "All"):
         st.markdown(introduction.partition("\n")[2])
     for section in sections:
         paper, _, text = section.partition("\n")
@@ -80,8 +77,11 @@ def draw_glossary() -> None:
     Without a search, draw those of the page Ask, or all.
     """
     st.subheader("Glossary", anchor=False)
-    texts = (glossary_text(), figures_text(), *of_plugins(TERMS))
-    every = dict(chain.from_iterable(read_terms(text).items() for text in texts))
+    every = {
+        term: text
+        for terms in (glossary_text(), figures_text(), *of_plugins(TERMS))
+        for term, text in read_terms(terms).items()
+    }
     typed = st.text_input(
         "Search the glossary", key="term", bind=BOUND, placeholder="P@1, candidates, ..."
     )
@@ -97,8 +97,9 @@ def draw_glossary() -> None:
     for column, terms in zip(st.columns(2), (shown[:half], shown[half:]), strict=True):
         with column.container(gap="xxsmall"):
             for term in terms:
-                only = [term] == list(named) or term.lower() == wanted
-                with st.expander(plain(term), expanded=only):
+                with st.expander(
+                    plain(term), expanded=[term] == list(named) or term.lower() == wanted
+                ):
                     st.markdown(found[term])
 
 

@@ -36,8 +36,8 @@ def status_of(entry: Entry) -> str:
     """The status of a model; an added folder that is missing can come back."""
     if is_here(entry):
         return INSTALLED
-    ways = ("assets", "hub", "wheel", "release", "folder")
-    return OFFERED if entry.source.how in ways else IMPOSSIBLE
+    can_come = entry.source.how in ("assets", "hub", "wheel", "release", "folder")
+    return OFFERED if can_come else IMPOSSIBLE
 
 
 def draw_list(entries: list[Entry]) -> str:
@@ -163,15 +163,17 @@ def draw_first_answer(entry: Entry, *, generates: bool) -> None:
     with st.spinner(f"Loading {plain(entry.title)} and asking it one sentence"):
         if generates:
             text, how = "What is the capital of France?", ""
-            asked = AskRequest(text, models=(entry.name,))
-            word = cache.answer(ask.kind, asked, entry.name).generated.text
+            asked = cache.answer(ask.kind, AskRequest(text, models=(entry.name,)), entry.name)
+            word = asked.generated.text
         else:
             text = "The capital of France is ___."
-            request = ClozeRequest(text, models=(entry.name,))
-            first = cache.answer(fill.kind, request, entry.name).blanks[0].predictions[0]
+            filled = cache.answer(fill.kind, ClozeRequest(text, models=(entry.name,)), entry.name)
+            first = filled.blanks[0].predictions[0]
             word, how = first.token, f" (probability {fixed(first.prob, 2)})"
-    said = f"It works: {plain(entry.title)} answers “{plain(text)}” with **{plain(word)}**{how}."
-    st.success(said, icon=":material/check_circle:")
+    st.success(
+        f"It works: {plain(entry.title)} answers “{plain(text)}” with **{plain(word)}**{how}.",
+        icon=":material/check_circle:",
+    )
 
 
 def draw_add() -> None:
@@ -302,8 +304,10 @@ def main() -> None:
             if is_operator:
                 draw_device()
         if impossible:
-            n_models = counted(len(impossible), "model")
-            with st.expander(f"{n_models} can't run here: which, and why", icon=":material/block:"):
+            with st.expander(
+                f"{counted(len(impossible), 'model')} can't run here: which, and why",
+                icon=":material/block:",
+            ):
                 st.markdown(name_value_lines({one.title: one.source.why for one in impossible}))
 
 

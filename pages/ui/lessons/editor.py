@@ -191,7 +191,7 @@ def draw_editor(lesson: Lesson) -> None:
             st.caption("Preview")
             _draw_preview(steps[number - 1], key)
     if chosen not in (None, number):
-        _go(lesson, chosen)
+        links.go(screens.LESSONS, address_of(lesson, chosen) | {EDIT: "true"})
 
 
 def _title_of_chart(name: str) -> str:
@@ -199,10 +199,6 @@ def _title_of_chart(name: str) -> str:
         k="k", by="group", of="subject or object", prompts="altered"
     )
     return title[0].upper() + title[1:]
-
-
-def _go(lesson: Lesson, number: int) -> None:
-    links.go(screens.LESSONS, address_of(lesson, number) | {EDIT: "true"})
 
 
 def _draw_ways(lesson: Lesson, number: int, shows: str) -> None:
@@ -242,7 +238,7 @@ def _draw_order(draft: EditedLesson, number: int) -> None:
         steps.insert(there - 1, step)
     draft.version += 1
     draft.kept.clear()  # whose numbers have changed
-    _go(draft.saved, min(there, len(steps)))
+    links.go(screens.LESSONS, address_of(draft.saved, min(there, len(steps))) | {EDIT: "true"})
 
 
 def _fields(kind: type[Any]) -> Sequence[Field]:

@@ -65,8 +65,7 @@ def _draw_import() -> None:
 
 
 def _edit_new(content: bytes | Mapping[str, Any], name: str) -> None:
-    lesson = own.add(content, name)
-    links.go(screens.LESSONS, address_of(lesson) | {EDIT: "true"})
+    links.go(screens.LESSONS, address_of(own.add(content, name)) | {EDIT: "true"})
 
 
 def _draw_card(number: int, lesson: Lesson) -> None:
@@ -98,8 +97,13 @@ def _draw_card(number: int, lesson: Lesson) -> None:
                 type="secondary",
             )
             if own.is_mine(lesson):
-                there = address_of(lesson) | {EDIT: "true"}
-                links.draw_link("Edit", "edit", screens.LESSONS, there, key=f"edit {lesson.id}")
+                links.draw_link(
+                    "Edit",
+                    "edit",
+                    screens.LESSONS,
+                    address_of(lesson) | {EDIT: "true"},
+                    key=f"edit {lesson.id}",
+                )
             elif st.button(
                 "Copy and edit", icon=":material/edit:", key=f"copy {lesson.id}", type="tertiary"
             ):

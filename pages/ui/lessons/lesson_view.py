@@ -20,7 +20,7 @@ from lama_core.lessons.step_results import (
 from lama_core.queries.cloze import fill
 from lama_core.scoring.blanks import parse_query
 from pages.ui.lessons import own
-from pages.ui.lessons.progress import LessonProgress, progress_in, reset_progress
+from pages.ui.lessons.progress import KEY, LessonProgress, progress_in
 from pages.ui.lessons.step_view import DRAWN
 from pages.ui.lessons.teacher import BACK, LARGE, NEXT, draw_teacher_mode, is_teaching
 from pages.ui.poll.entry import draw_entry, hides_answers
@@ -74,8 +74,10 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
             links.go(screens.LESSONS, address_of(lesson, chosen))
     else:
         st.caption(plain(lesson.question))
-        position = f"Step {number} of {len(lesson.steps)}" if number < last else "Summary"
-        st.progress(min(1.0, number / len(lesson.steps)), text=position)
+        st.progress(
+            min(1.0, number / len(lesson.steps)),
+            text=f"Step {number} of {len(lesson.steps)}" if number < last else "Summary",
+        )
     progress = progress_in(lesson)
     missing = None if teaching else first_to_predict(lesson, progress.predicted, number)
     if missing is not None and number not in progress.seen:  # opened by a link
@@ -90,7 +92,7 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
             if st.button("Open the step", icon=":material/lock_open:"):
                 progress.seen.add(number)
                 st.rerun()
-            _draw_way_to_all()
+            links.draw_link("All lessons", "apps", screens.LESSONS, address_of(None))
         return
     progress.seen.add(number)
     if number == last:
@@ -107,9 +109,12 @@ def _draw_step(lesson: Lesson, number: int, progress: LessonProgress) -> None:
     if isinstance(step, Predict):
         _draw_question(lesson, number, step, progress)
     before = lesson.steps[number - 2] if number > 1 else None
-    # After a question, which opens the poll, a teacher has chosen to see the answers.
-    hidden = is_teaching() and not isinstance(before, Predict)
-    if isinstance(step, Ask) and hides_answers(step.request, f"show {number}", always=hidden):
+    if isinstance(step, Ask) and hides_answers(
+        step.request,
+        f"show {number}",
+        # After a question, which opens the poll, a teacher has chosen to see the answers.
+        always=is_teaching() and not isinstance(before, Predict),
+    ):
         predictions.draw_sentence(parse_query(step.request.text).parts)
         _draw_poll(step, f"poll {number}")
     elif type(step) in DRAWN:
@@ -262,16 +267,16 @@ def _draw_navigation(
                 help="An HTML file to print, with the answers and numbers that you saw.",
             )
             if st.button("Start again", icon=":material/replay:"):
-                reset_progress(lesson)
+                st.session_state[KEY].pop(lesson.id)
                 links.go(screens.LESSONS, address_of(lesson))
         if own.is_mine(lesson) and not is_teaching():
-            there = address_of(lesson, min(number, last - 1)) | {EDIT: "true"}
-            links.draw_link("Edit this step", "edit", screens.LESSONS, there)
-        _draw_way_to_all()
-
-
-def _draw_way_to_all() -> None:
-    links.draw_link("All lessons", "apps", screens.LESSONS, address_of(None))
+            links.draw_link(
+                "Edit this step",
+                "edit",
+                screens.LESSONS,
+                address_of(lesson, min(number, last - 1)) | {EDIT: "true"},
+            )
+        links.draw_link("All lessons", "apps", screens.LESSONS, address_of(None))
 
 
 def _draw_summary(lesson: Lesson, progress: LessonProgress) -> None:

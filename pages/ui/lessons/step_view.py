@@ -44,7 +44,7 @@ from lama_core.types import Query
 from lama_core.views.colours import model_colours
 from lama_core.views.mentions import NAMES
 from pages.ui.lessons.lesson_models import available_models, find_or_note
-from pages.ui.lessons.teacher import HEIGHT, enlarged, is_teaching
+from pages.ui.lessons.teacher import ENLARGED, HEIGHT, USUAL, is_teaching
 from pages.ui.shared import cache, figures, predictions, screens
 from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.model_columns import ModelColumn, query_models, reserve_line
@@ -187,8 +187,10 @@ def draw_firsts(step: Compare | Analogy, key: str) -> StepResult:
             _draw_column(name, sentences, golds, wrong, firsts)
     notes = [_describe_candidates(one, columns)] if columns else []
     for name, found in stored.items():
-        n_words = next(iter(found.values())).n_candidates
-        note = f"{title_of(name)} isn't installed: stored answers, ranked among {n_words:,} words."
+        note = (
+            f"{title_of(name)} isn't installed: stored answers, ranked among "
+            f"{next(iter(found.values())).n_candidates:,} words."
+        )
         if lacking := len(sentences) - len(found):
             note += f" {lacking} of {len(sentences)} queries have no stored answer."
         notes.append(note)
@@ -201,8 +203,11 @@ def draw_firsts(step: Compare | Analogy, key: str) -> StepResult:
             return ""
         blank = firsts[row, name]
         first, outside = blank.predictions[0], blank.describe_outside()
-        mark = _mark(first.token, golds[row], wrong.get(row, ""))
-        return _word_text(first) + MARKS[mark] + f"; {outside}" * bool(outside)
+        return (
+            _word_text(first)
+            + MARKS[_mark(first.token, golds[row], wrong.get(row, ""))]
+            + f"; {outside}" * bool(outside)
+        )
 
     return StepResult(
         heads=("query", *map(title_of, shown), *["right answer"] * with_gold),
@@ -255,8 +260,9 @@ def draw_run(step: ShowRun, key: str) -> StepResult:
     models = {info.id: _model_of(info, step) for info in infos}
     hint = did_you_mean(step.data, {info.dataset for info in list_runs().runs} - {step.data})
     prompts = f", prompts {step.prompts}" * (step.prompts != "manual")
-    without_runs = [name for name in step.models if name not in models.values()]
-    for lacking in filter(find_or_note, without_runs):
+    for lacking in step.models:
+        if lacking in models.values() or not find_or_note(lacking):
+            continue
         request = (
             AnalogyRequest(step.data, models=(lacking,))
             if step.figure == "analogies"
@@ -293,7 +299,7 @@ def draw_run(step: ShowRun, key: str) -> StepResult:
         model_colours(step.models),
         f"lesson chart {key}",
         most=HEIGHT - 130 if is_teaching() else math.inf,  # text and chart fit on the screen
-        enlarged=enlarged(),
+        enlarged=ENLARGED / USUAL if is_teaching() else 1.0,
     )
     ids = list(dict.fromkeys(info.id for info in infos))
     run_ids = f"{ids[0]} to {ids[-1]}" if step.figure in OF_SERIES else ", ".join(ids)
@@ -410,12 +416,14 @@ def _runs_of(step: ShowRun) -> tuple[RunInfo, ...]:
     all checkpoints.
     """
     if step.figure == "analogies":
-        on_data = [
+        infos = list_runs(kinds=("analogy",)).intact().runs
+        return tuple(
             info
-            for info in list_runs(kinds=("analogy",)).intact()
-            if info.dataset == step.data and info.prompts.endswith("unsupervised")
-        ]
-        return tuple(info for name in step.models for info in on_data if info.model == name)
+            for name in step.models
+            for info in infos
+            if (info.dataset, info.model) == (step.data, name)
+            and info.prompts.endswith("unsupervised")
+        )
     if step.figure == "ways":
         found_ways = runs_by_way(list_runs(kinds=tuple(WAYS)).intact().runs)
         return tuple(
@@ -427,8 +435,8 @@ def _runs_of(step: ShowRun) -> tuple[RunInfo, ...]:
     if step.figure in OF_SERIES:
         asked = (step.data, step.prompts)
         of_step = [info for info in infos if (info.dataset, info.prompts) == asked]
-        found_series = {series.name: series.runs for series in find_series(of_step)}
-        return next((found_series[name] for name in step.models if name in found_series), ())
+        series = {one.name: one.runs for one in find_series(of_step)}
+        return next((series[name] for name in step.models if name in series), ())
     picked = pick_runs(infos, step.data, step.prompts)
     picked |= pick_runs([info for info in infos if info.bundled], step.data, step.prompts)
     found = tuple(picked[name] for name in step.models if name in picked)

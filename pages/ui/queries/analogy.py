@@ -220,9 +220,13 @@ def _draw_below(
         st.html(f'<div class="lx-muted">Sentence: {asked}</div>')
         with st.container(horizontal=True, vertical_alignment="center"):
             draw_outside_candidates("analogy", answers, 0)
-    without = "" if request.keep_query_words else ", without the given words"
-    sizes = {one.name: one.n_candidates for one in answers}
-    st.caption(predictions.describe_candidates(answer.asked.candidates, sizes, without=without))
+    st.caption(
+        predictions.describe_candidates(
+            answer.asked.candidates,
+            {one.name: one.n_candidates for one in answers},
+            without="" if request.keep_query_words else ", without the given words",
+        )
+    )
 
 
 ANALOGY = Tab(

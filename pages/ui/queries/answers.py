@@ -153,16 +153,18 @@ def _draw_ranking(asked: AskedAnswers, column: ModelColumn[ModelRanking]) -> Non
         f'<div class="lx-pair"><b>{escape(one.answer)}</b></div>{heat_strip(one.tokens, colour)}'
         for one in ranking.answers[:MOST_SHOWN]
     )
-    tokens = f"<details><summary>Tokens</summary>{heat_scale(colour)}{strips}</details>"
-    st.html(f"{table}{_margin_line(ranking)}{notes}{tokens}")
+    st.html(
+        f"{table}{_margin_line(ranking)}{notes}<details><summary>Tokens</summary>"
+        f"{heat_scale(colour)}{strips}</details>"
+    )
 
 
 def _row(one: RankedAnswer, colour: str) -> str:
     score = fixed(one.score, 2) if one.score is not None else "no tokens"
     share = predictions.probability(one.prob) if one.rank is not None else ""
-    hint = "\n".join(shown_tokens(answer_tokens(one.tokens)))
+    hint = escape("\n".join(shown_tokens(answer_tokens(one.tokens))))
     return (
-        f'<tr class="{"gold" if one.is_gold else ""}" title="{escape(hint)}">'
+        f'<tr class="{"gold" if one.is_gold else ""}" title="{hint}">'
         f'<td class="rank">{one.ranks}</td><td class="word">{escape(one.answer)}</td>'
         f"{predictions.bar_cell(one.prob, f'background:{colour}')}"
         f'<td class="num" title="{one.prob:.2g}, log-prob. {score}">{share}</td>'

@@ -197,8 +197,11 @@ def _draw_below(
         if one.blanks[0].over == "rescored":
             notes.append(f"ranks only the {one.blanks[0].n_over:,} words it rescores.")
         caption += [plain(f"{url_state.title_of(one.name)}: {note}") for note in notes]
-    if {one.name for one in models} >= predictions.TWINS:
-        caption.append(predictions.TWIN_NOTE)
+    if {one.name for one in models} >= {"minilm-mlm", "minilm-mlm-twin"}:
+        caption.append(
+            "The twin is MiniLM-MLM trained on less text: without sixteen sources of facts, such "
+            "as GeoNames."
+        )
     text = answer.asked.request.text
     for example in (each for each in published_examples() if each.query == text):
         caption.append(plain(f"BERT-large's published log-probabilities: {_published(example)}."))

@@ -36,7 +36,6 @@ from pages.ui.shared.model_columns import ModelColumn, draw_language_note, query
 from pages.ui.shared.query_queue import if_cached, queue_last
 
 STOPPED = "many stopped"  # session key: the hash of the batch that the user stopped
-FILTERS = ("all", "right", "wrong", "models differ")
 UNASKED = "Not asked: the batch was stopped."
 # The columns of each model in the CSV, and their fields in a row.
 CSV = {
@@ -66,9 +65,9 @@ def draw_batch() -> None:
     history.add_entry(request, typed_sentences())
     place = st.empty()
     if reasons := [f"Line {line.number}: {line.fault}" for line in lines if line.fault]:
-        more = [f"And {len(reasons) - MAX_FAULTS:,} more."] * (len(reasons) > MAX_FAULTS)
-        shown_reasons = reasons[:MAX_FAULTS] + more
-        place.warning("  \n".join(map(plain, shown_reasons)), icon=":material/rule:")
+        if len(reasons) > MAX_FAULTS:
+            reasons[MAX_FAULTS:] = [f"And {len(reasons) - MAX_FAULTS:,} more."]
+        place.warning("  \n".join(map(plain, reasons)), icon=":material/rule:")
     draw_language_note(" ".join(line.text for line in valid), request.models)
     columns = _draw_columns(Asked(request, lines))
     if not columns:
@@ -149,8 +148,10 @@ def _draw_columns(asked: AskedLines) -> dict[str, ModelColumn[BatchModelAnswers]
         BATCH.describe,
         draw=partial(BATCH.draw, asked),
     )
-    faults = [one.fault for column in columns.values() for one in column.answer.answers]
-    if stopped and (UNASKED in faults or len(columns) < len(request.models)):
+    has_rest = len(columns) < len(request.models) or any(
+        one.fault == UNASKED for column in columns.values() for one in column.answer.answers
+    )
+    if stopped and has_rest:
         st.button(
             "Resume",
             icon=":material/play_arrow:",
@@ -212,8 +213,8 @@ def _query_model(
     if not parts:
         raise UserError("Stopped before the first answers. Press Resume to continue.")
     answer = join_answers(parts)
-    rest = (LineAnswer(fault=UNASKED),) * (total - len(answer.answers))
-    return replace(answer, answers=answer.answers + rest)
+    n_left = total - len(answer.answers)
+    return replace(answer, answers=answer.answers + (LineAnswer(fault=UNASKED),) * n_left)
 
 
 def _filtered_rows(answer: BatchAnswer) -> list[int]:
@@ -224,7 +225,7 @@ def _filtered_rows(answer: BatchAnswer) -> list[int]:
     )
     chosen = url_state.pick(
         "Show",
-        FILTERS,
+        ("all", "right", "wrong", "models differ"),
         key="many_show",
         place=right,
         help="**right**: the right answer is first in every model that has it among its "

@@ -56,5 +56,6 @@ class Form(Generic[SomeRequest]):
 
     def params(self, request: SomeRequest) -> dict[str, Any]:
         """The URL parameters of a request; None for a parameter that isn't in the URL."""
-        params = (widget.params(request).items() for widget in self.widgets.values())
-        return dict(chain.from_iterable(params))
+        return dict(
+            chain.from_iterable(one.params(request).items() for one in self.widgets.values())
+        )

@@ -134,8 +134,8 @@ def open_alternatives(texts: Sequence[str], right: str = "", *, replaces: bool =
 
 def _open(cell: GridCell) -> None:
     """Open a cell's sentence on the tab Sentence."""
-    sentence = {"text": cell.text.replace("[MASK]", "___"), "gold": _right()}
-    links.go(screens.ASK, links.params_without(OURS) | sentence)
+    there = links.params_without(OURS)
+    links.go(screens.ASK, there | {"text": cell.text.replace("[MASK]", "___"), "gold": _right()})
 
 
 def _draw_grid(asked: GridAsked, column: ModelColumn[ModelGrid]) -> None:

@@ -17,7 +17,6 @@ from pages.ui.shared.figures import draw_figure
 from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.tables import draw_table
 
-MAX_TEXTS = 8  # layers; with more, the cells have no numbers
 PART_TITLES = {"attention": "attention", "mlp": "MLP"}
 SHORT = {"embedding": "emb.", "remainder": "rest"}  # names on the axis
 OTHER = "other"  # the series of parts that aren't in a layer
@@ -69,7 +68,6 @@ def _token_titles(found: ModelTrace) -> list[str]:
 
 def trace_map(found: ModelTrace) -> Figure:
     """Heat map of effects: a row per token, the first at the top, and a column per layer."""
-    n_layers = len(found.restored)
     cells = [
         {
             "token": str(at),
@@ -99,7 +97,7 @@ def trace_map(found: ModelTrace) -> Figure:
         ),
         series="token",
         names={str(at): title for at, title in enumerate(_token_titles(found))},
-        text="text" if n_layers <= MAX_TEXTS else "",
+        text="text" if len(found.restored) <= 8 else "",  # more layers leave no place for numbers
         title="effects",
     )
 

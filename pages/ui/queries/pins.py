@@ -240,10 +240,10 @@ def draw_pinned() -> None:
     above = st.container()
     colours = model_colours([name for one in requests for name in history.HistoryEntry(one).models])
     drawn: dict[Request, DrawnPin] = {}
+    spread = len(requests) == 1
     boxes = boxes_in_rows(len(requests), PER_ROW, border=True)
     for number, (request, box) in enumerate(zip(requests, boxes, strict=False)):
         with box:
-            spread = len(requests) == 1
             drawn[request] = _draw_one(request, colours, f"pin {number}", spread=spread)
     with above:
         if n := sum(n_unasked for _, n_unasked, _ in drawn.values()):
@@ -298,7 +298,7 @@ def _draw_one(request: Request, colours: Mapping[str, str], key: str, *, spread:
             else:
                 found[name] = listed
                 has_probs = isinstance(request, ClozeRequest | RankRequest | SolveRequest)
-                place.html(head + _table(listed, colours[name] if has_probs else ""))
+                place.html(head + _table(listed, colours[name] * has_probs))
     note = st.empty()
     with st.container(horizontal=True):
         st.button(
@@ -366,14 +366,14 @@ def _table(listed: PinnedAnswers, colour: str) -> str:
     head = "<thead><tr><th>#</th><th>answer</th>"
     head += f'<th class="num" colspan="2">{name}</th>' * bool(colour)
     head += f'<th class="num {predictions.DETAIL * bool(colour)}">{log_name}</th></tr></thead>'
-    gold = f'<div class="lx-muted">{escape(listed.gold)}</div>' if listed.gold else ""
-    return f'<table class="lx">{head}<tbody>{rows}</tbody></table>{gold}'
+    table = f'<table class="lx">{head}<tbody>{rows}</tbody></table>'
+    return table + f'<div class="lx-muted">{escape(listed.gold)}</div>' * bool(listed.gold)
 
 
 def _aspects(request: Request, found: Mapping[str, PinnedAnswers]) -> dict[str, str]:
     """Setting -> value of a pin; several values if its models differ."""
-    titles = ", ".join(map(url_state.title_of, history.HistoryEntry(request).models))
-    values: dict[str, dict[str, None]] = {"models": {titles: None}}
+    titles = map(url_state.title_of, history.HistoryEntry(request).models)
+    values: dict[str, dict[str, None]] = {"models": {", ".join(titles): None}}
     for listed in found.values():
         for name, value in listed.settings.items():
             values.setdefault(name, {}).update({value: None} if value else {})
@@ -390,12 +390,13 @@ def _draw_made(drawn: Mapping[Request, DrawnPin]) -> None:
     names = dict.fromkeys(name for one, _ in settings for name in one)
     differing = [name for name in names if len({one.get(name, "") for one, _ in settings}) > 1]
     for one, note in settings:
-        lines = [
-            f"**{name}: {plain(value)}**" if name in differing else f"{name}: {plain(value)}"
-            for name, value in one.items()
-            if value and (name != "models" or name in differing)
-        ]
-        note.caption("  \n".join(lines))
+        note.caption(
+            "  \n".join(
+                f"**{name}: {plain(value)}**" if name in differing else f"{name}: {plain(value)}"
+                for name, value in one.items()
+                if value and (name != "models" or name in differing)
+            )
+        )
     if len(settings) > 1:
         comparison = (
             f"Differ between pins (in bold): {', '.join(differing)}."

@@ -27,7 +27,6 @@ from pages.ui.shared.model_columns import ModelColumn
 from pages.ui.shared.token_strips import heat_scale, heat_strip
 
 MOST_TIMES = 1_000_000
-MOST_WORDS = 3  # of a sentence's name
 UNSCORED = (
     " ·: a causal model's first token, which isn't scored if all sentences begin with the same "
     "word. So compare sums only within a list, or choose the start token *always* under Options."
@@ -100,8 +99,8 @@ def _preferred(found: ModelSentences) -> str:
         word, other = f"The sentence with {word}", f"that with {other}"
     lead = fixed(value - next_value, 2, signed=True)
     if by_sum and not KINDS[found.kind].sees_both:
-        log = predictions.unbroken(f"log-prob. {lead}")
-        return f"{word} is {_times(value - next_value)} likelier than {other}: {log}."
+        text = f"{word} is {_times(value - next_value)} likelier than {other}: log-prob. {lead}."
+        return predictions.unbroken(text)
     what = "pseudo-log-likelihood" if by_sum else "mean per token"
     if len(ranked) > 2:
         return f"{word} has the highest {what}, before {other}: {lead}."
@@ -112,7 +111,7 @@ def _names(found: ModelSentences) -> dict[str, str]:
     """Sentence -> its name: the words that differ, if they are few and as many; or a number."""
     texts = [one.text for one in found.sentences]
     names = names_of(texts)
-    if found.ranked_by == "mean" or names == texts or len(names[0].split()) > MOST_WORDS:
+    if found.ranked_by == "mean" or names == texts or len(names[0].split()) > 3:
         names = [f"Sentence {number}" for number in range(1, len(texts) + 1)]
     return dict(zip(texts, names, strict=True))
 

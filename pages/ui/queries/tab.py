@@ -22,9 +22,9 @@ def describe_kind(one: AboutModel) -> str:
 
 def describe_tokens(one: AboutModel) -> str:
     """A model's kind, and how it scores a token."""
-    sees_both = KINDS[one.kind].sees_both
-    how = "each token hidden in turn" if sees_both else "each token given those before it"
-    return predictions.join_details(one, KINDS[one.kind].title, how)
+    kind = KINDS[one.kind]
+    how = "each token hidden in turn" if kind.sees_both else "each token given those before it"
+    return predictions.join_details(one, kind.title, how)
 
 
 def describe_sums(models: Sequence[AboutModel]) -> str:

@@ -78,8 +78,12 @@ def slider_field(
     field: str, label: str, least: int, most: int, first: int, step: int = 1, *, key: str = ""
 ) -> Widget:
     """A number."""
-    bound = {"key": key or field, "bind": url_state.BOUND}
-    return Widget(lambda _: st.slider(label, least, most, first, step, **bound), kept(field, key))
+    return Widget(
+        lambda _: st.slider(
+            label, least, most, first, step, key=key or field, bind=url_state.BOUND
+        ),
+        kept(field, key),
+    )
 
 
 def choice_field(field: str, label: str, options: Sequence[str], *, help: str) -> Widget:
@@ -94,9 +98,12 @@ def example_field(examples: url_state.ExampleField, field: str, label: str, *, h
 
 def typed_gold_field(*, key: str = "gold", help: str) -> Widget:
     """A line for the right answer; None if it is empty."""
-    bound = {"key": key, "bind": url_state.BOUND, "help": help}
     return Widget(
-        lambda _: st.text_input("Right answer (optional)", **bound) or None, kept("gold", key)
+        lambda _: (
+            st.text_input("Right answer (optional)", key=key, bind=url_state.BOUND, help=help)
+            or None
+        ),
+        kept("gold", key),
     )
 
 

@@ -41,7 +41,6 @@ FIRST_RELATION, FIRST_SUBJECT = "P36", "France"
 MAX_SUGGESTED = 2000
 SUGGESTED = "suggested subject"
 MAX_LISTED = 6  # other answers
-SHORT_NOTES = {PICKED_BLIND: "ranks proposed words"}  # that fit into a column
 
 
 def _layout(draw: DrawField) -> None:
@@ -123,14 +122,14 @@ def _choose_subject(values: Values) -> str:
         help=f"Type any name or word, of at most {MAX_SUBJECT} characters. The list suggests up to "
         f"{MAX_SUGGESTED:,} subjects that the data has facts about.",
     )
-    suggestion = (dataset.name, relation, subject)
-    st.session_state[SUGGESTED] = suggestion if subject in subjects else None
+    st.session_state[SUGGESTED] = (dataset.name, relation, subject) if subject in subjects else None
     return " ".join((subject or "").split())
 
 
 def _type_gold(values: Values) -> str | None:
-    fact = values["dataset"], values["relation"], values["subject"]
-    url_state.follow_query(fact, {"object": ""})
+    url_state.follow_query(
+        (values["dataset"], values["relation"], values["subject"]), {"object": ""}
+    )
     typed = st.text_input(
         "Right answer (optional)",
         key="object",
@@ -172,12 +171,10 @@ def _draw_fact(asked: AskedRelation) -> None:
     """Draw the subject's objects in the data, and which wordings are queried."""
     request, question = asked.request, asked.shared
     relation = cache.dataset_of(request.dataset).relation(question.relation)
-    what = f"{plain(question.subject)}, {plain(_label(relation).removeprefix(f'{relation.name} '))}"
-    text = f"**{what}**: "
-    if question.objects:
-        text += f"{', '.join(map(plain, question.objects))}."
-    else:
-        text += f"{plain(request.dataset)} has no such fact."
+    label = _label(relation).removeprefix(f"{relation.name} ")
+    text = f"**{plain(question.subject)}, {plain(label)}**: "
+    text += plain(", ".join(question.objects) or f"{request.dataset} has no such fact")
+    text += "."
     if question.gold is None:
         text += " Type a right answer to see its rank."
     elif len(question.objects) > 1 or (question.gold not in question.objects):
@@ -209,8 +206,8 @@ def _draw_agreement(asked: AskedRelation, column: ModelColumn[RelationModelAnswe
     for wording, answer in zip(question.wordings, model.answers, strict=True):
         first, right = answer.first, question.is_right(wording, answer)
         if wording.kind != "negated":
-            written = escape(marked_answer(first.token, first.begins, right))
-            shown.setdefault(word_key(first.token), written)
+            marked = marked_answer(first.token, first.begins, right)
+            shown.setdefault(word_key(first.token), escape(marked))
     (word, n), *others = counts
     head = "Others: "
     if total == 1:
@@ -237,12 +234,12 @@ def _notes(question: RelationQuestion, model: RelationModelAnswers, word: str, n
     rights = [question.is_right(wording, answer) for wording, answer in answers]
     n_right = rights.count(True)
     # The conclusion says it already if its answer, with ✓, is the only right one.
-    is_right = any(
+    is_right = n_right == n > 1 and any(
         right and word_key(answer.first.token) == word_key(word)
         for right, (_, answer) in zip(rights, answers, strict=True)
     )
     notes = []
-    if set(rights) - {None} and not (1 < n == n_right and is_right):
+    if set(rights) - {None} and not is_right:
         notes.append(f"right: {n_right} of {question.n_agreeing}")
     if question.n_agreeing < len(question.wordings):
         notes.append("negation not counted")
@@ -269,7 +266,9 @@ def make_table(answer: RelationAnswer) -> pd.DataFrame:
     columns: dict[str, Any] = {"sentence": [row.sentence for row in rows]}
     for one, rows in tables:
         if any(row.note for row in rows):
-            columns[KINDS[one.kind].title] = [SHORT_NOTES.get(row.note, row.note) for row in rows]
+            columns[KINDS[one.kind].title] = [
+                "ranks proposed words" if row.note == PICKED_BLIND else row.note for row in rows
+            ]
     for one, rows in tables:
         columns |= answer_columns(one.name, rows, [row.answer for row in rows])
         columns[f"{one.name} prob"] = [predictions.probability(row.prob) for row in rows]

@@ -67,7 +67,6 @@ if TYPE_CHECKING:  # the metrics import scipy, which the Ask page doesn't need
     from lama_core.probes.tracing.traces import Traces
 
 SHOW_AFTER = 2.0  # seconds until a query shows its progress
-_COMES_WITH_PROJECT = {STARTER: starter_dir, STARTER_ANALOGIES: starter_analogies_dir}
 _SECONDS: dict[tuple[str, str], float] = {}  # kind of query and model -> the shortest time
 STOPPED = "stopped query"  # in the session: the key of the query that the visitor stopped
 
@@ -436,8 +435,8 @@ def _changed(folder: Path) -> float:
 
 def _read(name: str, load: Callable[[str], Any]) -> Any:
     """The content of a dataset; read again when its folder has changed."""
-    folder = _COMES_WITH_PROJECT.get(name, partial(installed_dir, name))
-    return _data(name, _changed(folder()), load)
+    bundled = {STARTER: starter_dir(), STARTER_ANALOGIES: starter_analogies_dir()}
+    return _data(name, _changed(bundled.get(name) or installed_dir(name)), load)
 
 
 def dataset_of(name: str) -> Dataset:
@@ -453,8 +452,10 @@ def analogies_of(name: str) -> AnalogyDataset:
 def content_of(listed: Listed) -> Dataset | AnalogyDataset | QuestionDataset:
     """The data of an installed dataset, of any kind."""
     loads: Mapping[str, Any] = {"questions": load_questions, "analogies": load_analogies}
-    load = loads.get(listed.kind, load_dataset)
-    return cast("Dataset | AnalogyDataset | QuestionDataset", _read(listed.name, load))
+    return cast(
+        "Dataset | AnalogyDataset | QuestionDataset",
+        _read(listed.name, loads.get(listed.kind, load_dataset)),
+    )
 
 
 def relations_of(name: str) -> dict[str, str]:
@@ -479,5 +480,10 @@ def impossible_prompts(
 ) -> dict[str, Unavailable]:
     """Prompt set -> why it has no queries for a dataset. relations: () means all."""
     dataset = dataset_of(name)
-    chosen = relations or tuple(relations_of(name))
-    return _impossible(dataset.digest, _changed(installed_dir("lpaqa")), chosen, limit, dataset)
+    return _impossible(
+        dataset.digest,
+        _changed(installed_dir("lpaqa")),
+        relations or tuple(relations_of(name)),
+        limit,
+        dataset,
+    )

@@ -75,8 +75,12 @@ def draw_small_source_offer(name: str) -> None:
         return
     if not visitors.may("fetch"):
         return
-    label = f"Get {name}{size_of(published.source(name).size)}"
-    with st.popover(label, icon=":material/download:", type="tertiary", key=f"offer {name}"):
+    with st.popover(
+        f"Get {name}{size_of(published.source(name).size)}",
+        icon=":material/download:",
+        type="tertiary",
+        key=f"offer {name}",
+    ):
         draw_source_offer(name)
 
 

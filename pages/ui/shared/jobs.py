@@ -87,8 +87,9 @@ class Job:
     @property
     def cancelled(self) -> bool:
         """Whether the job was cancelled and ended before it was finished."""
-        succeeded = self.process is not None and self.process.returncode == 0
-        return self.ending and not self.running and not succeeded
+        return (
+            self.ending and not self.running and not (self.process and self.process.returncode == 0)
+        )
 
     @property
     def share(self) -> float | None:

@@ -26,10 +26,6 @@ from pages.ui.shared import screens, short_links
 from pages.ui.shared.screens import Params
 from pages.ui.shared.text import show_note
 
-# Parameters whose meaning depends on the page. On Ask, `models` are queried and `gold` is the right
-# answer of the sentence; elsewhere `models` selects runs (none means all) and `gold` filters facts.
-TWO_MEANINGS = ("models", "gold")
-
 AMONG = "among"
 ONLY = "only"  # chosen facts, see `lama_core.runs.chosen_facts`; also a session key
 SHORT = "link"  # the URL parameter with the name of a short link
@@ -98,7 +94,9 @@ def enter(page: str, name: str) -> None:
     before = st.session_state.get(PAGE)
     st.session_state[ENTERED] = returned or before != page
     if before is not None and (before == screens.ASK) != (page == screens.ASK):
-        for name in TWO_MEANINGS:
+        # On Ask, `models` are queried and `gold` is the right answer of the sentence; elsewhere
+        # `models` selects runs (none means all) and `gold` filters facts.
+        for name in ("models", "gold"):
             st.session_state.pop(name, None)
     st.session_state[PAGE] = page
     st.session_state[PUT] = set()
@@ -272,8 +270,10 @@ def _draw_other_runs(n_missing: int, n_more: int, *, other_version: bool) -> Non
     """
     parts = []
     if n_missing:
-        missing = "are missing" if n_missing > 1 else "is missing"
-        parts.append(f"{n_missing} of this URL's runs {missing} on this machine")
+        parts.append(
+            f"{n_missing} of this URL's runs {'are' if n_missing > 1 else 'is'} missing on this "
+            "machine"
+        )
     if other_version:
         parts.append("another version of the app made this URL, with other bundled runs")
     if n_more:
@@ -309,8 +309,11 @@ def write_url() -> str:
 def _is_drawn(params: QueryParams, name: str) -> bool:
     """Whether a widget drawn in this rerun is bound to the parameter."""
     context, binding = get_script_run_ctx(), params.get_binding_for_param(name)
-    drawn = context.shared.widget_ids_this_run.snapshot() if context else frozenset()
-    return binding is not None and binding.widget_id in drawn
+    return (
+        context is not None
+        and binding is not None
+        and binding.widget_id in context.shared.widget_ids_this_run.snapshot()
+    )
 
 
 def path_of(page: str) -> str:

@@ -32,11 +32,6 @@ from lama_core.texts import word_key
 from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import title_of
 
-TWINS = {"minilm-mlm", "minilm-mlm-twin"}
-TWIN_NOTE = (
-    "The twin is MiniLM-MLM trained on less text: without sixteen sources of facts, "
-    "such as GeoNames."
-)
 DETAIL = "lx-detail"  # class of what Ask shows only with the switch Details
 # What the logarithm of a number is called that has a name of `blank_answers.called`.
 LOG_OF = {"probability": "log-prob.", "share": "log share"}
@@ -89,8 +84,7 @@ def title_of_kind(kind: Kind | None) -> str:
 
 def name_of_values(settings: Mapping[str, str]) -> Literal["probability", "share"]:
     """The name of the numbers next to answers; settings: those of the kind of query."""
-    whole = OVER_AS_TEXT["vocabulary"]
-    return "probability" if settings.get(OVER_SETTING) == whole else "share"
+    return "probability" if settings.get(OVER_SETTING) == OVER_AS_TEXT["vocabulary"] else "share"
 
 
 def draw_answers(blank: BlankAnswer, colour: str, listed: str = "") -> None:
@@ -240,8 +234,7 @@ def draw_first_answers(blanks: Mapping[str, BlankAnswer]) -> None:
 def unranked(token: str) -> str:
     """HTML after a first answer of the likelier token that isn't ranked; empty if there is none."""
     name = escape(visible(token)).replace(" ", "\N{NO-BREAK SPACE}")
-    said = f' <span class="lx-muted">(likelier, but not ranked: {name})</span>'
-    return said if token else ""
+    return f' <span class="lx-muted">(likelier, but not ranked: {name})</span>' * bool(token)
 
 
 def describe_candidates(

@@ -147,8 +147,9 @@ class RunChoice:
 
     def view(self, function: ViewFunction[..., V, Found], **options: Any) -> Shown[V, Found]:
         """Return a view of these runs, cached; `options` are fields of its request."""
+        ids = tuple(run.id for run in self.runs)
         chosen = TopRequest(
-            tuple(run.id for run in self.runs),
+            ids,
             ranking=None if {run.ranking for run in self.runs} == {self.ranking} else self.ranking,
             relations=self.relations,
             facts=self.only,
@@ -156,8 +157,8 @@ class RunChoice:
             k=self.k,
         )
         request = narrowed(function.request, chosen, **options)
-        names = zip((run.id for run in self.runs), self.titles, strict=True)
-        return cache.shown(function.view, request, self.runs, dict(names))
+        names = dict(zip(ids, self.titles, strict=True))
+        return cache.shown(function.view, request, self.runs, names)
 
     def params(self) -> dict[str, str | list[str]]:
         """The choice as URL parameters, for the pages that show runs."""
@@ -220,14 +221,14 @@ class RunChoice:
     @property
     def ranked_among(self) -> str:
         """What the gold answer is ranked among, in words."""
-        found = {"answers" if run.ranks_statements else "candidates" for run in self.runs}
-        return f"the {' or '.join(sorted(found, reverse=True))}"
+        either = {"answers" if run.ranks_statements else "candidates" for run in self.runs}
+        return f"the {' or '.join(sorted(either, reverse=True))}"
 
     @property
     def basis(self) -> str:
         """Data, ranking and scored facts, in words."""
-        scored = f", scored on {self.facts}" if len(self.runs) > 1 else ""
         chosen = f", only {counted(len(facts_of(self.only)), 'chosen fact')}" if self.only else ""
+        scored = f", scored on {self.facts}" * (len(self.runs) > 1)
         return f"{self.data}{chosen}, {self.ranking} ranking{scored}"
 
 
@@ -343,8 +344,8 @@ def _choose_runs(listing: RunListing, idle: Container[str]) -> tuple[RunListing,
     st.toggle("Choose data, models and relations", key="choosing")
     with st.container(key="run-choice"):
         acting = {name: width for name, width in BOXES.items() if name not in idle}
-        widths = [*acting.values(), *[10.2] * (len(acting) == 1)]
-        places = st.columns(widths, vertical_alignment="bottom")
+        spare = [10.2] * (len(acting) == 1)
+        places = st.columns([*acting.values(), *spare], vertical_alignment="bottom")
     boxes = dict.fromkeys(BOXES, st.container(key="idle")) | dict(zip(acting, places, strict=False))
     # The URL may have the data of an analogy probe.
     links.replace_values(
@@ -407,8 +408,12 @@ def _choose_runs(listing: RunListing, idle: Container[str]) -> tuple[RunListing,
         known=tuple(dict.fromkeys(run.model for run in every if run.id not in earlier)),
         **more,
     )
-    missing = [] if exact else [title_of(name) for name in models if name not in picked]
-    _draw_ways_back(choice, missing, any(run.prompts == "manual" for run in of_data), idle)
+    _draw_ways_back(
+        choice,
+        [title_of(name) for name in models if name not in picked and not exact],
+        any(run.prompts == "manual" for run in of_data),
+        idle,
+    )
     if small and "models" not in idle:
         st.caption(
             f"Not shown, because all models would be scored on its few facts only: "
@@ -543,10 +548,12 @@ def unscored(choice: RunChoice) -> str:
     """
     scored = scored_by_all(choice.runs)
     names = [name for name in choice.relations or choice.labels if name not in scored]
-    few = ", ".join(choice.labels.get(name, name) for name in names[:MOST_NAMED])
-    more = f" and {len(names) - MOST_NAMED} more relations" * (len(names) > MOST_NAMED)
+    few = plain(", ".join(choice.labels.get(name, name) for name in names[:MOST_NAMED]))
+    few = f"**{few}**" + f" and {len(names) - MOST_NAMED} more relations" * (
+        len(names) > MOST_NAMED
+    )
     why = "is scored by all runs" if len(choice.runs) > 1 else "counts"
-    return f"Left out, as no fact {why}: **{plain(few)}**{more}." if names else ""
+    return f"Left out, as no fact {why}: {few}." if names else ""
 
 
 def draw_question(choice: RunChoice) -> None:

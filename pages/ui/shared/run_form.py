@@ -117,8 +117,10 @@ def _draw_ended(job: jobs.Job, form: RunForm) -> None:
     """Draw how the last run ended; a button shows a finished run."""
     if job.cancelled:
         with st.container(horizontal=True, vertical_alignment="center"):
-            kept = kept_in_words(job.about, runs_of(job, list_kept()))
-            st.info(plain(kept), icon=":material/pause_circle:")
+            st.info(
+                plain(kept_in_words(job.about, runs_of(job, list_kept()))),
+                icon=":material/pause_circle:",
+            )
             if st.button(
                 "Resume", icon=":material/play_arrow:", type="primary", key=f"resume {form.name}"
             ):
@@ -143,9 +145,7 @@ def _draw_ended(job: jobs.Job, form: RunForm) -> None:
 
 def runs_of(job: jobs.Job, kept: Sequence[KeptRun]) -> list[KeptRun]:
     """Return the runs that a job made or began, among those on disk."""
-    if job.request is None:
-        return []
-    made_by = (job.request.python, record(job.request))
+    made_by = (job.request.python, record(job.request)) if job.request else None
     requests = [(run, run.info.request if run.info else run.started) for run in kept]
     return [run for run, by in requests if by and (by.function, by.fields) == made_by]
 
@@ -184,8 +184,7 @@ def show_runs(infos: Sequence[RunInfo]) -> NoReturn:
     if kind == "study":
         links.go(screens.RESULTS, {**screens.PROMPTS, "study": names[0]})
     if kind == "trace":
-        there = {**screens.chart(screens.TRACES), **data, "trace_run": names[0]}
-        links.go(screens.RESULTS, there)
+        links.go(screens.RESULTS, {**screens.chart(screens.TRACES), **data, "trace_run": names[0]})
     links.go(screens.RESULTS, {**screens.ANALOGY_PROBES, **data})
 
 

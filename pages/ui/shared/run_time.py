@@ -22,15 +22,17 @@ from pages.ui.shared.messages import counted, plain, show_error
 from pages.ui.shared.url_state import title_of
 
 MOST_NAMED = 3  # relations
-# What runs of other kinds than scoring do.
-VERBS: dict[type, str] = {GenerateRequest: "Asks a question about", TraceRequest: "Traces at most"}
 
 
 def draw_size(request: Startable) -> None:
     """Draw one sentence with what a run scores and, if measured, how long it takes."""
     dataset = cache.dataset_of(request.dataset)
     size = size_of(request, dataset)
-    text = f"{VERBS.get(type(request), 'Scores')} **{size.total:,} {size.unit}**"
+    verbs: dict[type, str] = {
+        GenerateRequest: "Asks a question about",
+        TraceRequest: "Traces at most",
+    }
+    text = f"{verbs.get(type(request), 'Scores')} **{size.total:,} {size.unit}**"
     if isinstance(request, StudyRequest):
         ((_, pool), *others) = prompts_to_study(request, dataset)
         n = len(pool.entries)
@@ -79,8 +81,8 @@ def draw_measure(request: Startable) -> None:
         help="Scores about 50 queries with the chosen models, without saving them.",
     ):
         folder = Path(tempfile.mkdtemp(prefix="lama-measure-"))
-        sample = sample_of(request, cache.dataset_of(request.dataset))
-        jobs.start(name, replace(sample, out=folder), scratch=folder, title="Measurement")
+        sample = replace(sample_of(request, cache.dataset_of(request.dataset)), out=folder)
+        jobs.start(name, sample, scratch=folder, title="Measurement")
         st.rerun()
 
 
@@ -103,8 +105,8 @@ def stop_measuring(request: Startable) -> None:
 
 
 def _is_measured(job: jobs.Job) -> bool:
-    measured = bool(job.step.total and job.pace.per_second)
-    return measured and not (job.running or job.error or job.cancelled)
+    failed = job.running or job.error or job.cancelled
+    return bool(job.step.total and job.pace.per_second and not failed)
 
 
 def _models(request: Startable) -> Sequence[str]:

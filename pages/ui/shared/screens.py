@@ -93,6 +93,6 @@ def resolve(name: str, params: Params) -> tuple[str, Params]:
         words = {slot: v if isinstance(v, str) else (*v, "")[0] for slot, v in given.items()}
         blank = words.pop("blank").lower()
         a, b, c, d = ("?" if slot == blank else word for slot, word in words.items())
-        rest = {name: value for name, value in params.items() if name not in values}
-        params = {**rest, "solve": f"{a} : {b} :: {c} : {d}", "solution": words.get(blank, "")}
+        params = {name: value for name, value in params.items() if name not in values}
+        params |= {"solve": f"{a} : {b} :: {c} : {d}", "solution": words.get(blank, "")}
     return page, {**params, **screen}

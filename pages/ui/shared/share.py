@@ -17,7 +17,6 @@ from pages.ui.shared import links, screens, short_links, visitors
 from pages.ui.shared.messages import errors_shown
 from pages.ui.shared.visitors import is_this_machine
 
-EVERYWHERE = ("0.0.0.0", "::")  # addresses of a server that listens on all interfaces
 LONG = 200  # characters of a URL, above which a hosted app offers a short link
 
 
@@ -39,8 +38,8 @@ def draw_share(place: DeltaGenerator, query: str) -> None:
             "This URL holds what is typed and chosen on this screen. Answers are computed again."
         )
         name = "" if page == screens.ASK else PurePosixPath(page).stem
-        can_be_short = len(address) > LONG and screens.resolve(name, {})[0] == page
-        if can_be_short and not is_this_machine(address):
+        is_page = screens.resolve(name, {})[0] == page  # not that of a plug-in
+        if len(address) > LONG and is_page and not is_this_machine(address):
             button, short = st.empty(), short_links.find(name, query)
             if not short and button.button(
                 "Make a short link",
@@ -78,8 +77,8 @@ def draw_address(address: str) -> None:
 
 def whole_address(query: str) -> str:
     """The URL that the browser shows."""
-    path = links.path_of(st.session_state[links.PAGE])
     place = urlsplit(st.context.url or "")
+    path = links.path_of(st.session_state[links.PAGE])
     return place._replace(path=path, query=query, fragment="").geturl()
 
 
@@ -89,8 +88,9 @@ def address_for_others(address: str) -> str:
     Returns:
         The URL; empty if the server only answers this machine, or isn't in a network.
     """
-    listens = st.get_option("server.address") or EVERYWHERE[0]
-    host = (get_internal_ip() or "") if listens in EVERYWHERE else listens
+    host = st.get_option("server.address") or ""
+    if host in ("", "0.0.0.0", "::"):  # it listens on all interfaces
+        host = get_internal_ip() or ""
     host = f"[{host}]" if ":" in host else host
     place = urlsplit(address)
     if not host or is_this_machine(f"//{host}"):

@@ -15,19 +15,21 @@ from lama_core.rounding import fixed
 FULL = -12.0
 # Colours for raising and lowering that people with red-green blindness can tell apart.
 ADDS, TAKES = "#2c86c7", "#dd5b33"
-STRONGEST = 45  # percent of the model's colour, so that the text stays readable on it
 
 
 def _mixed(colour: str, share: float) -> str:
-    return f"color-mix(in srgb, {colour} {STRONGEST * share:.0f}%, transparent)"
+    # At most 45 percent of the model's colour, so that the text stays readable on it.
+    return f"color-mix(in srgb, {colour} {45 * share:.0f}%, transparent)"
 
 
 def colour_scale(low: str, colours: Sequence[str], high: str, middle: str = "") -> str:
     """HTML of a bar of colours between the texts of its ends. middle: the text on the bar."""
     gradient = f"linear-gradient(to right, {', '.join(colours)})"
-    bar = f'<span style="background:{gradient}">{middle}</span>'
-    ends = [f'<div class="lx-muted">{text}</div>' for text in (low, high)]
-    return f'<div class="lx-scale">{bar.join(ends)}</div>'
+    return (
+        f'<div class="lx-scale"><div class="lx-muted">{low}</div>'
+        f'<span style="background:{gradient}">{middle}</span>'
+        f'<div class="lx-muted">{high}</div></div>'
+    )
 
 
 def _token(token: str, value: str, hint: str, colour: str, marked: bool) -> str:
@@ -94,8 +96,7 @@ def shares_strip(tokens: Sequence[str], values: Sequence[float | None], most: fl
         if value is None:
             cells.append(_token(token, "·", "no value", "transparent", token == BLANK))
         else:
-            share = min(1.0, abs(value) / most) if most else 0.0
-            ink = _mixed(ADDS if value > 0 else TAKES, share)
+            ink = _mixed(ADDS if value > 0 else TAKES, min(1.0, abs(value) / (most or 1.0)))
             shown, hint = (fixed(value, n, signed=True) for n in (2, 4))
             cells.append(_token(token, shown, f"{hint} log-probability", ink, token == BLANK))
     return _strip(cells)

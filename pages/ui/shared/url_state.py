@@ -222,8 +222,8 @@ def choose_models(
     known = {*titles, *titles.values()}
     refused = ", ".join(name for name in st.query_params.get_all(key) if name not in known)
     if offered is not None and refused and links.is_new_url():
-        why = "Excluded, because this app doesn't offer these models"
-        show_note(plain(f"{why}: {refused[:MAX_SHOWN]}."))
+        excluded = "Excluded, because this app doesn't offer these models: "
+        show_note(plain(f"{excluded}{refused[:MAX_SHOWN]}."))
     more = offered is None
     chosen = choose_several(
         label,
@@ -240,8 +240,8 @@ def choose_models(
             "model folder, or a hub name such as owner/name or owner/name@revision." * more
         ),
     )
-    found = [_model_of(name, list(titles)) for name in chosen]
-    return tuple(dict.fromkeys(name for name in found if name))
+    found = dict.fromkeys(_model_of(name, list(titles)) for name in chosen)
+    return tuple(filter(None, found))
 
 
 def choose_several(

@@ -73,8 +73,7 @@ def disable_streamlit_requests() -> None:
     doesn't ask an external service for the machine's address. In public mode, browsers also can't
     upload to the server's memory, or install Streamlit's notes for coding agents next to the app.
     """
-    served = runtime.get_instance() if runtime.exists() else None
-    sessions = getattr(served, "_session_mgr", None)
+    sessions = getattr(runtime.get_instance(), "_session_mgr", None) if runtime.exists() else None
     if sessions and AppSession._create_new_session_message is _new_session_message:
         _know_folder.update(one.session for one in sessions.list_sessions())
     # `lama-explorer app` has already replaced this (`pages/ui/serve.py`); `streamlit run` hasn't.
@@ -140,8 +139,7 @@ def stop_if_left() -> None:
 
 def is_local_user() -> bool:
     """Whether the visitor is the local user; always False in public mode."""
-    here = is_local_connection(st.context.ip_address, dict(st.context.headers))
-    return here and not is_public()
+    return not is_public() and is_local_connection(st.context.ip_address, dict(st.context.headers))
 
 
 def address() -> str:
