@@ -21,8 +21,6 @@ from pages.ui.shared import links, screens, visitors
 from pages.ui.shared.messages import plain
 from pages.ui.shared.model_columns import boxes_in_rows
 
-PER_ROW = 2
-
 
 def draw_overview(listing: LessonListing) -> None:
     """Draw all lessons, two in a row."""
@@ -31,7 +29,7 @@ def draw_overview(listing: LessonListing) -> None:
         "answer, to one query and over hundreds of facts. Each has a **teacher mode** for a class "
         "in front of one screen, and **handouts** to print."
     )
-    boxes = boxes_in_rows(len(listing.lessons), PER_ROW)
+    boxes = boxes_in_rows(len(listing.lessons), 2)
     for number, (lesson, box) in enumerate(zip(listing.lessons, boxes, strict=False), start=1):
         with box.container(
             border=True,

@@ -54,7 +54,6 @@ from pages.ui.shared.url_state import BOUND, follow_query, title_of
 CLOZE_KINDS = ("cloze", "contrast")  # kinds of run that query a blank for each fact
 NO_FACTS = "These runs have no facts for this chart."
 MARKS = {"gold": " ✓", "wrong": " ✗", "": ""}
-RANKS = ("first", "second", "third", "fourth", "fifth")
 # Name of a page in a lesson file, current or of an earlier version -> the page's title.
 PAGES = {
     "ask": "Ask",
@@ -111,7 +110,7 @@ def _draw_query(request: ClozeRequest, number: str = "") -> StepResult:
         if (outside := blanks[name].describe_outside())
     ]
     return StepResult(
-        heads=("model", *RANKS),
+        heads=("model", "first", "second", "third", "fourth", "fifth"),
         rows=tuple(
             (title_of(name), *map(_word_text, items), *[""] * (N_BEST - len(items)))
             for name, items in best.items()

@@ -196,7 +196,9 @@ def _verdict(models: Sequence[Solution], gold: str) -> str:
     text = f"Models with <b>{escape(gold)}</b> first: "
     text += f"<b>{first} of {len(models)}</b> in the sentence"
     ranks = grouped((each.method, each.gold_rank) for one in models for each in one.baselines)
-    counts = {how: f"<b>{each.count(1)} of {len(each)}</b>" for how, each in ranks.items()}
+    counts: dict[str, str] = {
+        how: f"<b>{each.count(1)} of {len(each)}</b>" for how, each in ranks.items()
+    }
     if len(counts) > 1 == len(set(counts.values())):
         counts = {"both formulas": counts.popitem()[1]}
     arithmetic = " and ".join(f"{count} ({method})" for method, count in counts.items())

@@ -94,8 +94,8 @@ def _draw_all_examples() -> None:
     """Draw the link to the paper's queries as a list."""
     lines = [BatchLine(0, one.query, one.gold) for one in published_examples()]
     if st.button(f"All {len(lines)} as a list", icon=":material/list:", key="all examples"):
-        there = links.params_without(("text", "gold", "k", "book", "look")) | screens.LIST
-        links.go(screens.ASK, there | {"sentences_many": write_lines(lines)})
+        kept = links.params_without(("text", "gold", "k", "book", "look"))
+        links.go(screens.ASK, {**kept, **screens.LIST, "sentences_many": write_lines(lines)})
 
 
 def _published(example: PublishedExample) -> str:

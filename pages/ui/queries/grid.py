@@ -128,14 +128,14 @@ def open_alternatives(texts: Sequence[str], right: str = "", *, replaces: bool =
         right: The right answer of one of them, if known.
         replaces: Whether the entry in the browser's history replaces the current one.
     """
-    there = links.params_without((*OURS, *THEIRS)) | screens.ALTERNATIVES
-    links.go(screens.ASK, there | {"grid": "\n".join(texts), RIGHT: right}, replaces=replaces)
+    there = {**links.params_without((*OURS, *THEIRS)), **screens.ALTERNATIVES, RIGHT: right}
+    links.go(screens.ASK, {**there, "grid": "\n".join(texts)}, replaces=replaces)
 
 
 def _open(cell: GridCell) -> None:
     """Open a cell's sentence on the tab Sentence."""
-    there = links.params_without(OURS)
-    links.go(screens.ASK, there | {"text": cell.text.replace("[MASK]", "___"), "gold": _right()})
+    text = cell.text.replace("[MASK]", "___")
+    links.go(screens.ASK, {**links.params_without(OURS), "text": text, "gold": _right()})
 
 
 def _draw_grid(asked: GridAsked, column: ModelColumn[ModelGrid]) -> None:
@@ -166,10 +166,10 @@ def _draw_grid(asked: GridAsked, column: ModelColumn[ModelGrid]) -> None:
             columns["group"] = [row[0].group for row in rows]
         for number, head in enumerate(names):
             columns[head] = [
-                f"{predictions.probability(row[number].prob)} ({row[number].rank})"
-                if row[number].prob is not None
+                f"{predictions.probability(cell.prob)} ({cell.rank})"
+                if cell.prob is not None
                 else f"not among {N_KNOWN}"
-                for row in rows
+                for cell in (row[number] for row in rows)
             ]
         picked = draw_table(
             pd.DataFrame(columns), key=f"grid table {found.name}", picks="single-cell", height=400

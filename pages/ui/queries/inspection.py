@@ -239,8 +239,8 @@ def _draw_logit(text: str, asked: ClozeRequest) -> None:
         placeholder="no other answer",
         help="Another answer: the parts of its logit are subtracted.",
     )
-    against = " ".join((against or "").split()) or None
-    _draw_lens(_request(text, asked, lens="logit", answer=tracked, against=against), draw_logit)
+    other = " ".join((against or "").split()) or None
+    _draw_lens(_request(text, asked, lens="logit", answer=tracked, against=other), draw_logit)
 
 
 def _choose_tracked(place: DeltaGenerator, text: str) -> str | None:

@@ -47,7 +47,6 @@ N_SHOWN = 5
 PER_ROW = 3
 PARAM = "pin"
 MAX_ADDRESS = 6000  # characters of all pins in a URL
-MAX_FILE = 1  # MB
 # In the session: the pinned requests, and the errors of the URL's pins.
 PINS, FAULTS = "pinned", "pin faults"
 ABOVE = "query above the pins"  # in the session: the query whose answers the page shows
@@ -199,7 +198,7 @@ def draw_history(place: DeltaGenerator) -> None:
             "Pins from a file",
             type="json",
             key=f"pin file {number}",
-            max_upload_size=MAX_FILE,
+            max_upload_size=1,  # MB
             help="The JSON that Export under the pins saves.",
         )
         if file is None:

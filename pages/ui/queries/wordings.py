@@ -214,7 +214,7 @@ def _draw_agreement(asked: AskedRelation, column: ModelColumn[RelationModelAnswe
         text = f"The only wording gives <b>{shown[word_key(word)]}</b> first."
     elif n == 1:
         text = f"No two of <b>{total}</b> wordings give the same word first:"
-        head, others = "", counts
+        head, others = "", list(counts)
     else:
         text = f"<b>{n} of {total}</b> wordings give <b>{shown[word_key(word)]}</b> first."
     listed = [f"{shown[word_key(other)]}{f' × {times}' * (times > 1)}" for other, times in others]

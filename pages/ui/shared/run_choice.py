@@ -215,8 +215,11 @@ class RunChoice:
     def where(self, keep: Callable[[RunInfo], bool]) -> "RunChoice":
         """The choice with the runs for which `keep` is true."""
         kept = [number for number, run in enumerate(self.runs) if keep(run)]
-        runs, names = (tuple(each[number] for number in kept) for each in (self.runs, self.names))
-        return replace(self, runs=runs, names=names)
+        return replace(
+            self,
+            runs=tuple(self.runs[number] for number in kept),
+            names=tuple(self.names[number] for number in kept),
+        )
 
     @property
     def ranked_among(self) -> str:
@@ -656,8 +659,8 @@ def _draw_ways_back(
     if choice.exact and "models" not in idle:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"Exact runs: {plain(', '.join(choice.titles))}", width="content")
-            there = {name: st.query_params.get(name, "") for name in screens.OPENED}
-            there |= {**choice.params(), "runs": [], "relations": []}
+            opened = {name: st.query_params.get(name, "") for name in screens.OPENED}
+            there = {**opened, **choice.params(), "runs": [], "relations": []}
             links.draw_link("Choose by data and models", "undo", screens.RESULTS, there)
     if missing and "models" not in idle:
         show_note(
