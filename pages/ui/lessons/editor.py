@@ -189,7 +189,16 @@ def draw_editor(lesson: Lesson) -> None:
             _draw_order(draft, number)
         with preview, st.container(border=True, key="lesson-step"), errors_shown():
             st.caption("Preview")
-            _draw_preview(steps[number - 1], key)
+            try:
+                shown: Step = msgspec.convert(steps[number - 1], AnyStep)
+            except msgspec.ValidationError:
+                st.caption("It is shown when the form is complete.")
+            else:
+                draw_text(shown)
+                if isinstance(shown, Predict):
+                    draw_form(shown, f"preview {key}", disabled=True)
+                if type(shown) in DRAWN:
+                    DRAWN[type(shown)](shown, f"preview {key}")
     if chosen not in (None, number):
         links.go(screens.LESSONS, address_of(lesson, chosen) | {EDIT: "true"})
 
@@ -325,16 +334,3 @@ def _number(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text
-
-
-def _draw_preview(fields: Mapping[str, Any], key: str) -> None:
-    try:
-        step: Step = msgspec.convert(fields, AnyStep)
-    except msgspec.ValidationError:
-        st.caption("It is shown when the form is complete.")
-        return
-    draw_text(step)
-    if isinstance(step, Predict):
-        draw_form(step, f"preview {key}", disabled=True)
-    if type(step) in DRAWN:
-        DRAWN[type(step)](step, f"preview {key}")

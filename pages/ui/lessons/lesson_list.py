@@ -23,7 +23,7 @@ from pages.ui.shared.model_columns import boxes_in_rows
 
 
 def draw_overview(listing: LessonListing) -> None:
-    """Draw all lessons, two in a row."""
+    """Draw all lessons, two in a row, and the ways to a new one and to one from a file."""
     st.caption(
         "Each lesson asks a question, lets you predict the answer, and then shows what models "
         "answer, to one query and over hundreds of facts. Each has a **teacher mode** for a class "
@@ -39,27 +39,22 @@ def draw_overview(listing: LessonListing) -> None:
         ):
             _draw_card(number, lesson)
     with st.expander("Add a lesson", icon=":material/add:"):
-        _draw_import()
-
-
-def _draw_import() -> None:
-    """Draw the ways to a new lesson, and to one from a file."""
-    if st.button("New lesson", icon=":material/edit:"):
-        _edit_new(NEW_LESSON, "lesson")
-    content, name = b"", "lesson"
-    if visitors.may("upload"):
-        file = st.file_uploader("Import a lesson file", "toml", max_upload_size=1)
-        if file is not None:
-            content, name = file.getvalue(), file.name.rpartition(".")[0]
-    else:
-        content = st.text_area("Paste a lesson file to import it", max_chars=MAX_FILE).encode()
-    if content:
-        _edit_new(content, name)
-    place = f"put a file into `{own_lessons()}`; " * visitors.may("paths")
-    st.caption(
-        "To begin with one of these lessons, choose **Copy and edit** under **For teachers**. Or "
-        f"{place}see [the format]({links.path_of(screens.HELP)}?doc=lessons)."
-    )
+        if st.button("New lesson", icon=":material/edit:"):
+            _edit_new(NEW_LESSON, "lesson")
+        content, name = b"", "lesson"
+        if visitors.may("upload"):
+            file = st.file_uploader("Import a lesson file", "toml", max_upload_size=1)
+            if file is not None:
+                content, name = file.getvalue(), file.name.rpartition(".")[0]
+        else:
+            content = st.text_area("Paste a lesson file to import it", max_chars=MAX_FILE).encode()
+        if content:
+            _edit_new(content, name)
+        place = f"put a file into `{own_lessons()}`; " * visitors.may("paths")
+        st.caption(
+            "To begin with one of these lessons, choose **Copy and edit** under **For teachers**. "
+            f"Or {place}see [the format]({links.path_of(screens.HELP)}?doc=lessons)."
+        )
 
 
 def _edit_new(content: bytes | Mapping[str, Any], name: str) -> None:

@@ -8,7 +8,7 @@ parameters that both pages use.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from math import isinf
 from pathlib import Path, PurePosixPath
@@ -180,21 +180,16 @@ def keep_params() -> None:
 
 def drop_infinite(name: str) -> None:
     """Empty a URL parameter that is infinite, such as 1e309, which makes Streamlit fail."""
-    if any(_is_infinite(value) for value in st.query_params.get_all(name)):
-        set_param(name, [""])
+    for value in st.query_params.get_all(name):
+        with suppress(ValueError):
+            if isinf(float(value)):
+                set_param(name, [""])
 
 
 def drop_long(name: str, n_max: int) -> None:
     """Empty a URL parameter with a value of more than `n_max` characters."""
     if any(len(value) > n_max for value in st.query_params.get_all(name)):
         set_param(name, [""])
-
-
-def _is_infinite(value: str) -> bool:
-    try:
-        return isinf(float(value))
-    except ValueError:
-        return False
 
 
 def replace_values(name: str, spelled: Mapping[str, str]) -> None:

@@ -8,6 +8,7 @@ continues that column's line.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -141,8 +142,7 @@ def draw_table(
             return Picked()
         cards_key = f"{key} cards"
 
-        def find_picked(event: Any, cards: Any) -> Picked:
-            return picked_of(event, cards, len(frame))
+        find_picked = partial(picked_of, n_rows=len(frame))
 
         def changed() -> None:
             if on_pick:
