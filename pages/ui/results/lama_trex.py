@@ -67,7 +67,7 @@ def draw_measured() -> None:
     _draw_totals(ranking, titles, shown)
     with st.expander("How these runs were made", icon=":material/info:"):
         st.caption(more)
-    links.draw_link("To see facts, download LAMA", "database", screens.DATA, {"tab": "Data sets"})
+    links.draw_link("To see facts, download LAMA", "database", screens.DATA, {})
     figure = lines_figure(
         measured_curves(ranking).assign(run=lambda table: table["model"], chance=float("nan")),
         titles,
