@@ -9,7 +9,7 @@ import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -24,7 +24,6 @@ from lama_core.models.devices import (
     free_gpu_cache,
     one_device,
 )
-from lama_core.models.hf.chat_templates import fault_message, fault_of_template
 from lama_core.models.model_folder import stored_tensors
 from lama_core.models.registry import check_added, find_kind, open_model
 from lama_core.models.sources.catalog import Entry, add_model, find_model, source_of
@@ -257,8 +256,7 @@ def load_auxiliary(
 def check_and_add_model(reference: str) -> Entry:
     """Add a folder, a hub name or a server to the user's list, after checking that it is a model.
 
-    A hub name must be on this machine or on the hub, with weights in a supported format. The chat
-    template is tried; if it can't be used, the returned entry has a note with the reason.
+    A hub name must be on this machine or on the hub, with weights in a supported format.
     Raises UserError if it isn't a model, or if the hub can't be reached to check a hub name.
     """
     entry = find_model(reference)
@@ -272,9 +270,7 @@ def check_and_add_model(reference: str) -> Entry:
         find_kind(here.folder)
     if entry.source.how == "hub" and entry.added and here is None:
         check_hub(entry)
-    fault = fault_of_template(here.folder) if here is not None else ""
-    added = add_model(reference)
-    return replace(added, note=fault_message(added.name, fault)) if fault else added
+    return add_model(reference)
 
 
 def _connect(entry: Entry) -> Any:

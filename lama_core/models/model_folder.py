@@ -87,11 +87,6 @@ LIBRARY_ERRORS = (
 )
 
 
-def is_library_error(error: Exception, *others: type[Exception]) -> bool:
-    """Whether an error is one of LIBRARY_ERRORS or `others`, or tokenizers' plain Exception."""
-    return isinstance(error, (*LIBRARY_ERRORS, *others)) or type(error) is Exception
-
-
 @dataclass(frozen=True, slots=True)
 class Tensor:
     """A stored tensor as its file's header describes it. dtype: safetensors' name of its type."""

@@ -23,7 +23,7 @@ from lama_core.models.devices import chosen_device, one_device
 from lama_core.models.model_folder import (
     ADAPTER,
     CONFIG,
-    is_library_error,
+    LIBRARY_ERRORS,
     read_json,
     stored_tensors,
 )
@@ -68,22 +68,28 @@ class Backend:
 
 
 def _open_bert(name: str, folder: Path, precision: str, identity: str) -> "Model":
-    from lama_core.models.hf.bert import read_bert
+    from lama_core.models.hf.bert import OWN_NAMES, BertMaskedLM
+    from lama_core.models.hf.layers import read_network
     from lama_core.models.hf.masked import MaskedModel
 
-    model, tokenizer = read_bert(folder, dtype_of(precision))
+    model, tokenizer = read_network(
+        BertMaskedLM, folder, dtype_of(precision), own_names=OWN_NAMES, copy=True
+    )
     return MaskedModel(name, model.to(one_device()), tokenizer, identity=identity)
 
 
 def _open_llama(name: str, folder: Path, precision: str, identity: str) -> "Model | None":
     from lama_core.models.hf.causal import CausalModel
-    from lama_core.models.hf.llama import read_llama
+    from lama_core.models.hf.layers import read_network
+    from lama_core.models.hf.llama import OWN_NAMES, LlamaCausalLM
     from lama_core.models.hf.self_checks import use_fast_paths
 
     device = chosen_device()
     if device == "spread":  # transformers distributes a model over several devices
         return None
-    read = read_llama(folder, dtype_of(precision), device)
+    read = read_network(
+        LlamaCausalLM, folder, dtype_of(precision), own_names=OWN_NAMES, device=device
+    )
     return use_fast_paths(CausalModel(name, *read, identity=identity))
 
 
@@ -251,7 +257,8 @@ def read_folder(folder: Path, read: Callable[[], Any]) -> Any:
     try:
         return read()
     except Exception as error:
-        if not is_library_error(error, SafetensorError, StrictDataclassError):
+        known = (*LIBRARY_ERRORS, SafetensorError, StrictDataclassError)
+        if not isinstance(error, known) and type(error) is not Exception:  # as tokenizers raise
             raise
         reason = error
     lines = str(reason).strip().splitlines()[:2]

@@ -144,7 +144,7 @@ class CausalModel(InspectableModel):
         left, right = query.parts
         ids = self._left_ids(left.rstrip())
         suffix = right.rstrip() if context == "both" else ""
-        n_suffix = len(self.vocabulary.encode_after(suffix)) if suffix else 0
+        n_suffix = len(self.vocabulary.encode_after(suffix))
         self.check_window(len(ids) + (1 + n_suffix if suffix else 0))
         turned = self._left_ids(turned_text(left, suffix))[: self.max_tokens] if suffix else ()
         return Encoded(
@@ -155,9 +155,6 @@ class CausalModel(InspectableModel):
             n_suffix=n_suffix,
             turned=tuple(turned),
         )
-
-    def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
-        return self.rescored_log_probs(batch, columns)
 
     def rescored_log_probs(
         self, batch: Sequence[Encoded], columns: Columns, on_first: OnScores | None = None
@@ -173,9 +170,7 @@ class CausalModel(InspectableModel):
         if not any(query.suffix for query in batch):
             return picked
         left = picked.log_probs
-        suffixes = [
-            self.vocabulary.encode_after(query.suffix) if query.suffix else [] for query in batch
-        ]
+        suffixes = [self.vocabulary.encode_after(query.suffix) for query in batch]
         found: dict[int, _Rescored] = {}
         gold = np.full(len(batch), np.nan, np.float32)
 
@@ -220,6 +215,8 @@ class CausalModel(InspectableModel):
                 on_first = None
         return scores()
 
+    blank_log_probs = rescored_log_probs
+
     def proposed_words(self, query: Encoded, left: np.ndarray, columns: Columns) -> np.ndarray:
         """Return the columns of the words to rescore, the best proposals first, int64 [word].
 
@@ -247,7 +244,7 @@ class CausalModel(InspectableModel):
         word is added if its probability is at least 0.5: `New York`. None if the first token is the
         whole word.
         """
-        if self.vocabulary.marks_ends:
+        if self.vocabulary.style == "suffix":
             return [None] * len(firsts)  # each token shows whether it ends its word
         texts = sorted({query.token_ids for query in encoded}, key=len, reverse=True)
         words: dict[int, str | None] = {}
@@ -379,22 +376,15 @@ class CausalModel(InspectableModel):
         self, left: list[int], cache: Any, words: Sequence[Sequence[int]], suffix: list[int]
     ) -> torch.Tensor:
         # The suffix's last token is predicted, but nothing after it is.
-        rows = torch.tensor([[*word, *suffix[:-1]] for word in words])
-        n_word, n_suffix = len(words[0]), len(suffix)
-        offset = 0
+        before, n_suffix = left if cache is None else [], len(suffix)
+        rows = torch.tensor([[*before, *word, *suffix[:-1]] for word in words])
         inputs: dict[str, Any] = {}
-        if cache is None:
-            rows = torch.cat([torch.tensor([left]).expand(len(words), -1), rows], dim=1)
-            offset = len(left)
-        else:
+        if cache is not None:
             shared = copy.deepcopy(cache)
             shared.reorder_cache(torch.zeros(len(words), dtype=torch.int64, device=self.device))
             inputs = {"past_key_values": shared, "use_cache": True}
-        at = torch.arange(offset + n_word - 1, offset + n_word + n_suffix - 1)
-        where = (
-            torch.arange(len(words)).repeat_interleave(n_suffix),
-            at.repeat(len(words)),
-        )
+        at = torch.arange(rows.shape[1] - n_suffix, rows.shape[1])
+        where = (torch.arange(len(words)).repeat_interleave(n_suffix), at.repeat(len(words)))
         logits, _ = self.forward(where, input_ids=rows, **inputs)
         targets = torch.tensor(suffix).repeat(len(words))
         return chosen_log_probs(logits, targets).reshape(len(words), n_suffix)

@@ -7,22 +7,13 @@ Source: Touvron et al. 2023, section 2.2; Su et al. 2021 (rotary embeddings); Ai
 (several heads share keys and values). Log-probabilities equal `LlamaForCausalLM`'s to 1e-4 (test).
 """
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import torch
 from torch import nn
 from torch.nn import functional
 
-from lama_core.models.hf.fast_tokenizer import FastTokenizer
-from lama_core.models.hf.layers import (
-    BodyOutput,
-    EmbeddingTable,
-    Linear,
-    Output,
-    RmsNorm,
-    read_network,
-)
+from lama_core.models.hf.layers import BodyOutput, EmbeddingTable, Linear, Output, RmsNorm
 
 OWN_NAMES = {"lm_head.weight": "model.embed_tokens.weight"}  # one table, stored under either name
 
@@ -240,13 +231,3 @@ class _Mlp(nn.Module):
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         return self.down_proj(functional.silu(self.gate_proj(states)) * self.up_proj(states))
-
-
-def read_llama(
-    folder: Path, dtype: torch.dtype, device: str = "cpu"
-) -> tuple[LlamaCausalLM, FastTokenizer]:
-    """Return the model and tokenizer of a folder whose digest the catalogue has.
-
-    Raises UserError if a file can't be read.
-    """
-    return read_network(LlamaCausalLM, folder, dtype, own_names=OWN_NAMES, device=device)

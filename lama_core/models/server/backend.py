@@ -48,7 +48,7 @@ from lama_core.models.server.completions import (
     RequestRefused,
 )
 from lama_core.models.server.served import ServedModel
-from lama_core.models.vocabulary import CONTINUATION
+from lama_core.models.vocabulary import CONTINUATION, shown
 from lama_core.types import Query
 
 # How many tokens to request per blank: the first number that the server accepts. A shifted server
@@ -70,7 +70,6 @@ CHECK_TEXTS = (
     " in the north of the",
     " and the",
 )
-MIN_CHECKED = 2  # at least this many positions must be comparable
 TOLERANCE = 0.25
 
 
@@ -159,7 +158,6 @@ class ServerModel(ServedModel):
                 log_probs[row, column] = value
         gold = np.array([blank.gold for blank in blanks], np.float32)
         firsts = [max(blank.listed.items(), key=lambda item: item[1]) for blank in blanks]
-        few = not isinstance(columns, OpenColumns) and len(columns.words) <= SCORED_ALL
         scores = Scores(
             log_probs,
             gold=np.where(np.isneginf(gold), np.float32(np.nan), gold),
@@ -167,7 +165,7 @@ class ServerModel(ServedModel):
             first=np.array([self.vocabulary.number(_shown(text)) for text, _ in firsts]),
             first_log_probs=np.array([value for _, value in firsts], np.float32),
         )
-        if few or self.n_list == FULL_LIST:
+        if self.n_list == FULL_LIST or any(blank.is_short for blank in blanks):
             return scores
         n_listed = np.array([len(blank.listed) for blank in blanks], np.int64)
         floor = np.array([min(blank.listed.values()) for blank in blanks], np.float32)
@@ -199,7 +197,7 @@ class ServerModel(ServedModel):
         """
         query = blank.query
         turned = _Blank(query, blank.left, self._next_tokens(_unpack(query.turned)), columns)
-        blank.add_spellings(turned)
+        blank.best = turned.best | blank.best  # its own spellings first
         others = {
             column: turned.values[column] for column in query.proposed if column in turned.values
         }
@@ -325,7 +323,8 @@ class _Blank:
     """The server's list for one query's left context, and the candidates' scores so far.
 
     values: column -> log-probability, of the candidates that are ranked. gold: the gold answer's
-    score, on the same scale, if it isn't among them; else -inf.
+    score, on the same scale, if it isn't among them; else -inf. best: column -> the most likely
+    listed spelling.
     """
 
     def __init__(self, query: Encoded, left: str, listed: Lists, columns: Columns) -> None:
@@ -336,7 +335,7 @@ class _Blank:
         self.values: dict[int, float] = {}
         self.gold = -math.inf
         self._columns = columns
-        self._best: dict[int, str] = {}
+        self.best: dict[int, str] = {}
         seen: dict[int, float] = {}
         for token, value in listed.items():  # each adds to the candidate that it writes, if any
             column: int | str | None = None
@@ -347,7 +346,7 @@ class _Blank:
             if isinstance(column, int):
                 self.add(column, value)
                 if value > seen.get(column, -math.inf):
-                    seen[column], self._best[column] = value, token.strip()
+                    seen[column], self.best[column] = value, token.strip()
 
     def add(self, column: int, value: float) -> None:
         """Add the score of one spelling of a candidate: spellings' probabilities are summed."""
@@ -365,10 +364,6 @@ class _Blank:
             columns.append(self.query.gold)
         return [column for column in columns if column not in self.values]
 
-    def add_spellings(self, other: "_Blank") -> None:
-        """Use another list's spelling of each candidate that isn't in this blank's list."""
-        self._best = other._best | self._best
-
     def forms(self, column: int) -> tuple[str, ...]:
         """Return a candidate's spellings: three in a case-folded list, else one."""
         word = self._columns.words[column]
@@ -378,7 +373,7 @@ class _Blank:
 
     def best_forms(self, column: int) -> tuple[str, ...]:
         """Return a candidate's most likely listed spelling; all spellings if none is listed."""
-        return (self._best[column],) if column in self._best else self.forms(column)
+        return (self.best[column],) if column in self.best else self.forms(column)
 
 
 def shifted_back(echo: Echo, start: int, listed: Lists) -> tuple[float, ...]:
@@ -466,7 +461,7 @@ def _find_shift(server: Completions, n_list: int) -> bool:
         right = right and abs(echo.log_probs[at] - value) <= TOLERANCE
         before = echo.lists[at - 1].get(token, math.nan)
         shifted = shifted and abs(before - value) <= TOLERANCE
-    if n_checked < MIN_CHECKED or not (right or shifted):
+    if n_checked < 2 or not (right or shifted):
         raise UserError(
             f"The server {server.address.url} can't be used: its echoed log-probabilities don't "
             "match its next-token log-probabilities (offset 0 or 1)."
@@ -476,11 +471,7 @@ def _find_shift(server: Completions, n_list: int) -> bool:
 
 def _shown(token: str) -> str:
     """Return a token as displayed; a token that continues a word gets a hyphen in front."""
-    text = token.removeprefix(" ")
-    if not text.strip() or not text.isprintable():
-        text = text.encode("unicode_escape").decode("ascii") or "␠"
-    joins = not token.startswith(" ") and any(sign.isalnum() for sign in text)
-    return CONTINUATION + text if joins else text
+    return shown(token.removeprefix(" "), token.startswith(" "))
 
 
 def _shown_text(tokens: Sequence[str]) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from lama_core.downloads.retry import Patience
 from lama_core.errors import TextRefusedError, UserError
 from lama_core.files import read_file, write_text_atomically
 from lama_core.models.answers import FoundAnswer, find_answer
+from lama_core.models.devices import map_distinct
 from lama_core.models.protocols import Chat, Ending, GeneratedText
 from lama_core.models.server.addresses import check_gives_scores, read_address
 from lama_core.models.server.completions import (
@@ -81,19 +82,18 @@ class ChatModel(ServedModel):
             UserError: If a prompt is a plain text to continue, or the server's response isn't that
                 of a chat server.
         """
-        record = self._record()
-        asked = {self._stored_at(body, record): body for body in self._bodies(prompts, max_tokens)}
-        paths = list(asked)
-        found = self._server.at_once(lambda path: self._answer(path, asked[path], again), paths)
-        answers = dict(zip(paths, found, strict=True))
-        return [
-            answers[self._stored_at(body, record)] for body in self._bodies(prompts, max_tokens)
-        ]
+        asked = self._asked(prompts, max_tokens)
+        bodies = dict(asked)
+        return map_distinct(
+            lambda paths: self._server.at_once(
+                lambda path: self._answer(path, bodies[path], again), paths
+            ),
+            [path for path, _ in asked],
+        )
 
     def n_waiting(self, prompts: Sequence[str | Chat], max_tokens: int) -> int:
         """Return how many different prompts have no stored answer yet."""
-        record = self._record()
-        paths = {self._stored_at(body, record) for body in self._bodies(prompts, max_tokens)}
+        paths = {path for path, _ in self._asked(prompts, max_tokens)}
         return sum(not path.is_file() for path in paths)
 
     def encode(self, *_: object, **__: object) -> None:
@@ -115,20 +115,23 @@ class ChatModel(ServedModel):
         record = self._server.describe()
         return self._server.digest_of(record, (*IDENTITY_FIELDS, "created", "modified_at"))
 
-    def _bodies(self, prompts: Sequence[str | Chat], max_tokens: int) -> list[dict[str, Any]]:
-        """Return the part of each request that its answer is stored under."""
-        bodies = []
+    def _asked(
+        self, prompts: Sequence[str | Chat], max_tokens: int
+    ) -> list[tuple[Path, dict[str, Any]]]:
+        """Return where the answer to each prompt is stored, and the part of the request that counts.
+
+        The place depends on `_record`, too.
+        """
+        url, model, record = self._server.address.url, self._server.address.model, self._record()
+        asked = []
         for prompt in prompts:
             if isinstance(prompt, str):
                 raise UserError(f"{self.name} is a chat server: ask without --plain.")
-            model = self._server.address.model
-            bodies.append({"model": model, "messages": prompt.sent(), "max_tokens": max_tokens})
-        return bodies
-
-    def _stored_at(self, body: Mapping[str, Any], record: str) -> Path:
-        content = json.dumps([self._server.address.url, record, body], sort_keys=True)
-        digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
-        return cache_dir() / "chats" / digest[:2] / f"{digest}.json"
+            body = {"model": model, "messages": prompt.sent(), "max_tokens": max_tokens}
+            content = json.dumps([url, record, body], sort_keys=True)
+            digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+            asked.append((cache_dir() / "chats" / digest[:2] / f"{digest}.json", body))
+        return asked
 
     def _answer(self, path: Path, body: Mapping[str, Any], again: bool) -> GeneratedText:
         """Return the stored answer to a request; if there is none, request and store it."""

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from lama_core import plugins
 from lama_core.downloads import SourceFile
@@ -201,9 +201,8 @@ class AddedSource:
 def source_of(reference: str) -> AddedSource | None:
     """Return the plug-in's source that a model's name has the prefix of; None if it has none."""
     has_one = is_served(reference) and not is_server(reference)
-    source: AddedSource | None
-    source = plugins.find("sources", reference.partition(":")[0]) if has_one else None
-    return source
+    found = plugins.find("sources", reference.partition(":")[0]) if has_one else None
+    return cast(AddedSource | None, found)
 
 
 def is_served(reference: str) -> bool:

@@ -35,7 +35,7 @@ from lama_core.files import (
     work_folder,
 )
 from lama_core.models.conversion.convert import OLD_FORMAT, convert_into, release_in
-from lama_core.models.conversion.expand_gguf import ALONE, EXPANSION, STEPS, TENSOR
+from lama_core.models.conversion.expand_gguf import ALONE, EXPANSION, TENSOR
 from lama_core.models.model_folder import (
     CONFIG,
     INDEX,
@@ -102,16 +102,12 @@ def fault_of(entry: Entry) -> str:
 
     Empty if they can be used, or if there are none.
     """
-    return _fault(entry.source)
-
-
-def _fault(source: ModelSource) -> str:
     try:
-        _locate(source)
+        _locate(entry.source)
     except UserError as error:
         return str(error)
     except OSError as error:
-        return f"Can't read the files of {source.place}: {reason_of(error)}."
+        return f"Can't read the files of {entry.source.place}: {reason_of(error)}."
     return ""
 
 
@@ -135,7 +131,7 @@ def _locate(source: ModelSource) -> LocatedModel | None:
     folder = {
         "assets": lambda: model_dir(source.place),
         "wheel": lambda: _converted(source.sha256),
-        "release": lambda: current_folder(_release_dir(source)),
+        "release": lambda: current_folder(cache_dir() / "models" / "releases" / source.place),
     }[source.how]()
     return _located(folder) if (folder / CONFIG).exists() else None
 
@@ -382,8 +378,6 @@ def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> LocatedModel:
                     if tensor := TENSOR.fullmatch(line.strip()):
                         n_done, n_tensors = map(int, tensor.groups())
                         on_progress(Progress(EXPANDING, n_done, n_tensors, "tensors"))
-                    elif line.strip() in STEPS:
-                        on_progress(Progress(f"{EXPANDING}: {line.strip()}"))
             complaints.seek(0)
             last = (complaints.read().strip().splitlines() or ["no message"])[-1]
         last = re.sub(rf"\S*[/\\]{ALONE}", gguf.name, last)
@@ -396,10 +390,6 @@ def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> LocatedModel:
 
 
 # Releases in old formats
-
-
-def _release_dir(source: ModelSource) -> Path:
-    return cache_dir() / "models" / "releases" / source.place
 
 
 def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> LocatedModel:
@@ -422,7 +412,7 @@ def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
         )
         for file in source.files
     ]
-    place = _release_dir(source)
+    place = cache_dir() / "models" / "releases" / source.place
     with fetched(files, downloads, on_progress, repin=repin) as paths:
         with work_folder(place.parent) as work:
             folder = paths[0].parent
@@ -475,7 +465,7 @@ def check_hub(entry: Entry) -> None:
     """Raise UserError unless the hub has the model, with weights in a supported format."""
     from huggingface_hub import HfApi
 
-    with _hub_faults(entry.source, f"Can't check {_pin_name(entry.source)}: it"):
+    with _hub_faults(entry, f"Can't check {_pin_name(entry.source)}: it"):
         info = HfApi().model_info(
             entry.source.place, revision=entry.source.revision, files_metadata=True, timeout=10
         )
@@ -483,7 +473,7 @@ def check_hub(entry: Entry) -> None:
 
 
 @contextmanager
-def _hub_faults(source: ModelSource, unreached: str) -> Iterator[None]:
+def _hub_faults(entry: Entry, unreached: str) -> Iterator[None]:
     """Turn the hub library's exceptions into UserError.
 
     unreached: the start of the message if the hub can't be reached.
@@ -498,7 +488,7 @@ def _hub_faults(source: ModelSource, unreached: str) -> Iterator[None]:
         RevisionNotFoundError,
     )
 
-    fault = _fault(source)
+    source, fault = entry.source, fault_of(entry)
     again = f"{fault} Downloading it again failed: " if fault else ""
     try:
         yield
@@ -518,7 +508,7 @@ def _hub_faults(source: ModelSource, unreached: str) -> Iterator[None]:
                 f"{again}Can't store {source.place} in {HF_HUB_CACHE}: {reason_of(error)}. Free "
                 "space there, or set HF_HOME to a writable folder."
             ) from error
-        here = ", ".join(entry.name for entry in all_models() if locate(entry)) or "none"
+        here = ", ".join(one.name for one in all_models() if locate(one)) or "none"
         status = getattr(getattr(error, "response", None), "status_code", None)
         cause = (
             f"the hub answered HTTP {status}" if status else "the hub can't be reached (offline?)"
@@ -537,7 +527,7 @@ def _fetch_hub(entry: Entry, on_progress: OnProgress, repin: bool) -> LocatedMod
 
     source = entry.source
     pin = None if repin else _pins().find(_pin_name(source))
-    with _hub_faults(source, source.place):
+    with _hub_faults(entry, source.place):
         info = HfApi().model_info(
             source.place, revision=source.revision, files_metadata=True, timeout=10
         )
