@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.candidates.spelling import AFTER_SPACE, START, Place
+from lama_core.grouping import grouped
 from lama_core.models.protocols import Statement
 
 CONTINUATION = "‑"  # a non-breaking hyphen, as dictionaries mark a suffix
@@ -398,9 +399,7 @@ def shown(text: str, begins: bool) -> str:
 
 def by_lower_case(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Return the distinct texts by their lower case."""
-    found: dict[str, dict[str, None]] = {}
-    for text in texts:
-        found.setdefault(text.lower(), {})[text] = None
+    found = grouped((text.lower(), text) for text in dict.fromkeys(texts))
     return {lower: tuple(variants) for lower, variants in found.items()}
 
 

@@ -14,10 +14,11 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place, place_of
@@ -25,7 +26,7 @@ from lama_core.errors import NoStartTokenError, TimeOverError
 from lama_core.models.devices import map_distinct, run_in_parts, run_or_refuse, to_cpu
 from lama_core.models.hf.continuation import CausalBatch, Prefix, batches_to_continue
 from lama_core.models.hf.inspection import InspectableModel
-from lama_core.models.hf.prefix_tree import MASKS_PER_PASS, Tree, padded, plan_trees
+from lama_core.models.hf.prefix_tree import MASKS_PER_PASS, Tree, plan_trees
 from lama_core.models.hf.transformer import (
     chosen_log_probs,
     first_place,
@@ -60,19 +61,6 @@ LOGITS_OF_TEXTS = 1 << 30
 # Maximum number of tokens that continue a word.
 MAX_PIECES = 8
 T = TypeVar("T")
-
-
-class _Rescored(NamedTuple):
-    """Rescored words.
-
-    words: columns of the proposed words, and of the gold answer if it isn't one, int64 [word].
-    n_proposed: number of proposed words. of_tokens: log-probability of each token right of the
-    blank after each word, float32 [word, token]; NaN if not computed yet.
-    """
-
-    words: np.ndarray
-    n_proposed: int
-    of_tokens: np.ndarray
 
 
 class CausalModel(InspectableModel):
@@ -171,7 +159,10 @@ class CausalModel(InspectableModel):
             return picked
         left = picked.log_probs
         suffixes = [self.vocabulary.encode_after(query.suffix) for query in batch]
-        found: dict[int, _Rescored] = {}
+        # Row -> the columns of the proposed words, and of the gold answer if it isn't one, int64
+        # [word]; the number of proposed words; and the log-probability of each token right of the
+        # blank after each word, float32 [word, token], NaN if not computed yet.
+        found: dict[int, tuple[np.ndarray, int, np.ndarray]] = {}
         gold = np.full(len(batch), np.nan, np.float32)
 
         def scores() -> Scores:
@@ -209,7 +200,7 @@ class CausalModel(InspectableModel):
                 prefix=prefix,
                 until=query.until,
             ):
-                found[row] = _Rescored(words, n_proposed, of_tokens)
+                found[row] = words, n_proposed, of_tokens
                 if on_first and np.isnan(of_tokens).any():
                     on_first(scores())
                 on_first = None
@@ -484,10 +475,12 @@ class CausalModel(InspectableModel):
 
         numbers: the index in `rows` of each row number in the trees.
         """
-        width = len(trees[0].tokens)
-        ids = torch.tensor([padded(tree.tokens, width) for tree in trees])
-        places = torch.tensor([padded(tree.depths, width) for tree in trees]) + self.first_place
-        sees = torch.from_numpy(np.stack([tree.sees(width) for tree in trees]))[:, None]
+        # No token attends to the zeros that pad a tree.
+        ids, depths = (
+            pad_sequence([torch.tensor(one) for one in rows_of_trees], batch_first=True)
+            for rows_of_trees in zip(*((tree.tokens, tree.depths) for tree in trees), strict=True)
+        )
+        sees = torch.from_numpy(np.stack([tree.sees(ids.shape[1]) for tree in trees]))[:, None]
         dtype = self.model.dtype
         mask = torch.zeros(sees.shape, dtype=dtype).masked_fill_(~sees, torch.finfo(dtype).min)
         where = (
@@ -495,7 +488,11 @@ class CausalModel(InspectableModel):
             torch.tensor([node for tree in trees for node in range(len(tree.tokens))]),
         )
         logits, _ = self.raw_forward(
-            where, input_ids=ids, position_ids=places, attention_mask=mask, use_cache=False
+            where,
+            input_ids=ids,
+            position_ids=depths + self.first_place,
+            attention_mask=mask,
+            use_cache=False,
         )
         normalisers = log_normalisers(logits)
         first = 0

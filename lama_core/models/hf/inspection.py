@@ -66,17 +66,9 @@ HALVING_FACTOR = 1 / 4
 POINTS_PER_INTERVAL = 8
 
 
-@dataclass(frozen=True, slots=True)
-class RanLayer:
-    """A layer that ran.
-
-    stack: index of the module list that contains it. before, after: its input and output at the
-    position that is read, float [dim]; None unless they are hidden states [1, position, dim].
-    """
-
-    stack: int
-    before: torch.Tensor | None
-    after: torch.Tensor | None
+# A layer that ran: the index of the module list that contains it, and its input and output at the
+# position that is read, float [dim]; None unless they are hidden states [1, position, dim].
+RanLayer = tuple[int, torch.Tensor | None, torch.Tensor | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +124,9 @@ class InspectableModel(HookedModel):
     def _layer_logits(self, encoded: Encoded) -> torch.Tensor:
         """Logits at the first blank after each layer, float32 [layer, vocabulary]."""
         layers, own = self._ran_layers(encoded)
-        stack = layers[-1].stack if layers else -1
-        through = [layer for layer in layers if layer.stack == stack]
-        states = [*(layer.before for layer in through[:1]), *(layer.after for layer in through)]
+        stack = layers[-1][0] if layers else -1
+        through = [layer for layer in layers if layer[0] == stack]
+        states = [*(before for _, before, _ in through[:1]), *(after for _, _, after in through)]
         known = [state for state in states if state is not None]
         if not through or len(known) < len(states) or len(through) != self._n_layers(len(through)):
             raise UserError(
@@ -171,7 +163,7 @@ class InspectableModel(HookedModel):
 
         def watch(module: nn.Module, given: Any, named: Any, output: Any) -> None:
             first = given[0] if given else named.get("hidden_states")
-            layers.append(RanLayer(self._stacks[module], state(first), state(output)))
+            layers.append((self._stacks[module], state(first), state(output)))
 
         with self.watching(watch):
             own = self.logits_of_ids(torch.tensor([encoded.token_ids]), at)

@@ -83,8 +83,3 @@ def n_shared(left: Sequence[int], right: Sequence[int]) -> int:
     """Return the number of tokens that two rows both begin with."""
     pairs = enumerate(zip(left, right, strict=False))
     return next((n for n, (one, other) in pairs if one != other), min(len(left), len(right)))
-
-
-def padded(values: Sequence[int], width: int) -> list[int]:
-    """Pad values with zeros to a width; no token attends to padding."""
-    return [*values, *[0] * (width - len(values))]

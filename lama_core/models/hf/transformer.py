@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.nn.utils.rnn import pad_sequence
 
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import AFTER_SPACE, Place, Vocabulary
@@ -263,15 +264,13 @@ class Transformer(HasDevice):
         padding = self.tokenizer.pad_token_id or 0
         return padding if padding < self.vocabulary.size else 0
 
-    def padded(self, rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Token ids, padded on the right, and the attention mask, both int64 [row, token]."""
-        width = max(len(row) for row in rows)
-        ids = torch.full((len(rows), width), self.padding_id, dtype=torch.int64)
-        mask = torch.zeros((len(rows), width), dtype=torch.int64)
-        for number, row in enumerate(rows):
-            ids[number, : len(row)] = torch.tensor(row, dtype=torch.int64)
-            mask[number, : len(row)] = 1
-        return ids, mask
+    def padded(
+        self, rows: Sequence[Sequence[int]], side: str = "right"
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Token ids, padded on one side, and the attention mask, both int64 [row, token]."""
+        given = [torch.tensor(row, dtype=torch.int64) for row in rows]
+        ids = pad_sequence(given, True, self.padding_id, side)
+        return ids, pad_sequence([torch.ones_like(row) for row in given], True, 0, side)
 
     def pick(self, logits: torch.Tensor, places: Sequence[Place], columns: Columns) -> Scores:
         """Scores of the candidates, one row per position, and the best token of the vocabulary.

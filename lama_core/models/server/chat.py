@@ -118,7 +118,7 @@ class ChatModel(ServedModel):
     def _asked(
         self, prompts: Sequence[str | Chat], max_tokens: int
     ) -> list[tuple[Path, dict[str, Any]]]:
-        """Return where the answer to each prompt is stored, and the part of the request that counts.
+        """Return where each answer is stored, and the part of the request that counts.
 
         The place depends on `_record`, too.
         """
