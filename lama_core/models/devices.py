@@ -29,8 +29,7 @@ NUMBERED = re.compile(r"cuda:(\d{1,2})")
 VARIABLE = "LAMA_DEVICE"
 # Tokens per forward pass, including padding. On a CPU, as many as fit in its caches; a GPU needs
 # many more to use all its cores (`python -m tools.bench gpu` measures it).
-TOKENS_PER_PASS = {"cpu": 2048, "mps": 8192}
-GPU_TOKENS_PER_PASS = 32768
+TOKENS_PER_PASS = {"cpu": 2048, "mps": 8192, "cuda": 32768}
 T = TypeVar("T")
 R = TypeVar("R")
 H = TypeVar("H", bound=Hashable)
@@ -215,7 +214,8 @@ def tokens_per_pass(device: str) -> int:
     """
     if _kept:
         return _kept.batch_tokens
-    return int_from_env("LAMA_BATCH_TOKENS", TOKENS_PER_PASS.get(device, GPU_TOKENS_PER_PASS))
+    usual = TOKENS_PER_PASS.get(device, TOKENS_PER_PASS["cuda"])
+    return int_from_env("LAMA_BATCH_TOKENS", usual)
 
 
 def is_out_of_memory(error: BaseException) -> bool:

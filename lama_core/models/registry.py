@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     Model = MaskedModel | CausalModel | Seq2SeqModel
 
 
-ROUNDED_NOTE = "Its weights are rounded to bf16, and it computes in fp32."
-
-
 @dataclass(frozen=True, slots=True)
 class Backend:
     """Code that loads a model folder and scores with it.
@@ -260,12 +257,11 @@ def read_folder(folder: Path, read: Callable[[], Any]) -> Any:
         known = (*LIBRARY_ERRORS, SafetensorError, StrictDataclassError)
         if not isinstance(error, known) and type(error) is not Exception:  # as tokenizers raise
             raise
-        reason = error
-    lines = str(reason).strip().splitlines()[:2]
-    message = " ".join(line.strip() for line in lines if lines[0].endswith(":") or line == lines[0])
-    if isinstance(reason, LookupError) or not message:  # the message alone is only a key
-        message = f"{type(reason).__name__} {message}"
-    raise UserError(f"Can't load a model from {folder}: {message[:300]}") from reason
+        lines = str(error).strip().splitlines()[:2]
+        said = [line.strip() for line in lines if lines[0].endswith(":") or line == lines[0]]
+        if isinstance(error, LookupError) or not said:  # the message alone is only a key
+            said = [type(error).__name__, *said]
+        raise UserError(f"Can't load a model from {folder}: {' '.join(said)[:300]}") from error
 
 
 def round_weights(model: "Model") -> "Model":
@@ -276,7 +272,8 @@ def round_weights(model: "Model") -> "Model":
         if parameter.is_floating_point() and not hasattr(parameter, "__tensor_flatten__"):
             parameter.data = parameter.data.to(torch.bfloat16).float()
     model.precision = ROUNDED
-    model.notes.append(ROUNDED_NOTE if has_bf16() else NO_BF16)
+    rounded = "Its weights are rounded to bf16, and it computes in fp32."
+    model.notes.append(rounded if has_bf16() else NO_BF16)
     return model
 
 

@@ -135,7 +135,13 @@ class ModelSettings(Request):
     def check(self) -> None:
         """Raise UserError for no model, too many models, or one model twice."""
         super().check()
-        check_models(self.models)
+        if not self.models:
+            raise UserError("No model is chosen: choose at least one.")
+        if len(self.models) > MAX_MODELS:
+            raise UserError(f"{len(self.models)} models are chosen; the maximum is {MAX_MODELS}.")
+        doubles = {name for name in self.models if self.models.count(name) > 1}
+        if doubles:
+            raise UserError(f"The model {min(doubles)!r} is chosen twice: remove one.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,17 +186,6 @@ class RunSettings(OutSettings):
             "runs."
         ),
     ] = ""
-
-
-def check_models(models: Sequence[str]) -> None:
-    """Raise UserError for no model, too many models, or one model twice."""
-    if not models:
-        raise UserError("No model is chosen: choose at least one.")
-    if len(models) > MAX_MODELS:
-        raise UserError(f"{len(models)} models are chosen; the maximum is {MAX_MODELS}.")
-    doubles = {name for name in models if models.count(name) > 1}
-    if doubles:
-        raise UserError(f"The model {sorted(doubles)[0]!r} is chosen twice: remove one.")
 
 
 def check_segments(segments: bool, open_book: str | None, kinds: Mapping[str, Kind]) -> None:

@@ -60,17 +60,6 @@ def tokens_to_score(read: TextTokens, scored: ScoredPart) -> list[int]:
     return [at for at in range(len(read.ids)) if scored == "statement" or read.marked[at]]
 
 
-def word_of(read: TextTokens, token: int) -> tuple[int, int]:
-    """Return the positions of the tokens of a token's word, as [first, end)."""
-    word = read.words[token]
-    first, end = token, token + 1
-    while word >= 0 and first and read.words[first - 1] == word:
-        first -= 1
-    while word >= 0 and end < len(read.ids) and read.words[end] == word:
-        end += 1
-    return first, end
-
-
 def span_of(read: TextTokens, token: int, hiding: Hiding) -> tuple[int, int]:
     """Return the positions of the token, word, answer or text around a token, as [first, end).
 
@@ -83,7 +72,13 @@ def span_of(read: TextTokens, token: int, hiding: Hiding) -> tuple[int, int]:
     if hiding == "rest-of-answer" and read.marked[token]:
         answer = np.flatnonzero(read.marked)
         return int(answer[0]), int(answer[-1]) + 1
-    return word_of(read, token)
+    word = read.words[token]
+    first, end = token, token + 1
+    while word >= 0 and first and read.words[first - 1] == word:
+        first -= 1
+    while word >= 0 and end < len(read.ids) and read.words[end] == word:
+        end += 1
+    return first, end
 
 
 class TokenHidingModel(InspectableModel):

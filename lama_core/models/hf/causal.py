@@ -127,9 +127,7 @@ class CausalModel(InspectableModel):
         return left if left.token_ids else replace(left, token_ids=tuple(self._left_ids("")))
 
     def encode(self, query: Query, context: Context = "left") -> Encoded:
-        if query.n_blanks != 1:
-            raise ValueError("a causal model takes one blank at a time")
-        left, right = query.parts
+        left, right = query.parts  # one blank at a time
         ids = self._left_ids(left.rstrip())
         suffix = right.rstrip() if context == "both" else ""
         n_suffix = len(self.vocabulary.encode_after(suffix))

@@ -50,8 +50,7 @@ def generate(
     rows = [checked_ids(model, prompt, max_tokens) for prompt in prompts]
     # The padding between a shared beginning and the rest must not push tokens out of a window.
     width = 2 * max(map(len, rows), default=0) + max_tokens
-    may_share = model.kind == "causal" and model.shares
-    shares = may_share and width <= find_lookback(model.model.config)
+    shares = model.kind == "causal" and model.shares and width <= find_lookback(model.model.config)
     # Each distinct prompt is continued once; sorted, prompts with the same beginning share a batch.
     different = sorted(set(map(tuple, rows)))
     chats = {
@@ -131,11 +130,8 @@ def _greedy(
                 log_probs[number].append(values[place])
                 if not readers[number].read(ids[number])[1].is_whole:
                     kept.append(place)
-        running = [running[place] for place in kept]
-        if not kept or step + 1 == max_tokens:
-            running = []
-            break
-        if time.monotonic() >= until:
+        running = [running[place] for place in kept if step + 1 < max_tokens]
+        if not running or time.monotonic() >= until:
             break
         report_step(Progress("Writing", step + 1, max_tokens, "tokens"))
         logits = batch.next(tokens, kept)
@@ -229,9 +225,8 @@ def _end_tokens(model: Any) -> set[int]:
 
     Raises UserError if the configuration has something else.
     """
-    ends = getattr(getattr(model.model, "generation_config", None), "eos_token_id", None)
-    if ends is None:
-        ends = model.tokenizer.eos_token_id
+    own = getattr(getattr(model.model, "generation_config", None), "eos_token_id", None)
+    ends = model.tokenizer.eos_token_id if own is None else own
     found = ends if isinstance(ends, list) else [] if ends is None else [ends]
     if not all(isinstance(token, int) for token in found):
         raise UserError(

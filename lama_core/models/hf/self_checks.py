@@ -32,10 +32,6 @@ from lama_core.models.model_folder import LIBRARY_ERRORS
 M = TypeVar("M", bound=TokenHidingModel | CausalModel)
 TEXT, BEGINNING = "The capital of France is Paris, said Ann.", "The capital of France"
 N_CONTINUED = 3
-# Families whose answers are right for short texts and random for longer ones.
-BY_CHANCE = {
-    "reformer": "a reformer model hashes the tokens of a text longer than a chunk at random",
-}
 # Configuration keys: how many tokens back some layers attend. MOST: the value for no limit.
 LOOKING_BACK = ("sliding_window", "window_size", "attention_chunk_size", "attention_window_size")
 MOST = 1 << 30
@@ -56,14 +52,15 @@ def self_checked(model: M) -> tuple[M, bool]:
     Return the model, and whether it passed all checks, so that every fast path is on.
     Raises UserError if the model can't be scored.
     """
-    why = BY_CHANCE.get(_family(model))
-    if why:
-        raise UserError(f"{model.name} can't be used: {why}, so its answers differ each time.")
+    if _family(model) == "reformer":
+        raise UserError(
+            f"{model.name} can't be used: a reformer model hashes the tokens of a text longer than "
+            "a chunk at random, so its answers differ each time."
+        )
     # A text and a shorter one; for a causal model, a prefix of the text.
     whole = model.framed(TEXT)[: model.max_tokens]
-    is_causal = isinstance(model, CausalModel)
-    shorter = whole[: len(whole) // 2] if is_causal else model.framed(BEGINNING)[: model.max_tokens]
-    rows = [whole, shorter]
+    shorter = model.framed(BEGINNING)[: model.max_tokens]
+    rows = [whole, whole[: len(whole) // 2] if isinstance(model, CausalModel) else shorter]
     try:
         plain = [run_or_refuse(partial(model.plain_logits, row)) for row in rows]
     except LIBRARY_ERRORS as error:

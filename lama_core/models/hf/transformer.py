@@ -42,9 +42,6 @@ from lama_core.queue import PASSES
 from lama_core.types import Query
 
 n_threads()  # stores torch's default number of threads before it is changed
-# Number of logits whose exponentials are summed at once, by device type; on GPUs, GPU_CHUNK.
-CPU_CHUNK = {"cpu": 1 << 20}
-GPU_CHUNK = 1 << 27
 UNLIMITED = int(1e30)  # tokens: transformers' value if a tokenizer has no maximum
 V = TypeVar("V")
 Positions = tuple[torch.Tensor, torch.Tensor]  # row and column of each position, int64 [position]
@@ -372,7 +369,8 @@ def log_normalisers(logits: torch.Tensor) -> torch.Tensor:
 
     Works on a few rows at a time, so that they fit into a CPU's caches.
     """
-    n_rows = max(1, CPU_CHUNK.get(logits.device.type, GPU_CHUNK) // max(1, logits.shape[1]))
+    at_once = 1 << 20 if logits.device.type == "cpu" else 1 << 27
+    n_rows = max(1, at_once // max(1, logits.shape[1]))
     return torch.cat([torch.logsumexp(some.float(), dim=1) for some in logits.split(n_rows)])
 
 
@@ -384,20 +382,18 @@ def window(model: Any, tokenizer: Any) -> int:
     """
     config = text_config(model.config)
     offset = first_place(model)
-    limits = [longest_text(tokenizer)]
-    for name in ("max_position_embeddings", "n_positions", "max_seq_len", "max_target_positions"):
-        value = getattr(config, name, None)
-        if isinstance(value, int) and value > 0:
-            limits.append(value - offset)
+    names = ("max_position_embeddings", "n_positions", "max_seq_len", "max_target_positions")
+    values = [getattr(config, name, None) for name in names]
+    limits = [value - offset for value in values if isinstance(value, int) and value > 0]
     # If a text in a batch is longer than the original window, longrope models rotate all positions
     # differently, so an answer would depend on the other texts in its batch.
     rope = rope_of(config)
     for part in (rope, *(value for value in rope.values() if isinstance(value, dict))):
         if part.get("rope_type") == "longrope":
-            first = part.get("original_max_position_embeddings")
-            first = first or getattr(config, "original_max_position_embeddings", None)
+            name = "original_max_position_embeddings"
+            first = part.get(name) or getattr(config, name, None)
             limits += [first] if isinstance(first, int) and first > 0 else []
-    return min(limits)
+    return min([*limits, longest_text(tokenizer)])
 
 
 def text_config(config: Any) -> Any:

@@ -101,8 +101,6 @@ class ServerModel(ServedModel):
 
         Raises UserError if no text is left of the blank.
         """
-        if query.n_blanks != 1:
-            raise ValueError("a causal model takes one blank at a time")
         left, right = query.parts
         if not left.strip():
             raise UserError(

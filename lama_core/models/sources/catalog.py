@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
+import msgspec
+
 from lama_core import plugins
 from lama_core.downloads import SourceFile
 from lama_core.errors import UserError, did_you_mean, reason_of
@@ -27,7 +29,6 @@ HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@\w[\w.-]*(/\w[\w.-]
 # Of a plug-in's models; a letter is a disk's on Windows.
 PREFIX = re.compile(plugins.NAMES["sources"])
 MAX_LIST = 1 << 20
-BYTES_EACH = {"fp32": 4, "bf16": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,8 @@ class Entry:
 
     def bytes_held(self, precision: Literal["fp32", "bf16"]) -> int | None:
         """Return the bytes of the weights in memory; None if `n_parameters` is unknown."""
-        return self.n_parameters * BYTES_EACH[precision] if self.n_parameters else None
+        each = 4 if precision == "fp32" else 2
+        return self.n_parameters * each if self.n_parameters else None
 
 
 @dataclass(frozen=True)
@@ -110,14 +112,8 @@ class ModelRequest(Request, command="models get", python="get_model"):
 @cache
 def known_models() -> tuple[Entry, ...]:
     """Return the models of the shipped catalogue, in its order."""
-    entries = []
-    for record in json.loads((ASSETS / "models" / "catalog.json").read_text(encoding="utf-8")):
-        raw = record["source"]
-        place = raw.pop("folder", None) or raw.pop("id", None) or raw.pop("requirement", "")
-        raw["files"] = tuple(SourceFile(**file) for file in raw.get("files", ()))
-        record["trained_on"] = tuple(record.get("trained_on", ()))
-        entries.append(Entry(**{**record, "source": ModelSource(place=place, **raw)}))
-    return tuple(entries)
+    shipped = (ASSETS / "models" / "catalog.json").read_bytes()
+    return msgspec.json.decode(shipped, type=tuple[Entry, ...])
 
 
 @cache
@@ -154,12 +150,10 @@ def _read_added() -> tuple[Entry, ...]:
     if not os.path.lexists(path):
         return ()
     try:
-        names = json.loads(read_file(path, MAX_LIST))
-    except (ValueError, RecursionError) as error:
+        names = msgspec.json.decode(read_file(path, MAX_LIST), type=list[str])
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise UserError(f"{path} is damaged ({error}).") from error
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise UserError(f"{path} is damaged (expected a list of names).")
-    return tuple(_added(name) for name in names)
+    return tuple(map(_added, names))
 
 
 def _added(name: str) -> Entry:
@@ -315,8 +309,8 @@ def find_model(reference: str) -> Entry:
 def split_reading(reference: str) -> tuple[str, str | None]:
     """Split a reference into the model's name and the reading after `+`; None if there is none."""
     base, plus, reading = reference.rpartition("+")
-    given = plus and not is_server(reference) and reading.partition("=")[0] in _readings()
-    return (base, reading) if given and not os.path.lexists(reference) else (reference, None)
+    is_one = plus and not is_server(reference) and reading.partition("=")[0] in _readings()
+    return (base, reading) if is_one and not os.path.lexists(reference) else (reference, None)
 
 
 def _readings() -> dict[str, tuple[str, ...]]:
