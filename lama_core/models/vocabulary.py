@@ -27,8 +27,6 @@ ANCHOR = "a"
 N_ANCHORS = 8
 # Number of words that are tokenized as one text.
 WORDS_PER_TEXT = 256
-# Maximum number of stored tokens of words.
-MAX_STORED = 1_000_000
 # The sentinel, which replaces a hidden span in T5's family; in mT5 it is an ordinary token.
 SENTINEL = re.compile(rf"{METASPACE}?<extra_id_(\d+)>")
 
@@ -77,12 +75,10 @@ class TokenVocabulary:
         if self._backend["model"]["type"] == "WordPiece":
             self.style = "wordpiece"
         self.columns: dict[Any, Any] = {}
-        self._stored: dict[Place, dict[str, tuple[int, ...]]] = {}
-        self._n_stored = 0
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields for another process, without what was looked up so far."""
-        return vars(self) | {"columns": {}, "_stored": {}, "_n_stored": 0}
+        return vars(self) | {"columns": {}}
 
     def entry(self, token_id: int) -> tuple[str, bool]:
         """Return a token's text and whether it begins a word; control tokens have no text."""
@@ -229,16 +225,6 @@ class TokenVocabulary:
         The word is tokenized together with the text that touches it; the tokens of the text on its
         left and of the text on its right must be there, too.
         """
-        if self._n_stored > MAX_STORED:
-            self._stored, self._n_stored = {}, 0
-        stored = self._stored.setdefault(place, {})  # another thread may replace `_stored`
-        missing = [word for word in dict.fromkeys(words) if word not in stored]
-        if missing:
-            stored.update(zip(missing, self._tokens(missing, place), strict=True))
-            self._n_stored += len(missing)
-        return [stored[word] for word in words]
-
-    def _tokens(self, words: list[str], place: Place) -> list[tuple[int, ...]]:
         if place.right:
             alone = self.own_tokens(words, Place(place.left))
             both = self._follow(place.left, [word + place.right for word in words])[0]
@@ -249,8 +235,6 @@ class TokenVocabulary:
             ]
         known = self._checked(words) if place == AFTER_SPACE else {}
         others = [word for word in words if word not in known]
-        if not others:
-            return [known[word] for word in words]
         followed, last = self._follow(place.left, others)
         if last == self._tokenizer.unk_token_id:  # it may cover the beginning of the word, too
             followed = [

@@ -61,7 +61,7 @@ class Scaling:
     mean: bool = False
 
     def apply(self, states: torch.Tensor) -> torch.Tensor:
-        """Return the scaled states, [state, dim]."""
+        """Return the scaled states, [..., dim]."""
         if self.mean:
             states = states - states.mean(-1, keepdim=True)
         return states * self.factor
@@ -79,7 +79,7 @@ class Projection:
     weight: torch.Tensor
 
     def apply(self, states: torch.Tensor) -> torch.Tensor:
-        """Return the projected states, [state, out]."""
+        """Return the projected states, [..., out]."""
         return states @ self.weight.T
 
     def back(self, direction: torch.Tensor) -> torch.Tensor:
@@ -159,12 +159,6 @@ class Path:
         for step in reversed(self.steps):
             found.append(step.back(found[-1]))
         return found[::-1]
-
-    def follow(self, states: torch.Tensor, at: int) -> torch.Tensor:
-        """Apply step `at` and all later ones to states, [state, dim]."""
-        for step in self.steps[at:]:
-            states = step.apply(states)
-        return states
 
     def refusal(self, why: str) -> UserError:
         """Return the error for a model whose logits can't be divided into parts."""
@@ -334,8 +328,10 @@ def _neurons(
     for at in values.abs().topk(min(N_NEURONS, len(values))).indices.tolist():
         number = int(torch.searchsorted(ends, at, right=True))
         one, neuron = mlps[number], at - int(ends[number]) + len(mlps[number].inputs)
-        added = one.inputs[neuron] * one.columns[neuron]
-        raised = to_cpu(table.weight @ path.follow(added[None], one.term.at)[0].to(table.weight))
+        state = one.inputs[neuron] * one.columns[neuron]  # what the neuron adds
+        for step in path.steps[one.term.at :]:
+            state = step.apply(state)
+        raised = to_cpu(table.weight @ state.to(table.weight))
         best = raised.float().topk(min(4 * N_PROMOTED, len(raised))).indices.tolist()
         shown = (word.strip() for word in path.model.vocabulary.show_text(best))
         words = dict.fromkeys(word for word in shown if word)  # as displayed, without spaces

@@ -70,7 +70,7 @@ class Pass:
     model: HookedModel
     ids: torch.Tensor
     read_at: int
-    word: tuple[int, ...]
+    word: Sequence[int]
     layers: tuple[nn.Module, ...]
     restored: tuple[nn.Module, ...]
     corrupted: torch.Tensor
@@ -136,9 +136,7 @@ def trace(
     ids = torch.tensor([encoded.token_ids])
     corrupted, noise = _corrupt(model, ids, subject, draws, seed)
     clean, prob = run_or_refuse(lambda: _clean_pass(model, ids, encoded, word, restored))
-    shared = Pass(
-        model, ids, model.read_at(encoded), tuple(word), layers, restored, corrupted, clean
-    )
+    shared = Pass(model, ids, model.read_at(encoded), word, layers, restored, corrupted, clean)
     is_cpu = torch.device(model.device).type == "cpu"
     most = min(model.tokens_per_pass, CPU_TOKENS) if is_cpu else model.tokens_per_pass
     size = max(1, most // n_tokens)
