@@ -57,11 +57,6 @@ class TokenTable:
     ids: NDArray[np.int64]
 
     @cached_property
-    def is_plain(self) -> bool:
-        """Whether each candidate is exactly one token."""
-        return self.ids.shape[1] == 1 and bool((self.ids >= 0).all())
-
-    @cached_property
     def by_token(self) -> dict[int, int]:
         """Token -> the first candidate that it writes."""
         found: dict[int, int] = {}

@@ -229,36 +229,25 @@ def is_out_of_memory(error: BaseException) -> bool:
     )
 
 
-def run_in_parts(
-    run: Callable[[Sequence[T]], R],
-    items: Sequence[T],
-    halve: Callable[[Sequence[T]], tuple[Sequence[T], ...]] | None = None,
-) -> list[R]:
+def run_in_parts(run: Callable[[Sequence[T]], R], items: Sequence[T]) -> list[R]:
     """Return [run(items)]; if memory runs out, halve the items and return a value for each part.
-
-    Args:
-        run: Called with items.
-        items: What to process.
-        halve: Splits items into two parts, or returns () if they can't be split. By default, they
-            are split in the middle.
 
     Raises:
         UserError: If a single item doesn't fit.
     """
+    half = len(items) // 2
     try:
         return [run(items)]
     except RuntimeError as error:
         if not is_out_of_memory(error):
             raise
-        half = len(items) // 2
-        parts = halve(items) if halve else (items[:half], items[half:]) if half else ()
-        if not parts:
+        if not half:
             raise UserError(
                 "Out of memory: a single text needs more than is free on the device. Shorten it, "
                 "or choose --device cpu, --device spread or a smaller model."
             ) from error
     free_gpu_cache()
-    return [result for part in parts for result in run_in_parts(run, part, halve)]
+    return [*run_in_parts(run, items[:half]), *run_in_parts(run, items[half:])]
 
 
 def run_in_passes(run: Callable[[Sequence[T]], R], items: Sequence[T], size: int) -> list[R]:

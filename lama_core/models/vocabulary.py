@@ -24,7 +24,6 @@ METASPACE = "▁"
 # A text with a space in front is tokenized after this word, because a text begins with a space
 # nowhere else.
 ANCHOR = "a"
-N_ANCHORS = 8
 # Number of words that are tokenized as one text.
 WORDS_PER_TEXT = 256
 # The sentinel, which replaces a hidden span in T5's family; in mT5 it is an ordinary token.
@@ -360,7 +359,7 @@ class TokenVocabulary:
     def _anchors(self) -> tuple[str, ...]:
         """Words that a text may follow: one of them shares no token with most texts."""
         longest = sorted(filter(str.isalpha, self._spaced), key=len, reverse=True)
-        return (ANCHOR, *longest[:N_ANCHORS])
+        return (ANCHOR, *longest[:8])
 
     def _split(self, text: str) -> list[int]:
         encoded = self._tokenizer(text, add_special_tokens=False, split_special_tokens=True)

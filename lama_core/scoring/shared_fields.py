@@ -52,14 +52,6 @@ Context = Annotated[
         "both unless only punctuation follows the blank; in runs left."
     ),
 ]
-Rescored = Annotated[
-    int,
-    option(
-        "With context both: how many proposed words a causal model scores in the whole sentence.",
-        name="--rescored",
-        ge=2,
-    ),
-]
 Candidates = Annotated[
     str,
     option(f"The words that are ranked: {', '.join(list_names(of_relations=False))} or file:PATH."),
@@ -120,8 +112,6 @@ Ranking = Annotated[
     RankingName,
     option("Ranking to show: filtered (other valid objects excluded) or raw. Runs keep both."),
 ]
-Out = Annotated[Path | None, option("Folder of the runs. Default: `runs` in the data folder.")]
-ExecutorName = Annotated[str, option("Where queries are scored: local, or ray for a Ray cluster.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,21 +153,33 @@ class ClozeSettings(CandidateSettings):
     """The settings of a cloze query; if context is None, `batches.choose_context` chooses it."""
 
     context: Context = None
-    n_rescored: Rescored = RESCORED
+    n_rescored: Annotated[
+        int,
+        option(
+            "With context both: how many proposed words a causal model scores in the whole "
+            "sentence.",
+            name="--rescored",
+            ge=2,
+        ),
+    ] = RESCORED
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutSettings(Request):
     """The folder where runs are saved; a run's numbers and identity don't depend on it."""
 
-    out: Out = None
+    out: Annotated[
+        Path | None, option("Folder of the runs. Default: `runs` in the data folder.")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings(OutSettings):
     """Where runs are saved and computed; a run's numbers and identity don't depend on it."""
 
-    executor: ExecutorName = "local"
+    executor: Annotated[
+        str, option("Where queries are scored: local, or ray for a Ray cluster.")
+    ] = "local"
     parts_at: Annotated[
         str,
         option(

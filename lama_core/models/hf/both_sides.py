@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 
 from lama_core.grouping import grouped
-from lama_core.models.devices import map_distinct, run_in_passes, to_cpu
+from lama_core.models.devices import run_in_passes, to_cpu
 from lama_core.models.hf.inspection import InspectableModel
 from lama_core.models.protocols import (
     Hiding,
@@ -95,15 +95,9 @@ class TokenHidingModel(InspectableModel):
         return [*before, *self.vocabulary.encode(text), *after]
 
     def token_log_probs(self, texts: Sequence[str], *, begins: bool = False) -> list[TokenScores]:
-        def score(texts: list[str]) -> list[TokenScores]:
-            read = self.vocabulary.read([Statement(text, 0, len(text)) for text in texts])
-            values = self.hidden_log_probs(read, "original", "statement")
-            return [
-                TokenScores(self.vocabulary.show_text(tokens.ids), found)
-                for tokens, found in zip(read, values, strict=True)
-            ]
-
-        return map_distinct(score, texts)
+        whole = [Statement(text, 0, len(text)) for text in texts]
+        scores = self.statement_log_probs(whole, hiding="original")
+        return [TokenScores(one.tokens, one.log_probs) for one in scores]
 
     takes_start_token = False
 

@@ -26,7 +26,7 @@ from lama_core.errors import NoStartTokenError, TimeOverError
 from lama_core.models.devices import map_distinct, run_in_parts, run_or_refuse, to_cpu
 from lama_core.models.hf.continuation import CausalBatch, Prefix, batches_to_continue
 from lama_core.models.hf.inspection import InspectableModel
-from lama_core.models.hf.prefix_tree import MASKS_PER_PASS, Tree, plan_trees
+from lama_core.models.hf.prefix_tree import Tree, plan_trees
 from lama_core.models.hf.transformer import (
     chosen_log_probs,
     first_place,
@@ -56,8 +56,6 @@ from lama_core.types import Query
 # Words rescored together: each pass reads all weights, and its logits take at most 128 MB.
 WORDS_PER_PASS = 100
 LOGITS_PER_PASS = 1 << 25
-# Statements need the logits of every token; a GPU holds them twice, 4 GB each time in fp32.
-LOGITS_OF_TEXTS = 1 << 30
 # Maximum number of tokens that continue a word.
 MAX_PIECES = 8
 T = TypeVar("T")
@@ -70,15 +68,17 @@ class CausalModel(InspectableModel):
     shares: whether prompts of different lengths can continue from the same cached prefix.
     tree_reach: maximum number of nodes of a prefix tree; 0 if it can't read trees.
     logits_of_texts: maximum number of logits that are held for whole texts.
-    masks_of_trees: maximum number of attention mask cells of prefix trees in a pass.
+    masks_of_trees: maximum number of attention mask cells in a pass, the sum of the prefix trees'
+        squared widths. A row that is too long for a tree of that size is computed separately,
+        without a mask.
     """
 
     kind: Kind = "causal"
     caches = True
     shares = False
     tree_reach = 0
-    logits_of_texts = LOGITS_OF_TEXTS
-    masks_of_trees = MASKS_PER_PASS
+    logits_of_texts = 1 << 30  # a GPU holds them twice, 4 GB each time in fp32
+    masks_of_trees = 1 << 24  # 64 MB in fp32
 
     def __init__(self, name: str, model: Any, tokenizer: Any, *, identity: str) -> None:
         super().__init__(name, model, tokenizer, identity=identity)

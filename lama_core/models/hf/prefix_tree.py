@@ -16,9 +16,6 @@ from numpy.typing import NDArray
 WIDTH = 128
 # A tree of long rows may be this many times as long as a row, so that several rows share it.
 LONG = 4
-# Maximum number of attention mask cells in a pass, the sum of the trees' squared widths: 64 MB in
-# fp32. A row that is too long for a tree of that size is computed separately, without a mask.
-MASKS_PER_PASS = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)

@@ -284,11 +284,8 @@ class Transformer(HasDevice):
             at = [number for number, here in enumerate(tables) if here is table]
             ids = torch.from_numpy(table.ids).to(logits.device)
             chosen = logits if len(at) == len(places) else logits[at]
-            if table.is_plain:
-                values = chosen[:, ids[:, 0]]
-            else:
-                forms = chosen[:, ids.clamp(min=0)].masked_fill(ids < 0, -torch.inf)
-                values = torch.logsumexp(forms, dim=2)
+            forms = chosen[:, ids.clamp(min=0)].masked_fill(ids < 0, -torch.inf)
+            values = forms[:, :, 0] if forms.shape[2] == 1 else torch.logsumexp(forms, dim=2)
             picked[at] = to_cpu(values - normaliser[at]).numpy()
         best, first = logits.max(dim=1)
         firsts = to_cpu(best - normaliser[:, 0]).numpy()

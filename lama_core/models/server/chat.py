@@ -42,7 +42,6 @@ from lama_core.models.server.completions import (
 from lama_core.models.server.served import ServedModel
 from lama_core.paths import cache_dir
 
-PATH = "/chat/completions"
 ANSWER_BYTES = 1 << 20  # maximum size of a stored answer
 LONGEST_TEXT = 20_000  # maximum number of characters of an answer; the rest is dropped
 REASONING_TOKENS = 4096
@@ -245,9 +244,8 @@ class ChatModel(ServedModel):
             limit, fields = self._limit, dict(self._fields)
             sent = {name: part for name, part in body.items() if name != "max_tokens"}
             try:
-                return self._server.ask(
-                    PATH, {**sent, limit: body["max_tokens"] + n_more, **fields}
-                )
+                sent |= {limit: body["max_tokens"] + n_more, **fields}
+                return self._server.ask("/chat/completions", sent)
             except RequestRefused as error:
                 if error.status not in (400, 422):
                     raise

@@ -24,7 +24,6 @@ from lama_core.models.server.addresses import is_chat, is_server, read_address
 from lama_core.paths import ASSETS, data_dir
 from lama_core.requests import Request, argument, option
 
-SourceKind = Literal["assets", "folder", "hub", "wheel", "release", "server", "none"]
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@\w[\w.-]*(/\w[\w.-]*)*)?")
 # Of a plug-in's models; a letter is a disk's on Windows.
 PREFIX = re.compile(plugins.NAMES["sources"])
@@ -48,7 +47,7 @@ class ModelSource:
     format: The name of a release's format in the plug-in that converts it.
     """
 
-    how: SourceKind
+    how: Literal["assets", "folder", "hub", "wheel", "release", "server", "none"]
     place: str = ""
     revision: str | None = None
     file: str = ""

