@@ -82,5 +82,4 @@ def computed_precision(precision: str, device: str) -> str:
     to bf16, and the model computes in fp32.
     Departure: Devices and precision
     """
-    without = precision == "bf16" and device == "cpu" and not has_bf16()
-    return ROUNDED if without else precision
+    return ROUNDED if (precision == "bf16" and device == "cpu" and not has_bf16()) else precision

@@ -358,8 +358,7 @@ class TokenVocabulary:
     @cached_property
     def _anchors(self) -> tuple[str, ...]:
         """Words that a text may follow: one of them shares no token with most texts."""
-        longest = sorted(filter(str.isalpha, self._spaced), key=len, reverse=True)
-        return (ANCHOR, *longest[:8])
+        return (ANCHOR, *sorted(filter(str.isalpha, self._spaced), key=len, reverse=True)[:8])
 
     def _split(self, text: str) -> list[int]:
         encoded = self._tokenizer(text, add_special_tokens=False, split_special_tokens=True)

@@ -289,8 +289,7 @@ class CausalModel(InspectableModel):
             return ""
         if not begins:
             return text if text[0].isalnum() or text == "-" else ""
-        name = word[:1].isupper() and text[0].isupper() and prob >= 0.5
-        return f" {text}" if name else ""
+        return f" {text}" if (word[:1].isupper() and text[0].isupper() and prob >= 0.5) else ""
 
     @staticmethod
     def best_forms(

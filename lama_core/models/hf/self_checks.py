@@ -251,8 +251,7 @@ def _close(
     found, wanted = to_cpu(found).float(), to_cpu(wanted).float()
     spread = float(wanted.std(-1).min()) if spread is None else spread
     share = TOLERANCES[model.precision] if share is None else share
-    bound = share * max(spread, 1e-3)
-    return bool((found - wanted).abs().max() <= bound)
+    return bool((found - wanted).abs().max() <= (share * max(spread, 1e-3)))
 
 
 def _family(model: Any) -> str:

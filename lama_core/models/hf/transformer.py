@@ -219,8 +219,7 @@ class Transformer(HasDevice):
         lengths = [len(row) for row in rows]
         if not self.pads and len({*lengths}) > 1:
             return torch.cat(self.longest_first(run_one_length, lengths))
-        size = self.tokens_per_pass // max(lengths)
-        parts = run_in_passes(run, range(len(rows)), size)
+        parts = run_in_passes(run, range(len(rows)), self.tokens_per_pass // max(lengths))
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
     def longest_first(

@@ -457,8 +457,7 @@ def _find_shift(server: Completions, n_list: int) -> bool:
             continue
         n_checked += 1
         right = right and abs(echo.log_probs[at] - value) <= TOLERANCE
-        before = echo.lists[at - 1].get(token, math.nan)
-        shifted = shifted and abs(before - value) <= TOLERANCE
+        shifted = shifted and abs(echo.lists[at - 1].get(token, math.nan) - value) <= TOLERANCE
     if n_checked < 2 or not (right or shifted):
         raise UserError(
             f"The server {server.address.url} can't be used: its echoed log-probabilities don't "

@@ -304,8 +304,7 @@ def _tokens_of(
 
     Some servers also return the tokens of reasoning that isn't part of the text.
     """
-    joined = "".join(token for token, _ in tokens)
-    at = joined.rfind(text) if text else 0
+    at = "".join(token for token, _ in tokens).rfind(text) if text else 0
     if at < 0 and found.start:
         return []
     start, end = max(at, 0) + found.start, max(at, 0) + found.end

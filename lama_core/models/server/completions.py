@@ -358,8 +358,7 @@ class Completions:
             said = "" if answer is None else f": {message_of(data)}"
             after = response.headers.get("Retry-After", "")
             pause = float(after) if after.isdecimal() and after.isascii() else 0.0
-            reason = f"it answered {response.status_code}{said}"
-            raise TryAgain(reason, min(pause, LONGEST_WAIT))
+            raise TryAgain(f"it answered {response.status_code}{said}", min(pause, LONGEST_WAIT))
         self._check_status(response, status, data)
         if not isinstance(answer, dict):
             raise UserError(self.unreadable("for completions", answer))
