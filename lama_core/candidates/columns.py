@@ -304,8 +304,11 @@ class Candidates:
             listed = tuple(sorted(filter(self.keep, vocabulary.single_words())))
         if listed is None:
             tokens = vocabulary.tokens()
-            ids = np.fromiter(tokens, dtype=np.int64, count=len(tokens))
-            return Columns(tuple(tokens.values()), spelling, ids)
+            return Columns(
+                tuple(tokens.values()),
+                spelling,
+                np.fromiter(tokens, dtype=np.int64, count=len(tokens)),
+            )
         words = tuple(dict.fromkeys(map(spelling.key, listed)))
         found = list(zip(*(spelling.tokens_of(words, place) for place in places), strict=True))
         # Words that the tokenizer writes alike, such as Bogotá and bogota, are one candidate.

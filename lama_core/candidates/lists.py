@@ -263,8 +263,10 @@ def unavailable_lists(*, of_relations: bool) -> dict[str, Unavailable]:
 
 def explain_lists(*, of_relations: bool) -> str:
     """Return an explanation of the lists for a help text, in Markdown."""
-    names = list_names(of_relations=of_relations)
-    return " ".join(f"**{name}**: {CANDIDATE_LISTS[name].meaning}." for name in names)
+    return " ".join(
+        f"**{name}**: {CANDIDATE_LISTS[name].meaning}."
+        for name in list_names(of_relations=of_relations)
+    )
 
 
 def named_candidates(

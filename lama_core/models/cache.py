@@ -212,8 +212,10 @@ def load_model(
     located = None
     if precision == "auto" and device != "cpu":
         located = fetch(entry, on_progress)
-        stored = stored_tensors(located.folder).values()
-        signed = (one.n_elements if one.dtype == "BF16" else -one.n_elements for one in stored)
+        signed = (
+            one.n_elements if one.dtype == "BF16" else -one.n_elements
+            for one in stored_tensors(located.folder).values()
+        )
         used = "bf16" if sum(signed) > 0 else "fp32"  # as most of the weights
     else:
         used = "fp32" if precision == "auto" else computed_precision(precision, device)
@@ -223,8 +225,10 @@ def load_model(
     located = located or fetch(entry, on_progress)
     on_progress(Progress(f"Loading {entry.title}"))
     width = 2 if used == "bf16" else 4
-    tensors = stored_tensors(located.folder).values()
-    needed = sum(one.n_elements * (1 if one.dtype == "I8" else width) for one in tensors)
+    needed = sum(
+        one.n_elements * (1 if one.dtype == "I8" else width)
+        for one in stored_tensors(located.folder).values()
+    )
 
     def load() -> "Model":
         kind = entry.kind or find_kind(located.folder)

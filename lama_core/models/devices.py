@@ -134,8 +134,9 @@ def free_bytes(device: str) -> int:
     if device == "mps":
         return max(0, torch.mps.recommended_max_memory() - torch.mps.driver_allocated_memory())
     if device == "spread":
-        gpus = range(torch.cuda.device_count())
-        return free_bytes("cpu") + sum(free_bytes(f"cuda:{gpu}") for gpu in gpus)
+        return free_bytes("cpu") + sum(
+            free_bytes(f"cuda:{gpu}") for gpu in range(torch.cuda.device_count())
+        )
     return torch.cuda.mem_get_info(device)[0]
 
 
@@ -214,8 +215,7 @@ def tokens_per_pass(device: str) -> int:
     """
     if _kept:
         return _kept.batch_tokens
-    usual = TOKENS_PER_PASS.get(device, TOKENS_PER_PASS["cuda"])
-    return int_from_env("LAMA_BATCH_TOKENS", usual)
+    return int_from_env("LAMA_BATCH_TOKENS", TOKENS_PER_PASS.get(device, TOKENS_PER_PASS["cuda"]))
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -253,8 +253,11 @@ def run_in_parts(run: Callable[[Sequence[T]], R], items: Sequence[T]) -> list[R]
 def run_in_passes(run: Callable[[Sequence[T]], R], items: Sequence[T], size: int) -> list[R]:
     """Call `run` for at most `size` items at once, fewer if memory runs out; return its values."""
     size = max(1, size)
-    starts = range(0, len(items), size)
-    return [part for start in starts for part in run_in_parts(run, items[start : start + size])]
+    return [
+        part
+        for start in range(0, len(items), size)
+        for part in run_in_parts(run, items[start : start + size])
+    ]
 
 
 def map_distinct(run: Callable[[list[H]], Sequence[R]], items: Sequence[H]) -> list[R]:

@@ -102,8 +102,9 @@ def _open_checked(
     backend = getattr(import_module(f"lama_core.models.hf.{module}"), model)
     checks = checks_file(folder, backend.kind, precision)
     rows = find_passed(checks)
-    auto_class = getattr(transformers, auto)
-    read = load_with_transformers(name, folder, auto_class, backend.kind, precision, rows)
+    read = load_with_transformers(
+        name, folder, getattr(transformers, auto), backend.kind, precision, rows
+    )
     opened = backend(name, *read, identity=identity)
     if rows:
         return use_fast_paths(opened)
@@ -193,8 +194,9 @@ def open_model(
 
 def check_added(name: str, model: object) -> None:
     """Raise UserError if a plug-in's model lacks attributes that every model has."""
-    kinds = (Scorer, BlankFiller)
-    members = {one for kind in kinds for one in (*kind.__annotations__, *vars(kind))}
+    members = {
+        one for kind in (Scorer, BlankFiller) for one in (*kind.__annotations__, *vars(kind))
+    }
     lacks = sorted(one for one in members if not one.startswith("_") and not hasattr(model, one))
     if lacks:
         raise UserError(

@@ -104,8 +104,9 @@ class TokenVocabulary:
     @cached_property
     def lacking(self) -> tuple[str, ...]:
         """The tokenizer's tokens that the model's output doesn't have."""
-        tokens = self._tokenizer.get_vocab().items()
-        return tuple(token for token, number in tokens if number >= self.size)
+        return tuple(
+            token for token, number in self._tokenizer.get_vocab().items() if number >= self.size
+        )
 
     @cached_property
     def frame(self) -> tuple[list[int], list[int]]:
@@ -121,8 +122,10 @@ class TokenVocabulary:
     def special_texts(self) -> tuple[str, ...]:
         """Control tokens as text; `encode` escapes them in a user's text."""
         added = {entry["content"] for entry in self._backend.get("added_tokens", [])}
-        sentinels = self._tokenizer.convert_ids_to_tokens(list(self.sentinels))
-        written = {sentinel.removeprefix(METASPACE) for sentinel in sentinels}
+        written = {
+            sentinel.removeprefix(METASPACE)
+            for sentinel in self._tokenizer.convert_ids_to_tokens(list(self.sentinels))
+        }
         return tuple(sorted(added | written | set(self._tokenizer.all_special_tokens)))
 
     @cached_property
@@ -188,8 +191,11 @@ class TokenVocabulary:
     @cached_property
     def _single_words(self) -> tuple[str, ...]:
         words = list(self._spaced)
-        found = zip(words, self.own_tokens(words, AFTER_SPACE), strict=True)
-        return tuple(word for word, ids in found if ids == self._spaced[word])
+        return tuple(
+            word
+            for word, ids in zip(words, self.own_tokens(words, AFTER_SPACE), strict=True)
+            if ids == self._spaced[word]
+        )
 
     @cached_property
     def _spaced(self) -> dict[str, tuple[int, ...]]:

@@ -301,8 +301,10 @@ def _by_ten_sentences(source: _RelationFacts) -> list[Question]:
 
 def _ten_sentences(source: _RelationFacts, fact: Fact) -> list[Question]:
     """Return rows of ten drawn sentences that count; if fewer count, one row with the reason."""
-    every = range(len(fact.sentences))
-    rows = [_by_sentence(source.relation, fact, fact.sentences, number) for number in every]
+    rows = [
+        _by_sentence(source.relation, fact, fact.sentences, number)
+        for number in range(len(fact.sentences))
+    ]
     for number, row in enumerate(rows):
         if source.judge and row.query and row.excluded is None:
             rows[number] = replace(row, excluded=source.judge(fact, row.query))
@@ -327,8 +329,10 @@ def _misprimed(source: _RelationFacts) -> list[Question]:
             if word is None:
                 rows.append(Question(fact, source.relation, 0, None, NO_PRIME))
                 continue
-            templates = filter(None, map(fact.template, source.templates))
-            filled = [fill(template, fact.subject).text(BLANK) for template in templates]
+            filled = [
+                fill(template, fact.subject).text(BLANK)
+                for template in filter(None, map(fact.template, source.templates))
+            ]
             sentences = tuple(misprime(text, word) for text in (*filled, *fact.sentences)[:1])
         rows.append(_by_sentence(source.relation, fact, sentences))
     return rows

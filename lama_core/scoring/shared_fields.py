@@ -233,5 +233,6 @@ def choose_candidates(settings: CandidateSettings, models: Sequence["Model"]) ->
     """Return the candidates of a query to these models."""
     known = {entry.name: entry.title for entry in known_models()}
     titles = [known.get(model.name, model.name) for model in models]
-    vocabularies = [model.vocabulary for model in models]
-    return named_candidates(settings.candidates, vocabularies, models=titles)
+    return named_candidates(
+        settings.candidates, [model.vocabulary for model in models], models=titles
+    )

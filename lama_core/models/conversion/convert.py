@@ -64,8 +64,9 @@ def convert_into(folder: Path, out: Path, on_progress: OnProgress = ignore) -> R
     check_files(folder)
     release = release_in(folder)
     if release is None:
-        releases = plugins.rows("releases").values()
-        known = "; ".join(f"{release.title} ({release.files})" for release in releases)
+        known = "; ".join(
+            f"{release.title} ({release.files})" for release in plugins.rows("releases").values()
+        )
         raise UserError(
             plugins.missing("ELMo")
             or f"{folder} has no release in a supported format. Supported: {known}."

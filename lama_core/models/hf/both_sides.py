@@ -95,8 +95,9 @@ class TokenHidingModel(InspectableModel):
         return [*before, *self.vocabulary.encode(text), *after]
 
     def token_log_probs(self, texts: Sequence[str], *, begins: bool = False) -> list[TokenScores]:
-        whole = [Statement(text, 0, len(text)) for text in texts]
-        scores = self.statement_log_probs(whole, hiding="original")
+        scores = self.statement_log_probs(
+            [Statement(text, 0, len(text)) for text in texts], hiding="original"
+        )
         return [TokenScores(one.tokens, one.log_probs) for one in scores]
 
     takes_start_token = False
@@ -113,10 +114,9 @@ class TokenHidingModel(InspectableModel):
         start_token: StartToken = "needed",
     ) -> list[StatementScores]:
         read = self.vocabulary.read(statements)
-        values = self.hidden_log_probs(read, hiding, scored)
         return [
             self.scored_statement(tokens, found, scored)
-            for tokens, found in zip(read, values, strict=True)
+            for tokens, found in zip(read, self.hidden_log_probs(read, hiding, scored), strict=True)
         ]
 
     def hidden_log_probs(

@@ -426,10 +426,9 @@ class CausalModel(InspectableModel):
             left: self.start(begins=left in begun, start_token=start_token) for left in set(lefts)
         }
         rows = [(*starts[left], *tokens.ids) for left, tokens in zip(lefts, read, strict=True)]
-        values = map_distinct(self.chain_log_probs, rows)
         return [
             self.scored_statement(tokens, found[len(found) - len(tokens.ids) :], scored)
-            for tokens, found in zip(read, values, strict=True)
+            for tokens, found in zip(read, map_distinct(self.chain_log_probs, rows), strict=True)
         ]
 
     def chain_log_probs(self, rows: Sequence[Sequence[int]]) -> list[np.ndarray]:

@@ -194,8 +194,9 @@ class InspectableModel(HookedModel):
 
         first = replace(encoded, token_ids=encoded.token_ids[:1], positions=(0,))
         with self.watching(replace_output):
-            ids = torch.tensor([first.token_ids] * len(states))
-            return self.logits_of_ids(ids, self.read_at(first))
+            return self.logits_of_ids(
+                torch.tensor([first.token_ids] * len(states)), self.read_at(first)
+            )
 
     def erased(
         self, encoded: Encoded, word: Sequence[int], *, until: float = math.inf
@@ -257,8 +258,9 @@ class InspectableModel(HookedModel):
             found, n = _integrate_adaptively(log_prob, integrate, baseline, log_probs, until)
         else:
             found, n = integrate(0.0, 1.0, steps), steps
-        values = found[places].float().numpy()
-        return self._make_attribution(encoded, places, values, log_probs, baseline, n)
+        return self._make_attribution(
+            encoded, places, found[places].float().numpy(), log_probs, baseline, n
+        )
 
     def _gradients(
         self, encoded: Encoded, word: Sequence[int], points: torch.Tensor

@@ -69,8 +69,13 @@ _ROBERTA_HEAD = ("lm_head.dense", "lm_head.layer_norm")
 
 
 def _like_bert(layers: str, *head: str) -> _Names:
-    norms = ("attention.output.LayerNorm", "output.LayerNorm")
-    return _Names(layers, "attention.output.dense", "output.dense", norms=norms, head=head)
+    return _Names(
+        layers,
+        "attention.output.dense",
+        "output.dense",
+        norms=("attention.output.LayerNorm", "output.LayerNorm"),
+        head=head,
+    )
 
 
 FAMILIES = (

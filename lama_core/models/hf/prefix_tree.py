@@ -78,5 +78,7 @@ def plan_trees(rows: Sequence[Sequence[int]], max_tokens: int) -> list[Tree]:
 
 def n_shared(left: Sequence[int], right: Sequence[int]) -> int:
     """Return the number of tokens that two rows both begin with."""
-    pairs = enumerate(zip(left, right, strict=False))
-    return next((n for n, (one, other) in pairs if one != other), min(len(left), len(right)))
+    return next(
+        (n for n, (one, other) in enumerate(zip(left, right, strict=False)) if one != other),
+        min(len(left), len(right)),
+    )

@@ -195,8 +195,9 @@ def _check_trees(model: CausalModel, row: Sequence[int], plain: torch.Tensor) ->
     model.tree_reach = reach
 
     def ask() -> torch.Tensor:
-        found = model.chain_log_probs([row, turned])
-        return torch.from_numpy(np.concatenate([one[1:] for one in found]))
+        return torch.from_numpy(
+            np.concatenate([one[1:] for one in model.chain_log_probs([row, turned])])
+        )
 
     if row == turned or not _agrees(model, ask, wanted, float(to_cpu(plain).std())):
         model.tree_reach = 0

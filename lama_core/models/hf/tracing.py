@@ -201,8 +201,9 @@ def _clean_pass(
     def keep(module: nn.Module, _given: Any, _named: Any, output: Any) -> None:
         state = output if isinstance(output, torch.Tensor) else output[0]
         if state.ndim > 3:
-            why = "its layers don't pass one hidden state per token"
-            raise unsupported(model.name, model.model, why)
+            raise unsupported(
+                model.name, model.model, "its layers don't pass one hidden state per token"
+            )
         found[module] = state.reshape(-1, state.shape[-1]).clone()
 
     with model.watching(keep, restored):

@@ -287,8 +287,11 @@ class Transformer(HasDevice):
             values = forms[:, :, 0] if forms.shape[2] == 1 else torch.logsumexp(forms, dim=2)
             picked[at] = to_cpu(values - normaliser[at]).numpy()
         best, first = logits.max(dim=1)
-        firsts = to_cpu(best - normaliser[:, 0]).numpy()
-        return Scores(picked, first=to_cpu(first).numpy(), first_log_probs=firsts)
+        return Scores(
+            picked,
+            first=to_cpu(first).numpy(),
+            first_log_probs=to_cpu(best - normaliser[:, 0]).numpy(),
+        )
 
     def check_numbers(self, values: torch.Tensor) -> None:
         """Raise UserError if a value isn't a finite number."""

@@ -199,8 +199,10 @@ class ServerModel(ServedModel):
         others = {
             column: turned.values[column] for column in query.proposed if column in turned.values
         }
-        lists = (blank.values, turned.values, others)
-        sources = [sorted(values, key=lambda column: -values[column]) for values in lists]
+        sources = [
+            sorted(values, key=lambda column: -values[column])
+            for values in (blank.values, turned.values, others)
+        ]
         words = merge(sources, query.n_rescored)
         joint: dict[int, float] = {}
         for first in range(0, len(words), AT_ONCE):
@@ -381,10 +383,9 @@ def shifted_back(echo: Echo, start: int, listed: Lists) -> tuple[float, ...]:
     position before `start`. The result is NaN for a token that isn't in its list, and for a part of
     a character, because all such parts look alike in a list.
     """
-    lists = [listed, *echo.lists[start:]]
     return tuple(
         likely.get(token, math.nan) if token and BROKEN not in token else math.nan
-        for token, likely in zip(echo.tokens[start:], lists, strict=False)
+        for token, likely in zip(echo.tokens[start:], [listed, *echo.lists[start:]], strict=False)
     )
 
 
@@ -409,9 +410,12 @@ def open_server(reference: str, patience: Patience | None = None) -> ServerModel
                 f"and its lists are too short to correct that ({error}). Use another server."
             ) from error
         n_list = FULL_LIST
-    identity = f"server:{server.digest_of(record, IDENTITY_FIELDS, n_list)}"
     return ServerModel(
-        address.reference, server, identity=identity, n_list=n_list, is_shifted=is_shifted
+        address.reference,
+        server,
+        identity=f"server:{server.digest_of(record, IDENTITY_FIELDS, n_list)}",
+        n_list=n_list,
+        is_shifted=is_shifted,
     )
 
 

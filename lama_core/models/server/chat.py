@@ -111,8 +111,9 @@ class ChatModel(ServedModel):
         The date isn't part of the model's identity, because some servers give the time at which
         they were started: then answers are asked for again, but a run can be resumed.
         """
-        record = self._server.describe()
-        return self._server.digest_of(record, (*IDENTITY_FIELDS, "created", "modified_at"))
+        return self._server.digest_of(
+            self._server.describe(), (*IDENTITY_FIELDS, "created", "modified_at")
+        )
 
     def _asked(
         self, prompts: Sequence[str | Chat], max_tokens: int
@@ -147,8 +148,9 @@ class ChatModel(ServedModel):
                 path.unlink(missing_ok=True)  # damaged
         answer = self._ask(body)
         values = [value if math.isfinite(value) else None for value in answer.log_probs.tolist()]
-        fields = ("text", "tokens", "ending", "made", "mark")
-        kept = {name: getattr(answer, name) for name in fields}
+        kept = {
+            name: getattr(answer, name) for name in ("text", "tokens", "ending", "made", "mark")
+        }
         write_text_atomically(path, json.dumps({**kept, "log_probs": values}))
         return answer
 
@@ -269,8 +271,9 @@ def open_chat(reference: str, patience: Patience | None = None) -> ChatModel:
     address = read_address(reference)
     server = Completions(address, patience)
     record = server.describe()
-    identity = f"chat:{server.digest_of(record, IDENTITY_FIELDS)}"
-    return ChatModel(address.reference, server, identity=identity)
+    return ChatModel(
+        address.reference, server, identity=f"chat:{server.digest_of(record, IDENTITY_FIELDS)}"
+    )
 
 
 def _log_probs(values: Sequence[float | None]) -> NDArray[np.float32]:

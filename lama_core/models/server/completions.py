@@ -276,8 +276,9 @@ class Completions:
         for prefix in ("/v1", "") if self._prefix is None else (self._prefix,):
             until = time.monotonic() + self._patience.whole
             try:
-                ask = partial(self._ask_until, until, prefix + path, body)
-                answer = retried(ask, self._patience)
+                answer = retried(
+                    partial(self._ask_until, until, prefix + path, body), self._patience
+                )
                 self._prefix = prefix
                 return answer
             except RequestRefused as error:

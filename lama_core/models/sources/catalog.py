@@ -111,8 +111,9 @@ class ModelRequest(Request, command="models get", python="get_model"):
 @cache
 def known_models() -> tuple[Entry, ...]:
     """Return the models of the shipped catalogue, in its order."""
-    shipped = (ASSETS / "models" / "catalog.json").read_bytes()
-    return msgspec.json.decode(shipped, type=tuple[Entry, ...])
+    return msgspec.json.decode(
+        (ASSETS / "models" / "catalog.json").read_bytes(), type=tuple[Entry, ...]
+    )
 
 
 @cache
@@ -314,8 +315,11 @@ def split_reading(reference: str) -> tuple[str, str | None]:
 
 def _readings() -> dict[str, tuple[str, ...]]:
     """Return the options of the plug-ins' backends: option -> its values, the usual one first."""
-    backends = plugins.rows("backends").values()
-    return {name: values for one in backends for name, values in one.readings.items()}
+    return {
+        name: values
+        for one in plugins.rows("backends").values()
+        for name, values in one.readings.items()
+    }
 
 
 def _with_reading(entry: Entry, reading: str) -> Entry:
@@ -332,8 +336,12 @@ def _with_reading(entry: Entry, reading: str) -> Entry:
         raise UserError(
             f"{entry.name}+{reading[:40]}: unknown option. Choose {', '.join(choices)}."
         )
-    title = f"{entry.title}, {option} {value}"
-    return replace(entry, name=f"{entry.name}+{reading}", title=title, reading=reading)
+    return replace(
+        entry,
+        name=f"{entry.name}+{reading}",
+        title=f"{entry.title}, {option} {value}",
+        reading=reading,
+    )
 
 
 def _is_hub_name(reference: str) -> bool:
