@@ -249,8 +249,8 @@ class Candidates:
         """Return the candidates lower-cased, without duplicates, and with `fold_case` set."""
         if self.words is None:
             return self
-        words = tuple(dict.fromkeys(word.lower() for word in self.words))
-        return replace(self, words=words, fold_case=True)
+        lower = dict.fromkeys(word.lower() for word in self.words)
+        return replace(self, words=tuple(lower), fold_case=True)
 
     def fitting(self, vocabularies: Sequence[Vocabulary]) -> "Candidates":
         """Return the candidates for some models, folded to lower case if any model is uncased."""

@@ -231,8 +231,9 @@ def load_model(
     )
 
     def load() -> "Model":
-        kind = entry.kind or find_kind(located.folder)
-        return open_model(entry.name, located, kind, used, entry.reading)
+        return open_model(
+            entry.name, located, entry.kind or find_kind(located.folder), used, entry.reading
+        )
 
     return CACHE.get(entry.name, used, load, needed, device)
 

@@ -121,8 +121,10 @@ def nondefault_settings(precision: str, device: str) -> dict[str, str]:
 
 def settings_text(precision: str, device: str) -> str:
     """Return `nondefault_settings` as text: `bf16 on cuda:0`; empty for fp32 on a CPU."""
-    settings = nondefault_settings(precision, device)
-    return " ".join(f"on {value}" if key == "device" else value for key, value in settings.items())
+    return " ".join(
+        f"on {value}" if key == "device" else value
+        for key, value in nondefault_settings(precision, device).items()
+    )
 
 
 def free_bytes(device: str) -> int:
@@ -190,9 +192,8 @@ def keep_pass_settings(settings: PassSettings | None) -> Iterator[None]:
 
 def pass_settings(device: str) -> PassSettings | None:
     """Return the settings of forward passes on a device; None before torch is loaded."""
-    if "torch" not in sys.modules:
-        return None
-    return PassSettings(n_threads(), tokens_per_pass(device))
+    is_loaded = "torch" in sys.modules
+    return PassSettings(n_threads(), tokens_per_pass(device)) if is_loaded else None
 
 
 def n_threads() -> int:

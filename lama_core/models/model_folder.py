@@ -329,9 +329,8 @@ def weight_files(folder: Path) -> frozenset[str]:
     Raises:
         UserError: If the weights, or a file that the index names, are missing.
     """
-    if (folder / WEIGHTS).is_file():
-        return frozenset({WEIGHTS})
-    return frozenset(_read_index(folder).values())
+    is_one = (folder / WEIGHTS).is_file()
+    return frozenset({WEIGHTS} if is_one else _read_index(folder).values())
 
 
 def _read_index(folder: Path) -> dict[str, str]:

@@ -238,8 +238,9 @@ def find_kind(folder: Path) -> Kind:
     found = [kind for one in named for kind, names in known.items() if one in names.values()]
     found += [kind for kind, names in known.items() if config.model_type in names]
     if not found:
-        kinds = " nor a ".join(known)
-        raise UserError(f"{folder}: a {config.model_type} model is neither a {kinds} model.")
+        raise UserError(
+            f"{folder}: a {config.model_type} model is neither a {' nor a '.join(known)} model."
+        )
     if found[0] == "seq2seq" and config.model_type not in SPAN_FILLERS:
         raise UserError(
             f"{folder}: {config.model_type} models are not supported. Of encoder-decoder models, "
@@ -302,7 +303,6 @@ WRAPPED = {
     r"^module\.": "DataParallel or DeepSpeed wrapped the model: save `model.module`",
 }
 LOCAL = {"local_files_only": True, "trust_remote_code": False}  # options of `from_pretrained`
-SPARE = 1 << 24  # a model may have this many values that aren't stored: positions, masks
 
 
 def load_with_transformers(
@@ -452,7 +452,8 @@ def _check_shapes(folder: Path, auto: Any) -> int:
     model.tie_weights()  # usually done with the initial values, which are skipped here
     n_wanted = sum(value.numel() for value in (*model.parameters(), *model.buffers()))
     n_stored = sum(tensor.n_elements for tensor in stored_tensors(folder).values())
-    if n_wanted > n_stored + SPARE:
+    # A model may have many values that aren't stored: positions, masks.
+    if n_wanted > n_stored + (1 << 24):
         raise UserError(
             f"{folder}: config.json describes a model with {n_wanted:,} weights, but the files "
             f"hold {n_stored:,}."

@@ -211,9 +211,8 @@ class TokenVocabulary:
 
         After a space, only those of tokens that begin a word.
         """
-        if not self.cased:
-            return (word,)
-        return (self._variants if place.left == " " else self._all_variants).get(word, ())
+        known = self._variants if place.left == " " else self._all_variants
+        return known.get(word, ()) if self.cased else (word,)
 
     @cached_property
     def _variants(self) -> dict[str, tuple[str, ...]]:

@@ -252,8 +252,9 @@ def _by_templates(
                 key = (fact.subject, fact.object, template)
                 excluded = DUPLICATE if key in seen else None
                 seen.add(key)
-            query = query_of(template)(fact.subject)
-            rows.append(Question(fact, source.relation, number, query, excluded))
+            rows.append(
+                Question(fact, source.relation, number, query_of(template)(fact.subject), excluded)
+            )
     return rows
 
 

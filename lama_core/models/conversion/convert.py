@@ -77,6 +77,7 @@ def convert_into(folder: Path, out: Path, on_progress: OnProgress = ignore) -> R
     try:
         check_contents(out)
     except UserError as error:
-        reason = str(error).replace(str(out), str(folder))
-        raise UserError(f"{folder} doesn't give a complete model: {reason}") from error
+        raise UserError(
+            f"{folder} doesn't give a complete model: {str(error).replace(str(out), str(folder))}"
+        ) from error
     return release

@@ -154,8 +154,13 @@ class TokenHidingModel(InspectableModel):
             ids[token:end] = [self.mask_id] * (end - token)
             # As in lm-pub-quiz, the special token after the text is hidden, too.
             closing = [self.mask_id] * len(after) if hiding == "rest-of-sentence" else after
-            whole = (*before, *ids, *closing)
-            yield MaskedCopy(whole, len(before) + token, read.ids[token : token + 1], number, token)
+            yield MaskedCopy(
+                (*before, *ids, *closing),
+                len(before) + token,
+                read.ids[token : token + 1],
+                number,
+                token,
+            )
 
     def logits_of(self, copies: Sequence[MaskedCopy]) -> torch.Tensor:
         """Logits of the scored tokens in copies of one shape, float32 [copy, token, vocabulary]."""

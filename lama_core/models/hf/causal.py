@@ -289,7 +289,8 @@ class CausalModel(InspectableModel):
             return ""
         if not begins:
             return text if text[0].isalnum() or text == "-" else ""
-        return f" {text}" if (word[:1].isupper() and text[0].isupper() and prob >= 0.5) else ""
+        is_name = word[:1].isupper() and text[0].isupper() and prob >= 0.5
+        return f" {text}" if is_name else ""
 
     @staticmethod
     def best_forms(

@@ -23,7 +23,6 @@ from lama_core.paths import IMPORT_ROOT
 SIGXCPU = getattr(signal, "SIGXCPU", 24)  # ends a process that has used its CPU time
 # The process is ended after this wall-clock time, for systems without a limit of CPU time.
 SECONDS = 60.0
-DEFAULT = "default"  # name of the template for plain chats, if there are several
 
 
 def stored_template(tokenizer: Any) -> object:
@@ -32,7 +31,7 @@ def stored_template(tokenizer: Any) -> object:
     If there are several templates, it is the default one. None or empty if there is none.
     """
     stored = getattr(tokenizer, "chat_template", None)
-    return stored.get(DEFAULT) if isinstance(stored, dict) else stored
+    return stored.get("default") if isinstance(stored, dict) else stored
 
 
 def render_chat(name: str, tokenizer: Any, chat: Chat) -> str:

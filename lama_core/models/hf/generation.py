@@ -145,8 +145,8 @@ def _special_ids(tokenizer: Any) -> frozenset[int]:
     """Return the tokens that transformers omits from a text with `skip_special_tokens`."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     added = backend.get_added_tokens_decoder() if backend is not None else {}
-    more = (number for number, token in added.items() if token.special)
-    return frozenset((*tokenizer.all_special_ids, *more))
+    more = {number for number, token in added.items() if token.special}
+    return frozenset(more.union(tokenizer.all_special_ids))
 
 
 class _Reader:

@@ -34,8 +34,10 @@ class Layer:
     @property
     def modules(self) -> tuple[nn.Module, ...]:
         """The modules of all fields; a module can occur twice."""
-        parts = (self.attention, self.mlp, self.attention_out, self.mlp_out)
-        return (self.whole, *parts, *self.norms)
+        return (
+            *(self.whole, self.attention, self.mlp, self.attention_out, self.mlp_out),
+            *self.norms,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,8 +79,9 @@ def self_checked(model: M) -> tuple[M, bool]:
 
     def answer(some: Sequence[int]) -> bool:
         texts, places = [rows[n] for n in some], [at[n] for n in some]
-        expected = torch.cat([wanted[n] for n in some])
-        return _agrees(model, lambda: model.logits(texts, places), expected)
+        return _agrees(
+            model, lambda: model.logits(texts, places), torch.cat([wanted[n] for n in some])
+        )
 
     everything = range(len(rows))
     passed = answer(everything) and all(answer([one]) for one in everything)
@@ -89,8 +90,7 @@ def self_checked(model: M) -> tuple[M, bool]:
     if isinstance(model, CausalModel):
         _check_continuing(model, rows[0], plain[0])
         _check_trees(model, rows[0], plain[0])
-        reach = find_lookback(model.model.config)
-        passed = passed and model.shares and model.tree_reach == reach
+        passed &= model.shares and model.tree_reach == find_lookback(model.model.config)
     return model, passed
 
 

@@ -64,8 +64,11 @@ class Seq2SeqModel(TokenHidingModel):
 
     def inputs_of(self, ids: torch.Tensor) -> dict[str, Any]:
         """Return the inputs of a pass over texts of one length; the decoder fills the blank."""
-        start = torch.tensor(self._start_ids).repeat(len(ids), 1)
-        return {**super().inputs_of(ids), "decoder_input_ids": start, "use_cache": False}
+        return {
+            **super().inputs_of(ids),
+            "decoder_input_ids": torch.tensor(self._start_ids).repeat(len(ids), 1),
+            "use_cache": False,
+        }
 
     def read_at(self, encoded: Encoded) -> int:
         return len(self._start_ids) - 1
@@ -98,8 +101,8 @@ class Seq2SeqModel(TokenHidingModel):
 
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
         places: list[Place] = [query.places[0] for query in batch]
-        last = [len(self._start_ids) - 1]
-        logits = self.logits([query.token_ids for query in batch], [last] * len(batch))
+        at = [[len(self._start_ids) - 1]] * len(batch)
+        logits = self.logits([query.token_ids for query in batch], at)
         return self.pick(logits, places, columns)
 
     def _logits(

@@ -115,8 +115,7 @@ class Transformer(HasDevice):
 
     def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Input embeddings, float32 [word, dim]; the mean over a word's tokens."""
-        pieces = [self.vocabulary.pieces(word) for word in words]
-        rows = [self.input_vectors(ids).float().mean(0) for ids in pieces]
+        rows = [self.input_vectors(self.vocabulary.pieces(word)).float().mean(0) for word in words]
         return to_cpu(torch.stack(rows) if rows else self.input_vectors([]).float()).numpy()
 
     def word_matrix(self, columns: Columns) -> NDArray[np.float32]:
@@ -443,5 +442,5 @@ def is_pure(model: Any) -> bool:
     """
     if type(model).__module__.startswith("lama_core.") or model.config.model_type == "bert":
         return True
-    is_llama = model.config.model_type == "llama"
-    return is_llama and rope_of(model.config).get("rope_type", "default") == "default"
+    rope = rope_of(model.config).get("rope_type", "default")
+    return model.config.model_type == "llama" and rope == "default"

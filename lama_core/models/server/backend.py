@@ -279,8 +279,9 @@ class ServerModel(ServedModel):
             inside = (starts < statement.end) & (ends > statement.start)
             log_probs = np.array(tokens.log_probs, dtype=np.float32)
             log_probs[~inside & (scored == "answer")] = np.nan
-            shown = _shown_text(tokens.tokens)
-            scores.append(StatementScores(shown, log_probs, inside, not inside.any()))
+            scores.append(
+                StatementScores(_shown_text(tokens.tokens), log_probs, inside, not inside.any())
+            )
         return scores
 
     def _score_text(self, text: str) -> Echo:
@@ -367,9 +368,8 @@ class _Blank:
     def forms(self, column: int) -> tuple[str, ...]:
         """Return a candidate's spellings: three in a case-folded list, else one."""
         word = self._columns.words[column]
-        if not self._columns.spelling.folded:
-            return (word,)
-        return tuple(dict.fromkeys((word, word.title(), word.upper())))
+        is_folded = self._columns.spelling.folded
+        return tuple(dict.fromkeys((word, word.title(), word.upper()))) if is_folded else (word,)
 
     def best_forms(self, column: int) -> tuple[str, ...]:
         """Return a candidate's most likely listed spelling; all spellings if none is listed."""

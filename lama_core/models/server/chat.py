@@ -210,9 +210,9 @@ class ChatModel(ServedModel):
             )
         tokens: list[tuple[str, float]] = []
         with suppress(*UNREADABLE):
-            given = (choice.get("logprobs") or {}).get("content") or []
             tokens = [
-                (SURROGATE.sub(BROKEN, str(one["token"])), float(one["logprob"])) for one in given
+                (SURROGATE.sub(BROKEN, str(one["token"])), float(one["logprob"]))
+                for one in (choice.get("logprobs") or {}).get("content") or []
             ]
         if reason == "content_filter" and not text.strip():
             raise TextRefusedError("its content filter stopped the answer")

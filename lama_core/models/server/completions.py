@@ -38,7 +38,6 @@ SHOWN_AFTER = 3.0  # seconds after which the user sees what is waited for
 MAX_THREADS = 64
 MAX_BYTES = 1 << 28  # of a response: enough for 30 tokens with lists of 150,000 tokens each
 CHUNK = 1 << 16
-LONGEST_WAIT = 30.0
 PRESENT = 120.0  # a date that is fewer seconds from a response is the time of the response
 SPACE = "▁"  # a space, in tokens of servers that send SentencePiece tokens unchanged
 BROKEN = "�"
@@ -233,13 +232,12 @@ class Completions:
                 raise UserError(self._no_prompt())
             tokens = [_text(token) for token in part["tokens"]]
             log_probs = [_number(value) for value in part["token_logprobs"]]
-            given = part.get("top_logprobs") or [None] * len(tokens)
             lists: list[Lists] = [
                 {
                     _text(token): _number(value)
                     for token, value in ({} if one is None else one).items()
                 }
-                for one in given
+                for one in part.get("top_logprobs") or [None] * len(tokens)
             ]
             counted = (answer.get("usage") or {}).get("prompt_tokens")
             n_prompt = int(counted) if isinstance(counted, int) and counted > 0 else None
@@ -359,7 +357,7 @@ class Completions:
             said = "" if answer is None else f": {message_of(data)}"
             after = response.headers.get("Retry-After", "")
             pause = float(after) if after.isdecimal() and after.isascii() else 0.0
-            raise TryAgain(f"it answered {response.status_code}{said}", min(pause, LONGEST_WAIT))
+            raise TryAgain(f"it answered {response.status_code}{said}", min(pause, 30.0))
         self._check_status(response, status, data)
         if not isinstance(answer, dict):
             raise UserError(self.unreadable("for completions", answer))
@@ -428,10 +426,9 @@ class Completions:
         name = next((name for name in named if proxy and os.environ[name] == proxy), "")
         if not name:
             return ""
-        host = urlsplit(self.address.url).hostname
         return (
-            f" Requests go through the proxy in {name}: if the server isn't behind it, add {host} "
-            "to NO_PROXY."
+            f" Requests go through the proxy in {name}: if the server isn't behind it, add "
+            f"{urlsplit(self.address.url).hostname} to NO_PROXY."
         )
 
 

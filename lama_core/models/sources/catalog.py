@@ -27,7 +27,6 @@ from lama_core.requests import Request, argument, option
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@\w[\w.-]*(/\w[\w.-]*)*)?")
 # Of a plug-in's models; a letter is a disk's on Windows.
 PREFIX = re.compile(plugins.NAMES["sources"])
-MAX_LIST = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +149,7 @@ def _read_added() -> tuple[Entry, ...]:
     if not os.path.lexists(path):
         return ()
     try:
-        names = msgspec.json.decode(read_file(path, MAX_LIST), type=list[str])
+        names = msgspec.json.decode(read_file(path, 1 << 20), type=list[str])
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise UserError(f"{path} is damaged ({error}).") from error
     return tuple(map(_added, names))
@@ -249,8 +248,8 @@ def forget_model(name: str) -> None:
         before = [entry.name for entry in _read_added()]
         if name not in before:
             raise UserError(f"{name!r} is not in your list of models. See `models list`.")
-        kept = [other for other in before if other != name]
-        write_text_atomically(path, json.dumps(kept, indent=1))
+        before.remove(name)
+        write_text_atomically(path, json.dumps(before, indent=1))
 
 
 @contextmanager

