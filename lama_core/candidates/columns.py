@@ -59,10 +59,9 @@ class TokenTable:
     @cached_property
     def by_token(self) -> dict[int, int]:
         """Token -> the first candidate that it writes."""
-        found: dict[int, int] = {}
-        for form in self.ids.T.tolist():
-            for column, token in enumerate(form):
-                found.setdefault(token, column)
+        tokens, places = np.unique(self.ids.T, return_index=True)  # the first place of each
+        columns = places % max(1, len(self.ids))
+        found: dict[int, int] = dict(zip(tokens.tolist(), columns.tolist(), strict=True))
         found.pop(NO_COLUMN, None)
         return found
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 # spread: the weights are distributed over all GPUs, and over CPU memory if the GPUs are full.
 NAMED = ("auto", "cpu", "cuda", "mps", "spread")
-NUMBERED = re.compile(r"cuda:(\d{1,2})")
 VARIABLE = "LAMA_DEVICE"
 # Tokens per forward pass, including padding. On a CPU, as many as fit in its caches; a GPU needs
 # many more to use all its cores (`python -m tools.bench gpu` measures it).
@@ -51,7 +50,7 @@ def use_device(name: str) -> None:
 
 def check_name(name: str) -> str:
     """Return the name; raise UserError if it isn't a device's name."""
-    if name not in NAMED and not NUMBERED.fullmatch(name):
+    if name not in NAMED and not re.fullmatch(r"cuda:\d{1,2}", name):
         raise UserError(
             f"Unknown device {name[:40]!r}. Choose auto, cpu, cuda, cuda:N (GPU number N), mps, or "
             "spread (several GPUs, then memory)."

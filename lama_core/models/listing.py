@@ -41,8 +41,8 @@ class FetchedModel:
 
     def to_json(self) -> dict[str, Any]:
         """Return what `models get --json` prints."""
-        where = {} if self.folder is None else {"folder": str(self.folder)}
-        return model_record(self.entry) | where
+        record = model_record(self.entry)
+        return record if self.folder is None else record | {"folder": str(self.folder)}
 
 
 def list_models() -> "pd.DataFrame":

@@ -115,7 +115,6 @@ def _open_checked(
 
 
 MASKED, CAUSAL = "MODEL_FOR_MASKED_LM_MAPPING_NAMES", "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES"
-SEQ2SEQ = "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES"
 # Families of encoder-decoder models that were trained with sentinels. LongT5 was trained in another
 # way, and a Switch transformer's answers depend on the other texts in the batch.
 SPAN_FILLERS = ("t5", "mt5", "umt5", "t5gemma", "t5gemma2")
@@ -140,7 +139,7 @@ BACKENDS = (
         "transformers",
         "seq2seq",
         partial(_open_checked, "seq2seq", "Seq2SeqModel", "AutoModelForSeq2SeqLM"),
-        SEQ2SEQ,
+        "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES",
     ),
 )
 

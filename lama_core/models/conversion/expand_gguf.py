@@ -75,12 +75,6 @@ def _sort_metadata(path: Path) -> None:
         file.write(text)
 
 
-def limit(n_bytes: int) -> None:
-    """Limit this process's memory and CPU time by the file's size, if the system supports it."""
-    for limits, (each, least) in ((limit_memory, MEMORY), (limit_cpu, CPU_SECONDS)):
-        limits(int(each * n_bytes + least))
-
-
 def _each_reported(tensors: Sequence[Any], **_: object) -> Iterator[Any]:
     """Yield the tensors and print a line after each is expanded."""
     for number, tensor in enumerate(tensors, start=1):
@@ -89,7 +83,9 @@ def _each_reported(tensors: Sequence[Any], **_: object) -> Iterator[Any]:
 
 
 if __name__ == "__main__":
-    limit(Path(sys.argv[1]).stat().st_size)
+    # Limited by the file's size, if the system supports it.
+    for limit, (each, least) in ((limit_memory, MEMORY), (limit_cpu, CPU_SECONDS)):
+        limit(int(each * Path(sys.argv[1]).stat().st_size + least))
     try:
         expand(Path(sys.argv[1]), Path(sys.argv[2]))
     except UserError as error:

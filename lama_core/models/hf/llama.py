@@ -26,11 +26,6 @@ class PrefixCache:
     def __init__(self) -> None:
         self.layers: list[TensorPair] = []
 
-    @property
-    def n_tokens(self) -> int:
-        """Number of tokens of each row, padding included."""
-        return self.layers[0][0].shape[2] if self.layers else 0
-
     def add(self, layer: int, keys: torch.Tensor, values: torch.Tensor) -> TensorPair:
         """Add new tokens to a layer; return the keys and values of all tokens."""
         if layer == len(self.layers):
@@ -111,7 +106,7 @@ class _Body(nn.Module):
     ) -> BodyOutput:
         states = self.embed_tokens(input_ids)
         cache = PrefixCache() if use_cache and past_key_values is None else past_key_values
-        n_before = cache.n_tokens if cache else 0
+        n_before = cache.layers[0][0].shape[2] if cache and cache.layers else 0
         if position_ids is None:
             n = states.shape[1]
             position_ids = torch.arange(n_before, n_before + n, device=states.device)[None]

@@ -205,7 +205,11 @@ def logit_parts(
     bound = TOLERANCES[model.precision] * max(float(logits.std()), 1e-3)
     if float((to_cpu(product).double() - logits).abs().max()) > bound:
         raise path.refusal("its logits aren't a product with the last hidden state")
-    chosen = [_best(logits, answer), *([] if against is None else [_best(logits, against)])]
+    chosen = [
+        max(forms, key=lambda token: float(logits[token]))
+        for forms in (answer, against)
+        if forms is not None
+    ]
     signs = torch.tensor([1.0, -1.0][: len(chosen)], dtype=torch.float64)
     directions = path.directions(signs @ _double(table.weight[chosen]))
     bias = 0.0 if stored is None else float(signs @ stored[chosen])
@@ -345,11 +349,6 @@ def _neurons(
             )
         )
     return tuple(found)
-
-
-def _best(logits: torch.Tensor, forms: Sequence[int]) -> int:
-    """Return the token with the largest logit."""
-    return max(forms, key=lambda token: float(logits[token]))
 
 
 def weight_of(module: nn.Module) -> torch.Tensor:

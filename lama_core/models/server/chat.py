@@ -198,9 +198,9 @@ class ChatModel(ServedModel):
             reason = choice.get("finish_reason")
             calls = message.get("tool_calls") or [{"function": message.get("function_call")}]
             called = calls[0].get("function") or {}
+            # The tool that it calls, with its arguments.
             words = f"{called.get('name', '')} {called.get('arguments', '')}".split()
-            signs = (char if char.isprintable() else " " for char in " ".join(words))
-            call = "".join(signs)[:100]  # the tool that it calls, with its arguments
+            call = "".join(char if char.isprintable() else " " for char in " ".join(words))[:100]
         except UNREADABLE as error:
             raise UserError(self._server.unreadable("as a chat server", answer)) from error
         if call and not text.strip():
@@ -270,10 +270,8 @@ def open_chat(reference: str, patience: Patience | None = None) -> ChatModel:
     """
     address = read_address(reference)
     server = Completions(address, patience)
-    record = server.describe()
-    return ChatModel(
-        address.reference, server, identity=f"chat:{server.digest_of(record, IDENTITY_FIELDS)}"
-    )
+    identity = f"chat:{server.digest_of(server.describe(), IDENTITY_FIELDS)}"
+    return ChatModel(address.reference, server, identity=identity)
 
 
 def _log_probs(values: Sequence[float | None]) -> NDArray[np.float32]:

@@ -38,7 +38,6 @@ SHOWN_AFTER = 3.0  # seconds after which the user sees what is waited for
 MAX_THREADS = 64
 MAX_BYTES = 1 << 28  # of a response: enough for 30 tokens with lists of 150,000 tokens each
 CHUNK = 1 << 16
-PRESENT = 120.0  # a date that is fewer seconds from a response is the time of the response
 SPACE = "▁"  # a space, in tokens of servers that send SentencePiece tokens unchanged
 BROKEN = "�"
 SURROGATE = re.compile("[\ud800-\udfff]")  # half of a character, which no text can contain
@@ -139,7 +138,7 @@ class Completions:
     def describe(self) -> dict[str, Any]:
         """Return the server's record of the model; empty if the server doesn't list its models.
 
-        The date `created` is omitted if it is the time of the request, as of vLLM.
+        The date `created` is omitted if it is that of the response, within two minutes, as vLLM's.
 
         Raises UserError if the server lists models without this one, or can't be queried.
         """
@@ -161,7 +160,7 @@ class Completions:
             )
         record = dict(known[self.address.model])
         created = record.get("created")
-        if isinstance(created, int) and abs(created - int(self._time)) < PRESENT:
+        if isinstance(created, int) and abs(created - int(self._time)) < 120:
             del record["created"]
         return record
 

@@ -69,11 +69,9 @@ from lama_core.models.sources.checkpoints import checkpoint_folders
 from lama_core.paths import IMPORT_ROOT, cache_dir, data_dir, model_dir
 from lama_core.progress import OnProgress, Progress, ignore
 
-MAX_UNPACKED = 8 << 30  # bytes of a release's unpacked archive
 WANTED = ("*.safetensors", *(f"*{suffix}" for suffix in TEXTS))
 DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR)
 COMMIT = re.compile(r"\w[\w.-]*")  # a snapshot's name in the hub's cache
-POLL_SECONDS = 0.2
 EXPANDING = "Expanding the weights (once)"
 
 
@@ -420,7 +418,7 @@ def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
             if len(paths) == 1 and is_archive(paths[0]):
                 on_progress(Progress(f"Unpacking {paths[0].name}"))
                 folder = work / "release"
-                unpack(paths[0], folder, max_bytes=MAX_UNPACKED)
+                unpack(paths[0], folder, max_bytes=8 << 30)
                 # Perhaps in a folder of the archive.
                 folder = next((one.parent for one in folder.rglob("*") if one.is_file()), folder)
             try:
@@ -619,7 +617,7 @@ def watched_size(
         return grown if total is None else min(grown, total)
 
     def watch() -> None:
-        while not done.wait(POLL_SECONDS):
+        while not done.wait(0.2):
             on_progress(Progress(stage, report(), total, "bytes"))
 
     on_progress(Progress(stage, 0, total, "bytes"))
