@@ -34,7 +34,7 @@ class BodyOutput(NamedTuple):
     hidden_states: tuple[torch.Tensor, ...] | None = None
 
 
-class _Uninitialised:
+class _Uninitialised(nn.Module):
     """A layer whose weights aren't set before they are read from a file."""
 
     def reset_parameters(self) -> None:

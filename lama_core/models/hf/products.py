@@ -29,7 +29,7 @@ def use_faster_products(model: nn.Module) -> None:
             module.forward = partial(_product, module, module.forward)
 
 
-def packed_bytes(model: nn.Module) -> int:
+def packed_bytes(model: Any) -> int:
     """Size of the copies of a model's weights that were made so far."""
     return sum(one.weight.nbytes for one in model.modules() if "packed" in vars(one))
 

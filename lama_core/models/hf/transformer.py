@@ -79,10 +79,9 @@ class Transformer(HasDevice):
         width = getattr(model.get_output_embeddings(), "weight", None)
         rows = model.config.vocab_size if width is None else width.shape[0]
         # A model of whole words has no tokenizer, but a vocabulary.
+        own = isinstance(tokenizer, Vocabulary)
         self.vocabulary: TokenVocabulary = (
-            tokenizer
-            if isinstance(tokenizer, Vocabulary)
-            else TokenVocabulary(tokenizer, int(rows))
+            tokenizer if own else TokenVocabulary(tokenizer, int(rows))
         )
         if isinstance(self.vocabulary, TokenVocabulary) and self.vocabulary.lacking:
             self.notes.append(
