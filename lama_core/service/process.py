@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 P = ParamSpec("P")
-MAX_WAITING = 128  # connections that wait to be accepted
 MAX_FOLDER = 60  # characters; the path of a socket may have about 100
 # Modules that the first query needs, imported at the start.
 IMPORTED = (
@@ -248,7 +247,7 @@ def serve() -> None:
     key, folder = bytes.fromhex(sys.stdin.readline()), sys.stdin.readline().strip()
     # Windows has no such sockets; `Listener` chooses a pipe there.
     place = str(Path(folder) / f"queries-{os.getpid()}") if hasattr(socket, "AF_UNIX") else None
-    with Listener(place, backlog=MAX_WAITING, authkey=key) as listener:
+    with Listener(place, backlog=128, authkey=key) as listener:
         print(json.dumps(listener.address), flush=True)
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # the output of libraries isn't read
 

@@ -26,8 +26,6 @@ from lama_core.models.hf.self_checks import find_lookback
 from lama_core.models.protocols import Chat, Ending, GeneratedText
 from lama_core.progress import Progress, report_step
 
-LONGEST_MARK = 16  # tokens
-
 
 def generate(
     model: Any, prompts: Sequence[str | Chat], max_tokens: int, until: float = math.inf
@@ -160,7 +158,7 @@ class _Reader:
         self, tokenizer: Any, special: frozenset[int], prompt: Sequence[int], *, is_chat: bool
     ) -> None:
         self.tokenizer, self.special, self.is_chat = tokenizer, special, is_chat
-        end = tokenizer.decode(prompt[-LONGEST_MARK:]) if is_chat else ""
+        end = tokenizer.decode(prompt[-16:]) if is_chat else ""  # no mark has more tokens
         self.opened = opened_block(end, self._is_known)
 
     def _is_known(self, mark: str) -> bool:

@@ -42,7 +42,6 @@ from lama_core.models.server.completions import (
 from lama_core.models.server.served import ServedModel
 from lama_core.paths import cache_dir
 
-ANSWER_BYTES = 1 << 20  # maximum size of a stored answer
 LONGEST_TEXT = 20_000  # maximum number of characters of an answer; the rest is dropped
 REASONING_TOKENS = 4096
 # The fields of a model's record that don't change between requests.
@@ -137,7 +136,7 @@ class ChatModel(ServedModel):
         """Return the stored answer to a request; if there is none, request and store it."""
         if path.is_file() and not again:
             try:
-                stored = json.loads(read_file(path, ANSWER_BYTES))
+                stored = json.loads(read_file(path, 1 << 20))
                 tokens, log_probs = tuple(stored.pop("tokens")), _log_probs(stored.pop("log_probs"))
                 text, found = stored["text"], find_answer(stored["text"])
                 if text[found.start : found.end] == text:  # else another version found another one

@@ -37,11 +37,9 @@ SECONDS = "LAMA_SERVER_SECONDS"
 SHOWN_AFTER = 3.0  # seconds after which the user sees what is waited for
 MAX_THREADS = 64
 MAX_BYTES = 1 << 28  # of a response: enough for 30 tokens with lists of 150,000 tokens each
-CHUNK = 1 << 16
 SPACE = "▁"  # a space, in tokens of servers that send SentencePiece tokens unchanged
 BROKEN = "�"
 SURROGATE = re.compile("[\ud800-\udfff]")  # half of a character, which no text can contain
-LEAST = -1e30  # lower log-probabilities are raised to this
 BYTE = re.compile(r"<0x[0-9A-F]{2}>")  # a byte of a character, as SentencePiece writes it
 
 # What reading a response of another form raises.
@@ -377,7 +375,7 @@ class Completions:
 
     def _read(self, response: requests.Response) -> bytes:
         data = bytearray()
-        for chunk in response.iter_content(CHUNK):
+        for chunk in response.iter_content(1 << 16):
             data += chunk
             if len(data) > MAX_BYTES:
                 raise UserError(self._unusable(f"a response exceeds {MAX_BYTES:,} bytes"))
@@ -457,12 +455,12 @@ def _text(token: object) -> str:
 
 
 def _number(value: object) -> float:
-    """Return a log-probability; NaN for None."""
+    """Return a log-probability, at least -1e30; NaN for None."""
     if value is None:
         return math.nan
     if not isinstance(value, int | float) or isinstance(value, bool) or not value <= 0.01:
         raise ValueError("not a log-probability")
-    return min(0.0, float(max(value, LEAST)))
+    return min(0.0, float(max(value, -1e30)))
 
 
 def _offsets(prompt: str, tokens: Sequence[str]) -> tuple[int, ...] | None:

