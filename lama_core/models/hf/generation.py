@@ -241,9 +241,8 @@ class _Seq2SeqBatch:
         self.model, self.size = model, len(rows)
         ids, self.mask = model.padded(rows)
         with model.passing():
-            encoder = model.model.get_encoder()
             there = model._on_device({"input_ids": ids, "attention_mask": self.mask})
-            self.states = encoder(**there)[0]
+            self.states = model.model.get_encoder()(**there)[0]
         self.cache: Any = None
 
     def first(self) -> torch.Tensor:
@@ -264,14 +263,13 @@ class _Seq2SeqBatch:
         from transformers.modeling_outputs import BaseModelOutput
 
         where = (torch.arange(len(said)), torch.full((len(said),), said.shape[1] - 1))
-        inputs: dict[str, Any] = {"past_key_values": self.cache} if self.cache is not None else {}
         logits, output = self.model.forward(
             where,
             encoder_outputs=BaseModelOutput(last_hidden_state=self.states),
             attention_mask=self.mask,
             decoder_input_ids=said,
+            past_key_values=self.cache,
             use_cache=True,
-            **inputs,
         )
         self.cache = output.past_key_values
         return logits
