@@ -21,14 +21,9 @@ from pages.ui.shared import cache, fetching, links, screens, url_state, visitors
 from pages.ui.shared.messages import counted, draw_document, errors_shown, name_value_lines, plain
 
 INSTALLED, OFFERED, IMPOSSIBLE = "installed", "can be downloaded", "can't run here"
-# In the session: what is to be said of the added model, the model whose first answer is shown, the
-# shown model and its status, and how many were added.
-NOTE, TESTED, SHOWN, N_ADDED = (
-    "note on the added model",
-    "model that was tested",
-    "shown model",
-    "number of added models",
-)
+# In the session: the model whose first answer is shown, the shown model and its status, and how
+# many were added.
+TESTED, SHOWN, N_ADDED = "model that was tested", "shown model", "number of added models"
 PAPERS = {"petroni2019": "one of the models of Petroni et al. 2019"}
 
 
@@ -147,8 +142,6 @@ def _draw_use(entry: Entry) -> None:
             help="Loads the model and shows its first answer to one sentence.",
         ):
             st.session_state[TESTED] = entry.name
-    if note := st.session_state.pop(NOTE, ""):
-        st.warning(plain(note), icon=":material/forum:")
     if st.session_state.get(TESTED) == entry.name:
         with errors_shown():
             draw_first_answer(entry, generates=chat)
@@ -200,12 +193,7 @@ def draw_add() -> None:
             with errors_shown(), st.spinner("Checking the model"):
                 added = check_and_add_model(reference.strip())
                 st.session_state.update(
-                    {
-                        "chosen later": added.name,
-                        TESTED: added.name,
-                        NOTE: added.note,
-                        N_ADDED: n_added + 1,
-                    }
+                    {"chosen later": added.name, TESTED: added.name, N_ADDED: n_added + 1}
                 )
                 st.rerun()
 

@@ -206,7 +206,7 @@ class BatchModelAnswers(AboutModel):
             counted = f"{self.n_right:,} of {self.n_counted:,} {how}"
             text = f"P@1 {percent(self.precision_at_1)} %: {counted}; {text}"
         texts = [answer.generated for answer in self.answers if answer.generated]
-        n_incomplete = sum(one.is_incomplete for one in texts)
+        n_incomplete = sum(one.ending != "whole" or not one.text.strip() for one in texts)
         if 2 * n_incomplete > len(texts):
             text += f"; {n_incomplete:,} of {len(texts):,} texts are empty or cut"
         if self.n_outside:
