@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from lama_core.queries.answers import rank as rank
     from lama_core.queries.batch import batch as batch
     from lama_core.queries.cloze import fill as fill
-    from lama_core.queries.get_data import get_data as get_data
     from lama_core.queries.grid import grid as grid
     from lama_core.queries.inspect import inspect as inspect
     from lama_core.queries.pairs import score_analogies as score_analogies
@@ -69,7 +68,7 @@ __version__ = "0.2.0"
 # Module -> the public names in it, the same as in the imports above, which only type checkers read;
 # `open_model=load_model` is another name.
 _MODULES = {
-    "datasets.library.download": "import_data",
+    "datasets.library.download": "get_data import_data",
     "datasets.library.installed": "list_datasets load_dataset",
     "models.cache": "open_model=load_model",
     "models.devices": "use_device",
@@ -89,7 +88,6 @@ _MODULES = {
     "queries.answers": "rank",
     "queries.batch": "batch",
     "queries.cloze": "fill",
-    "queries.get_data": "get_data",
     "queries.grid": "grid",
     "queries.inspect": "inspect",
     "queries.pairs": "score_analogies",

@@ -8,7 +8,7 @@ downloads must match it.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,13 +19,10 @@ from lama_core.downloads.checksums import Pins
 from lama_core.downloads.retry import Patience, TryAgain, passing_faults, retried
 from lama_core.errors import UserError, reason_of
 from lama_core.files import open_file, read_file
-from lama_core.progress import OnProgress, Progress
+from lama_core.progress import OnProgress, Progress, ignore
 
 _CHUNK = 1 << 16
 PINS_FILE = "checksums.json"
-
-# Called with (bytes so far, total bytes or None).
-OnBytes = Callable[[int, int | None], None]
 
 
 @contextmanager
@@ -34,22 +31,14 @@ def fetched(
     folder: Path,
     on_progress: OnProgress,
     *,
-    stage: str = "Fetching",
-    patience: Patience | None = None,
-    repin: bool = False,
+    repin: bool,
 ) -> Iterator[list[Path]]:
     """Download the missing files to `folder`, and yield all paths to a block that reads them.
 
     If the block raises UserError, the files and their pins are deleted, because the server may have
     sent an error or login page with status 200.
     """
-    paths = []
-    for file in files:
-
-        def on_bytes(done: int, total: int | None, name: str = file.name) -> None:
-            on_progress(Progress(f"{stage} {name}", done, total, "bytes"))
-
-        paths.append(fetch(file, folder, on_bytes=on_bytes, patience=patience, repin=repin))
+    paths = [fetch(file, folder, on_progress=on_progress, repin=repin) for file in files]
     try:
         yield paths
     except UserError:
@@ -63,7 +52,7 @@ def fetch(
     file: SourceFile,
     folder: Path,
     *,
-    on_bytes: OnBytes | None = None,
+    on_progress: OnProgress = ignore,
     patience: Patience | None = None,
     repin: bool = False,
 ) -> Path:
@@ -72,7 +61,7 @@ def fetch(
     Args:
         file: The file.
         folder: Where to store it.
-        on_bytes: Called with the bytes so far and the total.
+        on_progress: Called with the bytes so far and the total.
         patience: Timeouts and retries.
         repin: Accept a file that differs from its first download.
 
@@ -88,9 +77,12 @@ def fetch(
             return target
         target.unlink()
     try:
-        retried(lambda: _continue(file, part, patience, on_bytes), patience, lambda: _size(part))
+        retried(lambda: _continue(file, part, patience, on_progress), patience, lambda: _size(part))
     except TryAgain as reason:
-        raise UserError(_given_up(file, str(reason), _size(part))) from reason
+        advice = f"check the network, or get the file another way and {file.by_hand}"
+        if n_bytes := _size(part):
+            advice = f"{n_bytes:,} bytes are kept: run the command again to resume"
+        raise UserError(f"{file.url} could not be downloaded: {reason}; {advice}") from reason
     except OSError as error:
         raise UserError(
             f"{file.name} could not be written: {reason_of(error)}; the partial download is "
@@ -106,14 +98,7 @@ def fetch(
     return target
 
 
-def _given_up(file: SourceFile, reason: str, n_bytes: int) -> str:
-    failure = f"{file.url} could not be downloaded: {reason}"
-    if n_bytes:
-        return f"{failure}; {n_bytes:,} bytes are kept: run the command again to resume"
-    return f"{failure}; check the network, or get the file another way and {file.by_hand}"
-
-
-def _continue(file: SourceFile, part: Path, patience: Patience, on_bytes: OnBytes | None) -> None:
+def _continue(file: SourceFile, part: Path, patience: Patience, on_progress: OnProgress) -> None:
     """Complete `part`; download it from the start if the server can't resume.
 
     Raises TryAgain for temporary failures, UserError for others.
@@ -142,8 +127,23 @@ def _continue(file: SourceFile, part: Path, patience: Patience, on_bytes: OnByte
             length = response.headers.get("Content-Length", "")
             total = start + int(length) if length.isdigit() else None
             _check_size(file, total or 0)
-            _write_validator(part, response)
-            _write(file, response, part, start, total, on_bytes)
+            etag = response.headers.get("ETag", "")
+            # A weak ETag must not be used to resume a file (RFC 9110, 13.1.5).
+            strong = "" if etag.startswith("W/") else etag
+            validator = strong or response.headers.get("Last-Modified", "")
+            _validator_file(part).write_text(json.dumps({"validator": validator}), "utf-8")
+            done = start
+            with part.open("r+b" if start else "wb") as out:
+                out.seek(start)
+                out.truncate()
+                # Not `iter_content`, which loses up to a chunk when the connection breaks.
+                while chunk := response.raw.read1(_CHUNK):
+                    out.write(chunk)
+                    done += len(chunk)
+                    _check_size(file, done)
+                    on_progress(Progress(f"Fetching {file.name}", done, total, "bytes"))
+            if total is not None and done < total:
+                raise TryAgain(f"the connection broke after {done:,} of {total:,} bytes")
     except requests.exceptions.RequestException as error:
         raise UserError(f"{file.url} could not be downloaded: {error}") from error
 
@@ -162,29 +162,6 @@ def _check_response(file: SourceFile, response: requests.Response) -> None:
     )
 
 
-def _write(
-    file: SourceFile,
-    response: requests.Response,
-    part: Path,
-    start: int,
-    total: int | None,
-    on_bytes: OnBytes | None,
-) -> None:
-    done = start
-    with part.open("r+b" if start else "wb") as out:
-        out.seek(start)
-        out.truncate()
-        # Write all bytes received: `iter_content` loses up to a chunk when the connection breaks.
-        while chunk := response.raw.read1(_CHUNK):
-            out.write(chunk)
-            done += len(chunk)
-            _check_size(file, done)
-            if on_bytes:
-                on_bytes(done, total)
-    if total is not None and done < total:
-        raise TryAgain(f"the connection broke after {done:,} of {total:,} bytes")
-
-
 def _check_size(file: SourceFile, size: int) -> None:
     if size > file.max_bytes:
         raise UserError(f"{file.url} is larger than the limit of {file.max_bytes:,} bytes")
@@ -195,7 +172,7 @@ def _fault(file: SourceFile, path: Path, folder: Path, *, repin: bool) -> str | 
     for algorithm, published in (("sha256", file.sha256), ("sha1", file.sha1)):
         if published and _digest(path, algorithm) != published:
             return f"{file.url} is not the published file: its checksum differs; nothing was kept"
-    pinned = _pins(folder).find(file.url)
+    pinned = _pins(folder).read().get(file.url)
     if pinned and not repin and _digest(path) != pinned:
         return (
             f"{file.url} has changed since its first download; nothing was kept. If you expect the "
@@ -224,14 +201,6 @@ def _read_validator(part: Path) -> str:
     except (ValueError, RecursionError):
         return ""  # the download starts from the beginning
     return str(stored.get("validator", "")) if isinstance(stored, dict) else ""
-
-
-def _write_validator(part: Path, response: requests.Response) -> None:
-    etag = response.headers.get("ETag", "")
-    # A weak ETag must not be used to resume a file (RFC 9110, 13.1.5).
-    strong = etag if etag and not etag.startswith("W/") else ""
-    validator = strong or response.headers.get("Last-Modified", "")
-    _validator_file(part).write_text(json.dumps({"validator": validator}), "utf-8")
 
 
 def _discard(part: Path) -> None:

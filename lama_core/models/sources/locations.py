@@ -167,7 +167,7 @@ def fetch(entry: Entry, on_progress: OnProgress = ignore, *, repin: bool = False
         return here
     # Pin a hub name's files at their first use; after that, they must not change.
     name, digest = _pin_name(entry.source), folder_digest(here.folder)
-    pin = _pins().find(name)
+    pin = _pins().read().get(name)
     if pin is None:
         with suppress(OSError):  # nothing is pinned if the data folder isn't writable
             _pins().keep(name, {"commit": here.folder.name, "sha256": digest})
@@ -449,7 +449,7 @@ def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
 def _locate_hub(source: ModelSource) -> LocatedModel | None:
     from huggingface_hub.constants import HF_HUB_CACHE
 
-    pin = _pins().find(_pin_name(source))
+    pin = _pins().read().get(_pin_name(source))
     repository = Path(HF_HUB_CACHE) / ("models--" + source.place.replace("/", "--"))
     reference = repository / "refs" / (source.revision or "main")
     if pin:
@@ -536,7 +536,7 @@ def _fetch_hub(entry: Entry, on_progress: OnProgress, repin: bool) -> LocatedMod
     from huggingface_hub.constants import HF_HUB_CACHE
 
     source = entry.source
-    pin = None if repin else _pins().find(_pin_name(source))
+    pin = None if repin else _pins().read().get(_pin_name(source))
     with _hub_faults(source, source.place):
         info = HfApi().model_info(
             source.place, revision=source.revision, files_metadata=True, timeout=10

@@ -410,11 +410,7 @@ def _unpacked(path: Path, on_progress: OnProgress) -> Iterator[Path]:
         return
     with work_folder(data_dir() / "runs") as folder:
         target = folder / path.name.split(".")[0]
-
-        def on_bytes(n_bytes: int) -> None:
-            on_progress(Progress(f"Unpacking {path.name}", n_bytes, unit="bytes"))
-
-        archive.unpack(path, target, max_bytes=MAX_FOLDER, on_bytes=on_bytes)
+        archive.unpack(path, target, max_bytes=MAX_FOLDER, on_progress=on_progress)
         inner = [one for one in target.iterdir() if not one.name.startswith((".", "__MACOSX"))]
         yield inner[0] if len(inner) == 1 and inner[0].is_dir() else target
 
