@@ -130,7 +130,8 @@ def __getattr__(name: str) -> Any:
         module, there = _NAMES[name]
         return getattr(import_module(module), there)
     why = ""
-    if not name.startswith("_") and not _is_module(name):
+    place = os.path.join(__path__[0], name)  # Python asks for a module before it imports it
+    if not (name.startswith("_") or os.path.isdir(place) or os.path.isfile(f"{place}.py")):
         plugins = import_module("lama_core.plugins")
         if (function := plugins.find_function(name)) is not None:
             return function
@@ -143,9 +144,3 @@ def __dir__() -> list[str]:
     plugins = import_module("lama_core.plugins")
     added = (name for table in plugins.FUNCTIONS for name in plugins.names(table))
     return sorted({*globals(), *__all__, *added})
-
-
-def _is_module(name: str) -> bool:
-    """Whether a module of the library has this name: Python asks for it before it imports it."""
-    place = os.path.join(__path__[0], name)
-    return os.path.isdir(place) or os.path.isfile(f"{place}.py")

@@ -63,15 +63,15 @@ def _holder(file: Path) -> str:
     """Return the process that has a lock file open, in brackets; empty if it isn't known."""
     import psutil  # slow to import
 
-    path, found = os.path.realpath(file), ""
-    if sys.platform != "win32":  # there, listing open files can take without end
-        for process in psutil.process_iter():
-            with suppress(psutil.Error, OSError):
-                if any(one.path == path for one in process.open_files()):
-                    is_stopped = process.status() == psutil.STATUS_STOPPED
-                    command = " ".join(shlex.join(process.cmdline()).split())[:200]
-                    found = f" ({process.pid}: {command}{', stopped' if is_stopped else ''})"
-    return found
+    path = os.path.realpath(file)
+    # On Windows, listing open files can take without end.
+    for process in psutil.process_iter() if sys.platform != "win32" else ():
+        with suppress(psutil.Error, OSError):
+            if any(one.path == path for one in process.open_files()):
+                command = " ".join(shlex.join(process.cmdline()).split())[:200]
+                is_stopped = process.status() == psutil.STATUS_STOPPED
+                return f" ({process.pid}: {command}{', stopped' if is_stopped else ''})"
+    return ""
 
 
 @contextmanager

@@ -56,7 +56,8 @@ class Plugin:
         formats: Name of a format of data -> the `Format`.
         result_formats: Name of a format of other tools' results -> the `ResultsFormat`.
         executors: Value of `--executor` -> the function that makes the executor.
-        stores: Scheme of the addresses of `--parts-at`, or `*` for all others -> the `PartsPlace`.
+        stores: Scheme of the addresses of `--parts-at`, or `*` for all others -> a function of an
+            address that returns an object with the methods of `runs.parts.Folder`.
         papers: Paper -> the `Paper` for `reproduce`.
         tabs: Title of a tab of the page Ask -> the `Tab` that draws a kind of query.
         lessons: Name of a lesson -> the `Path` of its file, which has this name.

@@ -180,17 +180,12 @@ _TYPES = {
     "object": "a mapping",
     "null": "None",
 }
-_CHOICES: dict[type, tuple[RequestField, ...]] = {}
 
 
+@cache
 def request_fields(kind: type[Request]) -> tuple[RequestField, ...]:
     """Return the declared fields of a request class, in the order of its constructor."""
-    if kind not in _CHOICES:
-        _CHOICES[kind] = tuple(_read_choices(kind))
-    return _CHOICES[kind]
-
-
-def _read_choices(kind: type[Request]) -> Iterator[RequestField]:
+    found = []
     hints = get_type_hints(kind, include_extras=True)
     for field in dataclasses.fields(kind):
         hint = hints[field.name]
@@ -201,21 +196,23 @@ def _read_choices(kind: type[Request]) -> Iterator[RequestField]:
         is_argument = bool(extra.get("argument"))
         option_name = extra.get("option") or "--" + field.name.replace("_", "-")
         declared = get_args(hint)[0]
-        not_none = _without_none(declared)
         has_factory = field.default_factory is not dataclasses.MISSING
-        yield RequestField(
-            name=field.name,
-            option=field.name if is_argument else option_name,
-            help_text=metas[0].description or "",
-            kind=declared,
-            checked=Annotated[not_none, metas[0]],
-            default=cast(Any, field.default_factory)() if has_factory else field.default,
-            always=has_factory,
-            is_argument=is_argument,
-            takes_dash=bool(extra.get("takes_dash")),
-            is_positional=is_argument and not field.kw_only,
-            selects=bool(extra.get("selects")),
+        found.append(
+            RequestField(
+                name=field.name,
+                option=field.name if is_argument else option_name,
+                help_text=metas[0].description or "",
+                kind=declared,
+                checked=Annotated[_without_none(declared), metas[0]],
+                default=cast(Any, field.default_factory)() if has_factory else field.default,
+                always=has_factory,
+                is_argument=is_argument,
+                takes_dash=bool(extra.get("takes_dash")),
+                is_positional=is_argument and not field.kw_only,
+                selects=bool(extra.get("selects")),
+            )
         )
+    return tuple(found)
 
 
 def _without_none(kind: Any) -> Any:
@@ -533,19 +530,14 @@ class Function(Generic[P, SomeRequest, Answer, Returned]):
             return self._answer(request)
 
 
-def _for_python(help_text: str, names: Mapping[str, str]) -> str:
-    """Return a field's help with lists instead of repeated options; names: option -> argument."""
-    text = help_text.replace("; repeat for ", "; a list for ")
-    return re.sub("--[a-z][a-z-]*", lambda option: names.get(option[0], option[0]), text)
-
-
 def _documented(doc: str, kind: type[Request]) -> str:
     """Return a docstring with the request's fields as `Args`, inserted before `Returns`."""
     names = {choice.option: f"`{choice.name}`" for choice in request_fields(kind)}
-    lines = [
-        f"    {choice.name}: {_for_python(choice.help_text, names)}"
-        for choice in request_fields(kind)
-    ]
+    lines = []
+    for choice in request_fields(kind):
+        text = choice.help_text.replace("; repeat for ", "; a list for ")
+        text = re.sub("--[a-z][a-z-]*", lambda option: names.get(option[0], option[0]), text)
+        lines.append(f"    {choice.name}: {text}")
     lines.append("    on_progress: Called with a `lama_core.progress.Progress` for each step.")
     lines.append("    on_note: Called with each message for the user, such as a fallback.")
     head, heading, rest = inspect.cleandoc(doc).partition("Returns:")

@@ -136,7 +136,12 @@ def _read_text(reading: Reading) -> Iterator[ChoiceQuestion]:
         before = number
         if _LETTER.fullmatch(text):
             with reading.dropping(file, one.first or number):
-                yield _question_of(one, text)
+                if one.fault:
+                    raise Rejected(one.fault)
+                if not one.pairs:
+                    raise Rejected(f"the letter {text!r} without a question above it")
+                stem, *choices = (_pair(words, "a pair") for words in one.pairs)
+                yield _question(stem, choices, ord(text.lower()) - ord("a"), one.group)
             one = _Open(one.group)
         elif text in headers and one.first:  # of the next question
             reading.drop(file, one.first, one.fault or NO_LETTER)
@@ -156,15 +161,6 @@ def _read_text(reading: Reading) -> Iterator[ChoiceQuestion]:
             one = _Open()
     if one.first:
         reading.drop(file, one.first, one.fault or NO_LETTER)
-
-
-def _question_of(one: _Open, letter: str) -> ChoiceQuestion:
-    if one.fault:
-        raise Rejected(one.fault)
-    if not one.pairs:
-        raise Rejected(f"the letter {letter!r} without a question above it")
-    stem, *choices = (_pair(pair, "a pair") for pair in one.pairs)
-    return _question(stem, choices, ord(letter.lower()) - ord("a"), one.group)
 
 
 def _read_objects(reading: Reading) -> Iterator[ChoiceQuestion]:

@@ -134,17 +134,12 @@ def read_lines(path: Path) -> Iterator[str]:
 
     Raises UserError if the file can't be read, isn't UTF-8 text or has null bytes.
     """
-    for line in _whole_lines(path):
-        yield line[:MAX_LINE]
-
-
-def _whole_lines(path: Path) -> Iterator[str]:
     try:
         with io.TextIOWrapper(open_file(path), encoding="utf-8-sig") as file:
             while line := file.readline(MAX_READ):
                 if "\0" in line:
                     raise UserError(f"{path} is not a text file: it has null bytes.")
-                yield line
+                yield line[:MAX_LINE]
     except OSError as error:
         raise UserError(f"{path} can't be read: {reason_of(error)}.") from error
     except UnicodeDecodeError as error:

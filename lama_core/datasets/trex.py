@@ -9,8 +9,8 @@ adds its sentence, with the object's characters as the blank, to the fact's sent
 written as a pronoun there has the document's title as its name. The facts have no templates.
 """
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from lama_core.datasets.dataset import BLANK, Dataset
 from lama_core.datasets.file_search import find_files, head_of
@@ -46,31 +46,15 @@ def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
     sentences: dict[Key, dict[str, None]] = {}
     for file in files:
         for number, document in json_items(reading, file):
-            for triple in _triples(reading, file, number, document):
+            triples = document.get("triples")
+            if not isinstance(triples, list):
+                reading.drop(file, 0, f"{named(number)}'triples' is not a list")
+                continue
+            for triple in triples:
                 with reading.dropping(file, 0, named(number)):
                     _add(facts, sentences, document, triple)
-    reading.facts = [
-        Fact(
-            fact.id,
-            fact.subject,
-            fact.relation,
-            fact.object,
-            SOURCE,
-            subject_id=fact.subject_id,
-            object_id=fact.object_id,
-            sentences=tuple(sentences[key]),
-        )
-        for key, fact in facts.items()
-    ]
+    reading.facts = [replace(fact, sentences=tuple(sentences[key])) for key, fact in facts.items()]
     return reading.dataset_of_questions(path, name, SOURCE, "triple", **about)
-
-
-def _triples(reading: Reading, file: Path, number: int, document: JsonObject) -> list[Any]:
-    triples = document.get("triples")
-    if isinstance(triples, list):
-        return triples
-    reading.drop(file, 0, f"{named(number)}'triples' is not a list")
-    return []
 
 
 def _add(

@@ -336,7 +336,7 @@ def save_files(spec: RunSpec, finished: Finished, folder: Path, seconds: float, 
         relations=finished.relations,
         seconds=round(seconds, 3),
         made=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        versions=tuple((name, _version(name)) for name in PACKAGES),
+        versions=tuple((name, importlib.metadata.version(name)) for name in PACKAGES),
         device=device,
         checkpoint=checkpoint_of(spec.model_name),
         request=spec.stored_request,
@@ -357,10 +357,3 @@ def save_files(spec: RunSpec, finished: Finished, folder: Path, seconds: float, 
         ) from error
     shutil.rmtree(whole / PARTS, ignore_errors=True)
     return Run(read_info(whole))
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"
