@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lama_core.datasets.library.download import get_data as get_data
     from lama_core.datasets.library.download import import_data as import_data
     from lama_core.datasets.library.installed import list_datasets as list_datasets
     from lama_core.datasets.library.installed import load_dataset as load_dataset

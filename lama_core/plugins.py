@@ -55,6 +55,7 @@ class Plugin:
         releases: Name of an old format of weights -> the `Release` that `models convert` reads.
         formats: Name of a format of data -> the `Format`.
         result_formats: Name of a format of other tools' results -> the `ResultsFormat`.
+        export_formats: Value of `--format` of `runs export` -> the `runs.exporting.Write`.
         executors: Value of `--executor` -> the function that makes the executor.
         stores: Scheme of the addresses of `--parts-at`, or `*` for all others -> a function of an
             address that returns an object with the methods of `runs.parts.Folder`.
@@ -80,6 +81,7 @@ class Plugin:
     releases: Rows = field(default_factory=dict)
     formats: Rows = field(default_factory=dict)
     result_formats: Rows = field(default_factory=dict)
+    export_formats: Rows = field(default_factory=dict)
     executors: Rows = field(default_factory=dict)
     stores: Rows = field(default_factory=dict)
     papers: Rows = field(default_factory=dict)
@@ -109,6 +111,7 @@ TABLES = {
     "releases": "lama_core.models.conversion.convert:Release",
     "formats": "lama_core.datasets.formats:Format",
     "result_formats": "lama_core.runs.importers.results:ResultsFormat",
+    "export_formats": "collections.abc:Callable",
     "executors": "collections.abc:Callable",
     "stores": "collections.abc:Callable",
     "papers": "lama_core.papers.framework:Paper",
@@ -369,8 +372,11 @@ def package_of(module: str) -> str:
     return next((package for package in owners if package != PROJECT), "")
 
 
-def owner_of(error: BaseException) -> InstalledPlugin | None:
-    """Return the plug-in in whose code, or with whose objects at hand, an exception was raised."""
+def blame(error: BaseException) -> str:
+    """Return a sentence that says whose mistake an exception is; "" if no plug-in's code ran.
+
+    It is that of the last plug-in in whose code, or with whose objects at hand, it was raised.
+    """
     owner, at = None, error.__traceback__
     while at is not None:
         kinds = {type(value).__module__ for value in at.tb_frame.f_locals.values()}
@@ -378,12 +384,6 @@ def owner_of(error: BaseException) -> InstalledPlugin | None:
         tops = {str(module).partition(".")[0] for module in modules}
         owner = next((one for one in _usable() if tops & one.modules), owner)
         at = at.tb_next
-    return owner
-
-
-def blame(error: BaseException) -> str:
-    """Return a sentence that says whose mistake an exception is; "" if no plug-in's code ran."""
-    owner = owner_of(error)
     return _fault(owner.plugin.name, owner.package, error, "failed") if owner else ""
 
 

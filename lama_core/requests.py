@@ -182,37 +182,44 @@ _TYPES = {
 }
 
 
-@cache
+_CHOICES: dict[type, tuple[RequestField, ...]] = {}
+
+
 def request_fields(kind: type[Request]) -> tuple[RequestField, ...]:
     """Return the declared fields of a request class, in the order of its constructor."""
-    found = []
-    hints = get_type_hints(kind, include_extras=True)
-    for field in dataclasses.fields(kind):
-        hint = hints[field.name]
-        metas = [item for item in getattr(hint, "__metadata__", ()) if type(item) is msgspec.Meta]
-        if not metas:
-            continue
-        extra = metas[0].extra or {}
-        is_argument = bool(extra.get("argument"))
-        option_name = extra.get("option") or "--" + field.name.replace("_", "-")
-        declared = get_args(hint)[0]
-        has_factory = field.default_factory is not dataclasses.MISSING
-        found.append(
-            RequestField(
-                name=field.name,
-                option=field.name if is_argument else option_name,
-                help_text=metas[0].description or "",
-                kind=declared,
-                checked=Annotated[_without_none(declared), metas[0]],
-                default=cast(Any, field.default_factory)() if has_factory else field.default,
-                always=has_factory,
-                is_argument=is_argument,
-                takes_dash=bool(extra.get("takes_dash")),
-                is_positional=is_argument and not field.kw_only,
-                selects=bool(extra.get("selects")),
+    if kind not in _CHOICES:
+        hints = get_type_hints(kind, include_extras=True)
+        _CHOICES[kind] = tuple(
+            _field(field, hints[field.name])
+            for field in dataclasses.fields(kind)
+            if any(
+                type(one) is msgspec.Meta for one in getattr(hints[field.name], "__metadata__", ())
             )
         )
-    return tuple(found)
+    return _CHOICES[kind]
+
+
+def _field(field: "dataclasses.Field[Any]", hint: Any) -> RequestField:
+    meta = next(one for one in hint.__metadata__ if type(one) is msgspec.Meta)
+    extra = meta.extra or {}
+    is_argument = bool(extra.get("argument"))
+    declared = get_args(hint)[0]
+    has_factory = field.default_factory is not dataclasses.MISSING
+    return RequestField(
+        name=field.name,
+        option=field.name
+        if is_argument
+        else extra.get("option") or "--" + field.name.replace("_", "-"),
+        help_text=meta.description or "",
+        kind=declared,
+        checked=Annotated[_without_none(declared), meta],
+        default=cast(Any, field.default_factory)() if has_factory else field.default,
+        always=has_factory,
+        is_argument=is_argument,
+        takes_dash=bool(extra.get("takes_dash")),
+        is_positional=is_argument and not field.kw_only,
+        selects=bool(extra.get("selects")),
+    )
 
 
 def _without_none(kind: Any) -> Any:

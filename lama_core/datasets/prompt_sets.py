@@ -66,8 +66,7 @@ SPACE_BEFORE_SIGN = re.compile(r"\s+([.,;:!?)\]}])(?!\w)|(?<=[(\[{])\s+")
 
 def normalise_template(template: str) -> str:
     """Return the template without spaces that change no tokens, to find duplicates."""
-    joined = " ".join(template.split())
-    return SPACE_BEFORE_SIGN.sub(lambda match: match.group(1) or "", joined)
+    return SPACE_BEFORE_SIGN.sub(lambda match: match.group(1) or "", " ".join(template.split()))
 
 
 @dataclass(frozen=True, slots=True)

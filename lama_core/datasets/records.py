@@ -457,8 +457,7 @@ def _term(cell: str) -> str:
 def _json(reading: Reading, form: FileForm, is_header: IsHeader) -> Records:
     path = reading.root
     if form == "jsonl":
-        rows = ((number, present(row)) for number, row in reading.objects(path))
-        return Records((), rows)
+        return Records((), ((number, present(row)) for number, row in reading.objects(path)))
     text = reading.content(path, MAX_BYTES).removeprefix(codecs.BOM_UTF8)
     try:
         value = parse_json(text)

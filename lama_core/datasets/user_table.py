@@ -134,8 +134,7 @@ class ColumnRoles:
 
     def of(self, role: str) -> str:
         """Return the given name of the column with a role; empty if none was given."""
-        name: str = getattr(self, role)
-        return name
+        return str(getattr(self, role))
 
     def are_in(self, header: Sequence[str]) -> bool:
         """Whether a header has the columns of subjects and objects."""

@@ -232,8 +232,7 @@ def _unpack_zip(raw: BinaryIO, shown: str, folder: Path, budget: Budget) -> None
         # Declared sizes may be wrong, but if their sum exceeds the limit, unpack nothing.
         budget.check(budget.written + sum(member.file_size for member in members))
         for member in members:
-            kind = stat.S_IFMT(member.external_attr >> 16)
-            if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+            if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
                 raise UserError(f"{shown} contains a link or device, {member.filename!r}")
             if member.flag_bits & 0x1:
                 raise UserError(f"{shown} is encrypted: unpack it and import the folder")

@@ -1,13 +1,12 @@
 """Downloads of files: resumed after interruptions and verified.
 
-Bytes go to `NAME.part`. `NAME.part.json` has the server's validator (ETag or date), so that a
+Bytes go to `NAME.part`. `NAME.part.etag` has the server's validator (ETag or date), so that a
 download is resumed only if the server's file is unchanged. The part is renamed to NAME when its
 length and checksum are right. The checksum of the first complete download is stored, and later
 downloads must match it.
 """
 
 import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,10 +32,10 @@ def fetched(
     *,
     repin: bool,
 ) -> Iterator[list[Path]]:
-    """Download the missing files to `folder`, and yield all paths to a block that reads them.
+    """Download the missing files to `folder`, and yield all paths to a block that installs them.
 
-    If the block raises UserError, the files and their pins are deleted, because the server may have
-    sent an error or login page with status 200.
+    Afterwards the files are deleted. If the block raises UserError, so are their pins, because the
+    server may have sent an error or login page with status 200.
     """
     paths = [fetch(file, folder, on_progress=on_progress, repin=repin) for file in files]
     try:
@@ -46,6 +45,8 @@ def fetched(
             (folder / file.name).unlink(missing_ok=True)
             _pins(folder).drop(file.url)
         raise
+    for path in paths:
+        path.unlink()
 
 
 def fetch(
@@ -105,8 +106,9 @@ def _continue(file: SourceFile, part: Path, patience: Patience, on_progress: OnP
     """
     have = _size(part)
     headers = {"Accept-Encoding": "identity"}
-    validator = _read_validator(part)
-    if have and validator:
+    stored = _validator_file(part)
+    validator = read_file(stored).decode("latin-1").strip() if stored.exists() else ""
+    if have and validator and validator.isprintable():  # else it starts from the beginning
         headers |= {"Range": f"bytes={have}-", "If-Range": validator}
     try:
         with (
@@ -131,7 +133,7 @@ def _continue(file: SourceFile, part: Path, patience: Patience, on_progress: OnP
             # A weak ETag must not be used to resume a file (RFC 9110, 13.1.5).
             strong = "" if etag.startswith("W/") else etag
             validator = strong or response.headers.get("Last-Modified", "")
-            _validator_file(part).write_text(json.dumps({"validator": validator}), "utf-8")
+            stored.write_text(validator, "latin-1")
             done = start
             with part.open("r+b" if start else "wb") as out:
                 out.seek(start)
@@ -191,16 +193,7 @@ def _pins(folder: Path) -> Pins:
 
 
 def _validator_file(part: Path) -> Path:
-    return part.with_name(part.name + ".json")
-
-
-def _read_validator(part: Path) -> str:
-    path = _validator_file(part)
-    try:
-        stored = json.loads(read_file(path)) if path.exists() else {}
-    except (ValueError, RecursionError):
-        return ""  # the download starts from the beginning
-    return str(stored.get("validator", "")) if isinstance(stored, dict) else ""
+    return part.with_name(part.name + ".etag")
 
 
 def _discard(part: Path) -> None:

@@ -1,28 +1,23 @@
 """Files of a run for other tools.
 
-lm-pub-quiz: a results folder, which its `DatasetResults.from_path` and `runs import` open. Only for
-runs with the scores of all answers. An answer that the model can't write has the score
-`UNWRITABLE`. Ids are made up, because runs don't store them.
-
 table: `answers.jsonl`, an object a line, with the columns that `runs import` reads. The rank is the
-one that the run shows by default.
+one that the run shows by default. Other formats are those of plug-ins (`export_formats`), such as
+lm-pub-quiz.
 
 Excluded rows aren't written.
 """
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from lama_core import __version__
+from lama_core import __version__, plugins
 from lama_core.errors import UserError, choose
 from lama_core.files import user_path, work_folder
 from lama_core.progress import Progress
@@ -34,22 +29,18 @@ from lama_core.runs.facts_table import (
     encode_top,
     place_top,
     read_batches,
-    read_candidates,
 )
 from lama_core.runs.find import load_run
-from lama_core.runs.info import CANDIDATES_FILE, FACTS_FILE, Run
-from lama_core.scoring.queries import BLANK
-from lama_core.types import OWN_TEMPLATE
+from lama_core.runs.info import FACTS_FILE, Run
 
-ExportFormat = Literal["lm-pub-quiz", "table"]
+# Writes the rows of a run that count into a folder, and returns how many.
+Write = Callable[[Run, Path], int]
+TABLE = "table"  # the format of the project itself
 TABLE_FILE = "answers.jsonl"
-METADATA, SUFFIX = "metadata_results.json", "_results"  # of lm-pub-quiz's files
-UNWRITABLE = -1e30  # score of an answer that the model can't write
 MADE_BY = f"LAMA Explorer {__version__}"
-MAX_NAME_BYTES = 200
-_FACT = ["relation", "subject", "object", "prompt", "excluded"]
+FACT = ["relation", "subject", "object", "prompt", "excluded"]
 _TABLE = [
-    *_FACT,
+    *FACT,
     "query",
     "rank_raw",
     "rank_filtered",
@@ -66,9 +57,9 @@ class ExportRunRequest(Request, command="runs export", python="export_run"):
     run: Annotated[str, argument("Name of the run.")]
     out: Annotated[Path, option("New folder for the files.")]
     format: Annotated[
-        ExportFormat,
+        str,
         option("table: one JSON file. lm-pub-quiz: a results folder, for runs that rank answers."),
-    ] = "table"
+    ] = TABLE
 
 
 @dataclass(frozen=True)
@@ -107,7 +98,10 @@ def export_files(request: ExportRunRequest) -> ExportedRun:
         UserError: If there is no such run, the folder exists, or the format needs scores of all
             answers that the run doesn't have.
     """
-    write = _WRITERS[choose(request.format, _WRITERS, "format")]
+    choose(request.format, [TABLE, *plugins.names("export_formats")], "format")
+    write: Write = _write_table
+    if request.format != TABLE:
+        write = plugins.find("export_formats", request.format)
     run, out = load_run(request.run), user_path(request.out)
     if out.exists():
         raise UserError(f"{out} exists: name a new folder.")
@@ -127,7 +121,7 @@ def export_files(request: ExportRunRequest) -> ExportedRun:
     return ExportedRun(run.info.id, out, files, n, run.info.n_excluded)
 
 
-def _batches(run: Run, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def counted_batches(run: Run, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield the rows that count, with some of their columns."""
     for batch in read_batches(run.info.path(FACTS_FILE), names):
         yield batch.filter(pc.is_null(batch["excluded"]))
@@ -136,7 +130,7 @@ def _batches(run: Run, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
 def _write_table(run: Run, folder: Path) -> int:
     n, known = 0, run.known_to[run.counted] == RANKED
     with (folder / TABLE_FILE).open("wb") as file:
-        for batch in _batches(run, _TABLE):
+        for batch in counted_batches(run, _TABLE):
             file.write(json_lines(_table_cells(run, batch, known[n : n + len(batch)])))
             n += len(batch)
     return n
@@ -154,7 +148,7 @@ def _table_cells(
     return {
         **{name: json_texts(batch[name]) for name in ("relation", "subject", "object", "query")},
         "model": json_texts(pa.scalar(run.info.model)),
-        "made_by": json_texts(pa.scalar(_made_by(run))),
+        "made_by": json_texts(pa.scalar(made_by(run))),
         "rank": pc.if_else(pa.array(ranked), rank, None).cast(pa.string()),
         "correct": pc.fill_null(pc.equal(rank, 1), False).cast(pa.string()),
         "log_prob": pc.if_else(pc.is_finite(log_prob), log_prob, None).cast(pa.string()),
@@ -170,98 +164,10 @@ def _lists(cells: pa.Array, of: NDArray[np.bool_]) -> pa.Array:
     return pc.binary_join_element_wise("[", joined, "]", "")
 
 
-def _made_by(run: Run) -> str:
+def made_by(run: Run) -> str:
     """Return what made the numbers; imported ones are from another tool."""
     imported = run.info.imported
     return f"{imported.source}, imported by {MADE_BY}" if imported else MADE_BY
-
-
-def _write_quiz(run: Run, folder: Path) -> int:
-    """Write lm-pub-quiz's tables, relation by relation, and its metadata."""
-    path = run.info.path(FACTS_FILE)
-    if "scores" not in column_names(path) or not run.info.has(CANDIDATES_FILE):
-        raise _no_scores(run)
-    known = read_candidates(run.info.path(CANDIDATES_FILE))
-    lines: dict[str, list[bytes]] = {}
-    texts: dict[str, dict[str, int]] = {}  # relation -> template -> its number
-    rows = (
-        row for batch in _batches(run, [*_FACT, "query", "scores"]) for row in batch.to_pylist()
-    )
-    for row in rows:
-        name = row["relation"]
-        words = known.get(name) or known.get("", ())
-        if row["scores"] is None or row["object"] not in words:
-            raise _no_scores(run)
-        parts = {"/", "\\", "\0"} & set(name)
-        if parts or name.startswith(".") or len(name.encode()) > MAX_NAME_BYTES:
-            raise UserError(
-                f"lm-pub-quiz names files by relations, and {name[:60]!r} can't be a file name: "
-                "export the run as a table."
-            )
-        done = lines.setdefault(name, [])
-        shared = run.info.relation(name).templates
-        is_own = not shared or shared[0].startswith(OWN_TEMPLATE)
-        first = {} if is_own else {text: at for at, text in enumerate(shared)}
-        known_texts = texts.setdefault(name, first)
-        if is_own:
-            text = row["query"].replace(row["subject"], "[X]", 1).replace(BLANK, "[Y]", 1)
-            row["prompt"] = known_texts.setdefault(text, len(known_texts))
-        done.append(orjson.dumps(_quiz_row(row, words, len(done))))
-    for name, some in lines.items():
-        (folder / f"{name}{SUFFIX}.jsonl").write_bytes(b"\n".join([*some, b""]))
-    about = {
-        name: _about(run, tuple(texts[name]), known.get(name) or known.get("", ()), name, len(some))
-        for name, some in lines.items()
-    }
-    (folder / METADATA).write_bytes(orjson.dumps(about, option=orjson.OPT_INDENT_2))
-    return sum(map(len, lines.values()))
-
-
-def _no_scores(run: Run) -> UserError:
-    return UserError(
-        f"{run.info.id} doesn't store the scores of all answers, which lm-pub-quiz needs: export "
-        "it as a table."
-    )
-
-
-def _quiz_row(row: dict[str, Any], words: tuple[str, ...], number: int) -> dict[str, Any]:
-    return {
-        "sub_id": f"{row['relation']}-{number}",
-        "sub_label": row["subject"],
-        "sub_aliases": [],
-        "answer_idx": words.index(row["object"]),
-        "template_index": row["prompt"],
-        "instance_index": number,
-        "pll_scores": [one if math.isfinite(one) else UNWRITABLE for one in row["scores"]],
-    }
-
-
-def _about(
-    run: Run, templates: tuple[str, ...], words: tuple[str, ...], name: str, n: int
-) -> dict[str, Any]:
-    """Return a relation's metadata; its accuracy is left for lm-pub-quiz to compute."""
-    info = run.info
-    return {
-        "metric_values": {},
-        "templates": templates,
-        "template_index": info.relation(name).used or list(range(len(templates))) or None,
-        "model_name_or_path": info.model,
-        "num_original_instances": n,
-        "subsampled": None,
-        "time_end": info.made,
-        "reduction": "sum",
-        "dataset_name": info.dataset,
-        "made_by": _made_by(run),
-        "answer_space_labels": words,
-        "answer_space_ids": [f"{name}-answer-{number}" for number in range(len(words))],
-        "relation_info": {},
-    }
-
-
-_WRITERS: dict[ExportFormat, Callable[[Run, Path], int]] = {
-    "lm-pub-quiz": _write_quiz,
-    "table": _write_table,
-}
 
 
 export_run = Function(

@@ -191,8 +191,7 @@ class Parts:
         )
         rows = memory.getvalue()
         try:
-            content = b"".join((rows, hashlib.sha256(rows).digest()))
-            self.place.write(f"{name}.parquet", content)
+            self.place.write(f"{name}.parquet", b"".join((rows, hashlib.sha256(rows).digest())))
             if not self._is_stored:
                 text = msgspec.json.format(msgspec.json.encode(self.started))
                 self.place.write(REQUEST_FILE, text)

@@ -348,8 +348,7 @@ import_data = Function(
 def _install(folder: Path, name: str) -> Installed:
     """Read the dataset in `folder`, then move the folder into the library."""
     _flatten(folder)
-    relations_file = installed.relations_file_for(folder)
-    dataset = formats.load(folder, name=name, relations_file=relations_file)
+    dataset = formats.load(folder, name=name, relations_file=installed.relations_file_for(folder))
     installed.write_record(folder, dataset, formats.detect(folder).content)
     target = installed.datasets_dir() / name
     replace_folder(folder, target)

@@ -16,7 +16,7 @@ import msgspec
 import orjson
 
 from lama_core import paths
-from lama_core.datasets import analogy_questions, bats, formats, lama, lpaqa
+from lama_core.datasets import bats, formats, lama, lpaqa
 from lama_core.datasets.aliases import ALIASES_FILE, with_aliases
 from lama_core.datasets.dataset import (
     ITEMS,
@@ -146,8 +146,7 @@ def _row(name: str) -> Listed:
 
 
 def _damaged(name: str, fault: str, path: str) -> Listed:
-    empty = published.Source(name, fault, "facts", "", "", "")
-    return _listed(empty, path=path, fault=fault)
+    return _listed(published.Source(name, fault, "facts", "", "", ""), path=path, fault=fault)
 
 
 def _listed(
@@ -274,7 +273,7 @@ def load_questions(name_or_path: str | Path) -> QuestionDataset:
 
     Raises UserError, with the nearest name, if there are no such questions.
     """
-    return _load(name_or_path, "set of questions", question_set_names, analogy_questions.load)
+    return _load(name_or_path, "set of questions", question_set_names, formats.load_questions)
 
 
 def safe_name(name: str) -> str:

@@ -427,9 +427,8 @@ def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
         with work_folder(place.parent) as work:
             folder = paths[0].parent
             if len(paths) == 1 and is_archive(paths[0]):
-                on_progress(Progress(f"Unpacking {paths[0].name}"))
                 folder = work / "release"
-                unpack(paths[0], folder, max_bytes=MAX_UNPACKED)
+                unpack(paths[0], folder, max_bytes=MAX_UNPACKED, on_progress=on_progress)
                 # Perhaps in a folder of the archive.
                 folder = next((one.parent for one in folder.rglob("*") if one.is_file()), folder)
             try:
@@ -438,8 +437,6 @@ def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
                 reason = str(error).replace(str(folder), entry.name)
                 raise UserError(f"Can't convert {entry.title}: {reason}") from error
             replace_folder(work / "model", place)
-        for path in paths:
-            path.unlink()
     return _located(place)
 
 

@@ -7,7 +7,7 @@ rows, and results of unknown facts, bring their own facts, which the run keeps.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -136,7 +136,13 @@ def match(
     keys = [keys_of(keyed(one.rows)) for one in results]
     total = sum(map(len, keys))
     best: tuple[Dataset | None, list[Ints]] = (None, [np.full(len(one), -1) for one in keys])
-    for one in _datasets(dataset):
+    for name in [dataset] if dataset else dataset_names():
+        try:
+            one = load_dataset(name)
+        except UserError:
+            if dataset:
+                raise
+            continue  # the list of datasets shows why it can't be read
         on_stage(f"Comparing the facts with {one.name}")
         known = keys_of(keyed(_table(one)))
         found = [_find(some, known) for some in keys]
@@ -162,15 +168,3 @@ def _n_found(found: Sequence[Ints]) -> int:
 def _find(keys: pa.Array, known: pa.Array) -> Ints:
     at = pc.index_in(keys, value_set=known)
     return at.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-
-
-def _datasets(name: str) -> Iterator[Dataset]:
-    """Yield the dataset of that name, or all installed ones that can be read."""
-    if name:
-        yield load_dataset(name)
-        return
-    for one in dataset_names():
-        try:
-            yield load_dataset(one)
-        except UserError:  # the list of datasets shows why it can't be read
-            continue

@@ -214,8 +214,12 @@ def make_rows(matched: Matched) -> pa.Table:
     said = words.set_column(2, "object", key_column(found["first"], word_key))
     is_object = _is_known(said, facts, "relation", "object")
     is_gold = pc.equal(said["object"], words["object"]).fill_null(False)
-    is_other = pc.invert(pc.or_(is_gold, _of_squad(matched, table))).combine_chunks()
+    of_squad = _of_squad(matched, table).combine_chunks()
+    is_other = pc.invert(pc.or_(is_gold, of_squad))
     is_valid = pc.and_(_is_known(said, facts, *REQUIRED), is_other)
+    n_valid = pc.if_else(of_squad, 1, _n_facts(own, matched.facts, "relation", "subject"))
+    names = table["subject"].combine_chunks().dictionary_encode()
+    lengths = [min(len(TOKEN.findall(name)), MAX_NUMBER) for name in names.dictionary.to_pylist()]
     infos = matched.relations
     columns: dict[str, Any] = {
         "fact_id": matched.fact_ids,
@@ -231,9 +235,9 @@ def make_rows(matched: Matched) -> pa.Table:
         **found,
         "first_is_valid": is_valid,
         "first_is_object": is_object,
-        "n_valid": _n_valid(matched),
+        "n_valid": pc.min_element_wise(n_valid, MAX_NUMBER),
         "object_count": _n_facts(own, matched.facts, "relation", "object"),
-        "subject_tokens": _n_tokens(table["subject"]),
+        "subject_tokens": pa.array(lengths, pa.int16()).take(names.indices),
         "subject_pieces": pa.nulls(n_rows, pa.int16()),
     }
     arrays = [_cast(columns[one.name], one.type) for one in SCHEMA]
@@ -266,20 +270,6 @@ def _n_facts(table: pa.Table, facts: pa.Table, *names: str) -> pa.Array:
     counts = pc.value_counts(keys_of(facts, *names))
     at = pc.index_in(keys_of(table, *names), value_set=counts.field("values"))
     return counts.field("counts").take(at)
-
-
-def _n_valid(matched: Matched) -> pa.Array:
-    """Return the number of right answers to each row."""
-    table = matched.results.rows
-    n_facts = _n_facts(keyed(table), matched.facts, "relation", "subject")
-    n_facts = pc.if_else(_of_squad(matched, table).combine_chunks(), 1, n_facts)
-    return pc.min_element_wise(n_facts, MAX_NUMBER)
-
-
-def _n_tokens(subjects: pa.ChunkedArray) -> pa.Array:
-    words = subjects.combine_chunks().dictionary_encode()
-    counts = [min(len(TOKEN.findall(word)), MAX_NUMBER) for word in words.dictionary.to_pylist()]
-    return pa.array(counts, pa.int16()).take(words.indices)
 
 
 def _answers(table: pa.Table) -> dict[str, Any]:

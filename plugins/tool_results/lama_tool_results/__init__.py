@@ -1,4 +1,4 @@
-"""Readers of other tools' results, which `runs import` opens as runs."""
+"""Other tools' results, which `runs import` opens as runs; and runs as results of lm-pub-quiz."""
 
 from lama_core.plugins import Plugin
 
@@ -13,4 +13,5 @@ PLUGIN = Plugin(
         "helm": "lama_tool_results.helm:HELM",
         "opencompass": "lama_tool_results.opencompass:OPENCOMPASS",
     },
+    export_formats={"lm-pub-quiz": "lama_tool_results.lm_pub_quiz_export:write_quiz"},
 )

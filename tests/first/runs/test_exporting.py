@@ -43,7 +43,7 @@ def test_what_cannot_be_exported_is_refused_and_nothing_is_written(tmp_path: Pat
     with pytest.raises(UserError, match="doesn't store the scores of all answers"):
         lama.export_run(run.info.id, out=out, format="lm-pub-quiz")
     with pytest.raises(UserError, match="Unknown format"):
-        lama.export_run(run.info.id, out=out, format="pickle")  # type: ignore[arg-type]
+        lama.export_run(run.info.id, out=out, format="pickle")
     with pytest.raises(UserError, match="exists"):
         lama.export_run(run.info.id, out=tmp_path)
     with pytest.raises(UserError, match="There is no run"):

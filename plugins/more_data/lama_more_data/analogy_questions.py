@@ -28,6 +28,7 @@ from lama_core.datasets.dataset import (
     make_questions,
 )
 from lama_core.datasets.file_search import head_of
+from lama_core.datasets.formats import Format
 from lama_core.datasets.line_reader import Reading, Rejected, optional_text
 from lama_core.datasets.nested_folders import files_under
 from lama_core.datasets.records import has_table_name, lowered, read_records
@@ -201,3 +202,13 @@ def _question(stem: Pair, choices: list[Pair], answer: int, group: str) -> Choic
     if not 0 <= answer < len(choices):
         raise Rejected(f"the right choice is number {answer + 1} of {len(choices)}")
     return ChoiceQuestion(stem, tuple(choices), choices.index(choices[answer]), group)
+
+
+QUESTIONS = Format(
+    "questions",
+    "multiple-choice analogy questions (SAT, U2, U4)",
+    "questions",
+    find_root,
+    load,
+    is_questions,
+)

@@ -14,10 +14,11 @@ from pathlib import Path
 
 from lama_core.datasets.dataset import BLANK, Dataset
 from lama_core.datasets.file_search import find_files, head_of
-from lama_core.datasets.json_items import json_items, named
+from lama_core.datasets.formats import one_file
 from lama_core.datasets.lama import MAX_SENTENCES
 from lama_core.datasets.line_reader import JsonObject, Reading, Rejected, as_object, required_text
 from lama_core.types import Fact
+from lama_more_data.json_items import json_items, named
 
 SOURCE = "T-REx"
 PRONOUNS = frozenset(
@@ -114,3 +115,6 @@ def _span(value: object) -> tuple[int, int] | None:
         if isinstance(start, int) and isinstance(end, int) and start >= 0:
             return start, end
     return None
+
+
+TREX = one_file("trex", "T-REx's files", is_trex, load)
