@@ -40,7 +40,7 @@ class Plugin:
     """The rows that a package adds. Each row is a name and the text `module:object`.
 
     Attributes:
-        name: Its name, in messages and in `needs`.
+        name: Its name, in messages.
         about: What it adds, in one sentence.
         queries: Python function -> the `QueryFunction` of a kind of query.
         views: Python function -> the `ViewFunction` of a view of finished runs; its chart, if it
@@ -65,7 +65,6 @@ class Plugin:
         charts: Name of a chart of the tab More -> the `MenuChart`.
         pages: Path of a page's URL -> the function that draws the page, without arguments.
         help: Command -> what `--help` says of it, where `about` says less.
-        needs: Names of the plug-ins that it imports.
     """
 
     name: str
@@ -90,7 +89,6 @@ class Plugin:
     charts: Rows = field(default_factory=dict)
     pages: Rows = field(default_factory=dict)
     help: Rows = field(default_factory=dict)
-    needs: tuple[str, ...] = ()
 
     def rows(self) -> dict[str, Rows]:
         """Return table -> the plug-in's rows in it, without empty tables."""
@@ -204,11 +202,6 @@ def _find_plugins() -> tuple[tuple[InstalledPlugin, ...], tuple[str, ...]]:
                 f"The plug-in {plugin.name} of {package} isn't used: {first.package} has the same "
                 "name."
             )
-    while lacking := [
-        (one, need) for one in found for need in found[one].plugin.needs if need not in found
-    ]:
-        del found[lacking[0][0]]
-        problems.append("The plug-in {} isn't used: it needs the plug-in {}.".format(*lacking[0]))
     for one in found:
         for table, rows in found[one].plugin.rows().items():
             problems += [
@@ -234,10 +227,7 @@ def _warn(text: str) -> None:
 
 
 def _check_rows(plugin: Plugin) -> None:
-    if isinstance(plugin.needs, str):
-        raise TypeError("needs is not a tuple")
-    for name in (plugin.name, *plugin.needs):
-        _check(name, WORDS, "can't be a plug-in's name")
+    _check(plugin.name, WORDS, "can't be a plug-in's name")
     for text in plugin.help.values():
         _check(text, WORDS, "can't be a sentence of help")
     for table in TABLES:

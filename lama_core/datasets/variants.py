@@ -13,10 +13,21 @@ from collections.abc import Sequence
 from lama_core.datasets.dataset import Dataset, make_dataset
 
 UHN_SOURCES = ("Google_RE", "TREx")
-_AUXILIARY = re.compile(r"\b(is|was|are|were|can|will|must|should)\b(?! not\b)")
-_VERB_AFTER_SUBJECT = re.compile(r"^\[X\] ([a-z]+)\b")
-_PAST_VERBS = {"died": "die", "used": "use", "wrote": "write", "served": "serve", "won": "win"}
-_IRREGULAR_VERBS = {"has": "have", "does": "do", "goes": "go"}
+# A template and its negation, of the first pattern that it has; None if the rules don't cover it.
+_NEGATIONS: dict[str, str | None] = {
+    r"\b(?:not|cannot|never)\b": None,
+    r"\b(?:is|was|are|were|can|will|must|should)\b": r"\g<0> not",
+    r"^\[X\] died\b": "[X] did not die",
+    r"^\[X\] used\b": "[X] did not use",
+    r"^\[X\] wrote\b": "[X] did not write",
+    r"^\[X\] served\b": "[X] did not serve",
+    r"^\[X\] won\b": "[X] did not win",
+    r"^\[X\] has\b": "[X] does not have",
+    r"^\[X\] does\b": "[X] does not do",
+    r"^\[X\] goes\b": "[X] does not go",
+    r"^\[X\] ([a-z]*(?:ch|sh|ss|x))es\b": r"[X] does not \1",
+    r"^\[X\] ([a-z]*(?<!s))s\b": r"[X] does not \1",
+}
 
 
 def uhn_substring(dataset: Dataset) -> Dataset:
@@ -48,23 +59,9 @@ def negate_template(template: str) -> str | None:
     "did not". A template that is negative already isn't covered.
     Departure: Negated and misprimed queries
     """
-    if re.search(r"\b(not|cannot|never)\b", template):
-        return None
-    auxiliary = _AUXILIARY.search(template)
-    if auxiliary:
-        return f"{template[: auxiliary.end()]} not{template[auxiliary.end() :]}"
-    verb = _VERB_AFTER_SUBJECT.match(template)
-    if verb is None:
-        return None
-    word, rest = verb[1], template[verb.end() :]
-    if word in _PAST_VERBS:
-        return f"[X] did not {_PAST_VERBS[word]}{rest}"
-    if word in _IRREGULAR_VERBS:
-        return f"[X] does not {_IRREGULAR_VERBS[word]}{rest}"
-    if word.endswith(("ches", "shes", "sses", "xes")):
-        return f"[X] does not {word[:-2]}{rest}"
-    if word.endswith("s") and not word.endswith("ss"):
-        return f"[X] does not {word[:-1]}{rest}"
+    for pattern, negation in _NEGATIONS.items():
+        if re.search(pattern, template):
+            return negation and re.sub(pattern, negation, template, count=1)
     return None
 
 

@@ -423,20 +423,22 @@ def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
         for file in source.files
     ]
     place = _release_dir(source)
-    with fetched(files, downloads, on_progress, repin=repin) as paths:
-        with work_folder(place.parent) as work:
-            folder = paths[0].parent
-            if len(paths) == 1 and is_archive(paths[0]):
-                folder = work / "release"
-                unpack(paths[0], folder, max_bytes=MAX_UNPACKED, on_progress=on_progress)
-                # Perhaps in a folder of the archive.
-                folder = next((one.parent for one in folder.rglob("*") if one.is_file()), folder)
-            try:
-                convert_into(folder, work / "model", on_progress)
-            except UserError as error:
-                reason = str(error).replace(str(folder), entry.name)
-                raise UserError(f"Can't convert {entry.title}: {reason}") from error
-            replace_folder(work / "model", place)
+    with (
+        fetched(files, downloads, on_progress, repin=repin) as paths,
+        work_folder(place.parent) as work,
+    ):
+        folder = paths[0].parent
+        if len(paths) == 1 and is_archive(paths[0]):
+            folder = work / "release"
+            unpack(paths[0], folder, max_bytes=MAX_UNPACKED, on_progress=on_progress)
+            # Perhaps in a folder of the archive.
+            folder = next((one.parent for one in folder.rglob("*") if one.is_file()), folder)
+        try:
+            convert_into(folder, work / "model", on_progress)
+        except UserError as error:
+            reason = str(error).replace(str(folder), entry.name)
+            raise UserError(f"Can't convert {entry.title}: {reason}") from error
+        replace_folder(work / "model", place)
     return _located(place)
 
 

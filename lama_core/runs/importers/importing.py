@@ -34,7 +34,6 @@ from lama_core.runs.importers.results import (
     MAX_BYTES,
     ImportedResults,
     ReadOptions,
-    ResultsFormat,
 )
 from lama_core.runs.importers.rows import (
     SILENT,
@@ -260,23 +259,25 @@ def _open(path: Path, given: Path, request: ImportRunRequest) -> list[OpenedResu
     )
     if options.columns and chosen.name != "table":
         raise UserError(f"--column is for tables, and {given.name} is a {chosen.title}.")
-    found = [
-        _named(without_unusable_rows(one), given, request)
-        for one in _read(chosen, path, options, request)
-    ]
+    found = chosen.read(path, options, request.on_progress)
+    are_results = isinstance(found, list) and all(isinstance(one, ImportedResults) for one in found)
+    plugins.check_returned(chosen.read, found, are_results)
+    if not found:
+        raise UserError(f"{path} has no results of the format {chosen.name}.")
+    if request.model and len(found) > 1:
+        found = [one for one in found if one.model == request.model]
+        if not found:
+            raise UserError(f"{path} has no results of the model {request.model!r}.")
+    found = [_named(without_unusable_rows(one), given, request) for one in found]
     if any(not len(one.rows) for one in found):
         dropped = [one for results in found for one in results.dropped]
         reason = f"{dropped[0].where}: {dropped[0].reason}" if dropped else "it is empty"
         raise UserError(f"{given.name} has no usable row: {reason}.")
     if len({one.model for one in found}) < len(found):
         raise UserError(f"{given.name} has several results of one model: import them one by one.")
-
-    def on_stage(text: str) -> None:
-        request.on_progress(Progress(text))
-
     digest = files_digest(path)
     opened = []
-    for one in match(found, request.dataset or "", on_stage):
+    for one in match(found, request.dataset or "", request.on_progress):
         request.on_progress(Progress(f"Ranking the answers of {one.results.model}"))
         run = as_run(one, request, given.name, digest)
         broken = [row for row in one.results.dropped if row.of_answer and row.reason != SILENT]
@@ -288,21 +289,6 @@ def _open(path: Path, given: Path, request: ImportRunRequest) -> list[OpenedResu
             )
         opened.append(run)
     return opened
-
-
-def _read(
-    chosen: ResultsFormat, path: Path, options: ReadOptions, request: ImportRunRequest
-) -> list[ImportedResults]:
-    found = chosen.read(path, options, request.on_progress)
-    are_results = isinstance(found, list) and all(isinstance(one, ImportedResults) for one in found)
-    plugins.check_returned(chosen.read, found, are_results)
-    if not found:
-        raise UserError(f"{path} has no results of the format {chosen.name}.")
-    if request.model and len(found) > 1:
-        found = [one for one in found if one.model == request.model]
-        if not found:
-            raise UserError(f"{path} has no results of the model {request.model!r}.")
-    return found
 
 
 def _named(results: ImportedResults, given: Path, request: ImportRunRequest) -> ImportedResults:

@@ -19,6 +19,7 @@ from lama_core.datasets.dataset import Dataset
 from lama_core.datasets.library.installed import dataset_names, load_dataset
 from lama_core.datasets.user_table import SOURCE
 from lama_core.errors import UserError
+from lama_core.progress import OnProgress, Progress
 from lama_core.runs.importers.results import REQUIRED, ImportedResults
 from lama_core.scoring.ranking import Ints
 from lama_core.texts import written_key
@@ -121,14 +122,14 @@ def _table(dataset: Dataset) -> pa.Table:
 
 
 def match(
-    results: Sequence[ImportedResults], dataset: str, on_stage: Callable[[str], None]
+    results: Sequence[ImportedResults], dataset: str, on_progress: OnProgress
 ) -> list[Matched]:
     """Return the results with their facts; all results of an import share one dataset.
 
     Args:
         results: The results.
         dataset: Name or path of the dataset; "" to look among the installed ones.
-        on_stage: Called with the current activity.
+        on_progress: Called with the current activity.
 
     Raises:
         UserError: If there is no such dataset, or it has none of the facts.
@@ -143,7 +144,7 @@ def match(
             if dataset:
                 raise
             continue  # the list of datasets shows why it can't be read
-        on_stage(f"Comparing the facts with {one.name}")
+        on_progress(Progress(f"Comparing the facts with {one.name}"))
         known = keys_of(keyed(_table(one)))
         found = [_find(some, known) for some in keys]
         if _n_found(found) > max(_n_found(best[1]), 0 if dataset else SHARE * total - 1):
