@@ -130,9 +130,8 @@ def choose(name: str, known: Iterable[Choice], what: str) -> Choice:
         UserError: If the name is unknown; suggests the most similar one and lists all.
     """
     names = tuple(known)
-    for valid in names:
-        if name == valid:
-            return valid
+    if name in names:
+        return names[names.index(name)]
     listed = " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
     hint = did_you_mean(name, names)
     raise UserError(f"Unknown {what} {name[:60]!r}{hint}: choose {listed}.")

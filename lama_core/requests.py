@@ -374,15 +374,12 @@ def command_line(request: Request, *more: str) -> str:
 
 def python_call(request: Request) -> str:
     """Return the call of the Python function that makes the same request."""
-    positional: list[str] = []
-    named: list[str] = []
-    for choice, value in _changed(request):
-        text = repr(_plain(value))
-        if choice.is_positional:
-            positional.append(text)
-        else:
-            named.append(f"{choice.name}={text}")
-    return f"lama.{request.python}({', '.join([*positional, *named])})"
+    given = sorted(_changed(request), key=lambda one: not one[0].is_positional)
+    words = [
+        f"{'' if choice.is_positional else f'{choice.name}='}{_plain(value)!r}"
+        for choice, value in given
+    ]
+    return f"lama.{request.python}({', '.join(words)})"
 
 
 def _plain(value: Any) -> Any:
@@ -436,9 +433,8 @@ def from_record(kind: type[SomeRequest], given: object) -> SomeRequest:
     if not isinstance(given, dict):
         raise UserError("A query must be a JSON object.")
     known = {choice.name: choice for choice in request_fields(kind)}
-    for name in given:
-        if name not in known:
-            raise UserError(f"Unknown field {str(name)[:LONGEST]!r}.")
+    if unknown := [name for name in given if name not in known]:
+        raise UserError(f"Unknown field {str(unknown[0])[:LONGEST]!r}.")
     for name, choice in known.items():
         if name in given:
             value = given[name]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from lama_core import plugins
 from lama_core.datasets import (
@@ -166,7 +167,7 @@ def load_facts(path: Path, *, relations_file: Path | None = None, **names: str) 
     return found
 
 
-def load_questions(path: Path, **names: str) -> QuestionDataset:
+def load_questions(path: Path, **names: Any) -> QuestionDataset:
     """Return the analogy questions at `path`, as `load` does. Raises UserError for other data."""
     found = load(path, **names)
     if not isinstance(found, QuestionDataset):

@@ -415,9 +415,8 @@ class _RowReader:
         given = optional_text(row, *_RELATION)
         name = given or table_stem(self.reading.root)
         templates = distinct(text_list(row, "template"))
-        for template in templates:
-            if fault := template_fault(template):
-                raise Rejected(f"{name}: {fault}")
+        for fault in filter(None, map(template_fault, templates)):
+            raise Rejected(f"{name}: {fault}")
         default = self.columns.templates.get(name) or self.columns.templates.get("", "")
         templates = templates or distinct([default])
         sentences = (*text_list(row, "sentence"), *text_list(row, "masked_sentences"))

@@ -19,7 +19,7 @@ Departure: Shared facts of runs shown together
 """
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from typing import Any, TypeVar
@@ -63,9 +63,8 @@ def small_runs(infos: Sequence[RunInfo]) -> dict[str, int]:
 
     Aligned with such a run, the others would be scored on less than `LEAST_SHARE` of their queries.
     """
-    most: dict[Hashable, int] = {}
-    for info in infos:
-        most[group_of(info)] = max(info.n, most.get(group_of(info), 0))
+    groups = grouped((group_of(info), info.n) for info in infos)
+    most = {group: max(numbers) for group, numbers in groups.items()}
     found = {info.id: most[group_of(info)] for info in infos}
     return {info.id: found[info.id] for info in infos if info.n < LEAST_SHARE * found[info.id]}
 

@@ -629,10 +629,11 @@ def _bundled_requests() -> dict[str, StoredRequest]:
 
 def write_info(info: RunInfo, folder: Path) -> None:
     """Write `run.json` atomically, with the digests of the files that are in the folder by now."""
-    content = {"form": FORM} | {k: v for k, v in asdict(info).items() if k in STORED}
-    for name in ("checkpoint", "imported", "request"):  # earlier versions don't know these fields
-        if content[name] is None:
-            del content[name]
+    optional = ("checkpoint", "imported", "request")  # earlier versions don't know these fields
+    stored = {k: v for k, v in asdict(info).items() if k in STORED}
+    content = {"form": FORM} | {
+        k: v for k, v in stored.items() if v is not None or k not in optional
+    }
     if info.request and not info.request.package:
         del content["request"]["package"]
     content["files"] = [

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lama_core.candidates.columns import NO_COLUMN, pad_columns
 from lama_core.errors import UserError
+from lama_core.grouping import grouped
 from lama_core.runs.alignment import Bools
 from lama_core.runs.facts_table import KNOWN_TO, SCHEMA, UNRANKED, encode_top
 from lama_core.runs.importers.matching import Matched, key_column, keyed, keys_of
@@ -418,9 +419,9 @@ def _other_objects(matched: Matched) -> Objects:
     """Return a function that gives each row's other right answers, for the keys of its fact."""
     facts = matched.facts.filter(pc.invert(_of_squad(matched, matched.facts)))
     several = facts.filter(pc.greater(_n_facts(facts, facts, "relation", "subject"), 1))
-    objects: dict[tuple[str, str], set[str]] = {}
-    for row in several.to_pylist():
-        objects.setdefault((row["relation"], row["subject"]), set()).add(row["object"])
+    rows = several.to_pylist()
+    found = grouped(((row["relation"], row["subject"]), row["object"]) for row in rows)
+    objects = {key: {*names} for key, names in found.items()}
     nothing: set[str] = set()
 
     def of(given: pa.Table) -> list[set[str]]:
