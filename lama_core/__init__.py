@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from lama_core.models.devices import use_device as use_device
     from lama_core.models.listing import get_model as get_model
     from lama_core.models.listing import list_models as list_models
-    from lama_core.papers.reproduce import reproduce as reproduce
     from lama_core.probes.analogy.multiple_choice import analogy_questions as analogy_questions
     from lama_core.probes.analogy.plan import analogy_probe as analogy_probe
     from lama_core.probes.generation.plan import generate as generate
@@ -41,8 +40,6 @@ if TYPE_CHECKING:
     from lama_core.queries.question import ask as ask
     from lama_core.queries.sentences import sentences as sentences
     from lama_core.queries.wordings import relation as relation
-    from lama_core.runs.exporting import export_run as export_run
-    from lama_core.runs.importers.importing import import_run as import_run
     from lama_core.runs.manage import list_runs as list_runs
     from lama_core.runs.manage import load_run as load_run
     from lama_core.views.analogies import analogies as analogies
@@ -74,7 +71,6 @@ _MODULES = {
     "models.cache": "open_model=load_model",
     "models.devices": "use_device",
     "models.listing": "get_model list_models",
-    "papers.reproduce": "reproduce",
     "probes.analogy.multiple_choice": "analogy_questions",
     "probes.analogy.plan": "analogy_probe",
     "probes.generation.plan": "generate",
@@ -95,8 +91,6 @@ _MODULES = {
     "queries.question": "ask",
     "queries.sentences": "sentences",
     "queries.wordings": "relation",
-    "runs.exporting": "export_run",
-    "runs.importers.importing": "import_run",
     "runs.manage": "list_runs load_run",
     "views.analogies": "analogies",
     "views.calibration": "calibration",

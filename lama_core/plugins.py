@@ -29,6 +29,8 @@ OWN = {
         *("elmo", "fconv", "transformer-xl"),
         *("ELMo", "ERNIE (Tsinghua)", "fairseq's fconv_lm", "Transformer-XL"),
     ),
+    "papers": ("reproduce",),
+    "tool_results": ("import_run", "export_run"),
 }
 Rows = Mapping[str, str]  # name -> `module:object`
 log = logging.getLogger("lama_explorer")
@@ -47,22 +49,23 @@ class Plugin:
             has one, is a chart of lessons, too.
         probes: Python function -> the `RunFunction` that makes runs.
         kinds: Kind of run in `run.json` -> its `ProbeKind`.
+        imports: Python function -> the `Function` that imports runs, which store its request.
         functions: Python function -> the object itself.
-        commands: Command -> the `cyclopts.App`; queries, views and probes have commands already,
-            named as their functions, with - for _.
+        commands: Command, or `runs` and a command of this group -> the `cyclopts.App`; queries,
+            views and probes have commands already, named as their functions, with - for _.
         backends: `model_type` in a model's `config.json` -> the `Backend` that opens the folder.
         sources: Prefix of models' names, such as `ollama` for `ollama:NAME` -> the `AddedSource`.
         releases: Name of an old format of weights -> the `Release` that `models convert` reads.
         formats: Name of a format of data -> the `Format`.
         result_formats: Name of a format of other tools' results -> the `ResultsFormat`.
-        export_formats: Value of `--format` of `runs export` -> the `runs.exporting.Write`.
         executors: Value of `--executor` -> the function that makes the executor.
         stores: Scheme of the addresses of `--parts-at`, or `*` for all others -> a function of an
             address that returns an object with the methods of `runs.parts.Folder`.
-        papers: Paper -> the `Paper` for `reproduce`.
+        papers: Paper -> the `Paper` for `reproduce` (`plugins/papers`).
         tabs: Title of a tab of the page Ask -> the `Tab` that draws a kind of query.
         lessons: Name of a lesson -> the `Path` of its file, which has this name.
         charts: Name of a chart of the tab More -> the `MenuChart`.
+        file_forms: What files have -> the `FileForm` of the tab Import that takes them.
         pages: Path of a page's URL -> the function that draws the page, without arguments.
         help: Command -> what `--help` says of it, where `about` says less.
     """
@@ -73,6 +76,7 @@ class Plugin:
     views: Rows = field(default_factory=dict)
     probes: Rows = field(default_factory=dict)
     kinds: Rows = field(default_factory=dict)
+    imports: Rows = field(default_factory=dict)
     functions: Rows = field(default_factory=dict)
     commands: Rows = field(default_factory=dict)
     backends: Rows = field(default_factory=dict)
@@ -80,13 +84,13 @@ class Plugin:
     releases: Rows = field(default_factory=dict)
     formats: Rows = field(default_factory=dict)
     result_formats: Rows = field(default_factory=dict)
-    export_formats: Rows = field(default_factory=dict)
     executors: Rows = field(default_factory=dict)
     stores: Rows = field(default_factory=dict)
     papers: Rows = field(default_factory=dict)
     tabs: Rows = field(default_factory=dict)
     lessons: Rows = field(default_factory=dict)
     charts: Rows = field(default_factory=dict)
+    file_forms: Rows = field(default_factory=dict)
     pages: Rows = field(default_factory=dict)
     help: Rows = field(default_factory=dict)
 
@@ -102,6 +106,7 @@ TABLES = {
     "views": "lama_core.views.view:ViewFunction",
     "probes": "lama_core.probes.making_runs:RunFunction",
     "kinds": "lama_core.probes.kinds:ProbeKind",
+    "imports": "lama_core.requests:Function",
     "functions": "builtins:object",
     "commands": "cyclopts:App",
     "backends": "lama_core.models.registry:Backend",
@@ -109,24 +114,24 @@ TABLES = {
     "releases": "lama_core.models.conversion.convert:Release",
     "formats": "lama_core.datasets.formats:Format",
     "result_formats": "lama_core.runs.importers.results:ResultsFormat",
-    "export_formats": "collections.abc:Callable",
     "executors": "collections.abc:Callable",
     "stores": "collections.abc:Callable",
-    "papers": "lama_core.papers.framework:Paper",
+    "papers": "builtins:object",
     "lessons": "pathlib:Path",
     "tabs": "pages.ui.queries.tab:Tab",
     "charts": "pages.ui.results.more:MenuChart",
+    "file_forms": "pages.ui.data.file_forms:FileForm",
     "pages": "collections.abc:Callable",
 }
 # Tables whose rows' objects know their names.
-NAMED = ("queries", "views", "probes", "kinds", "formats", "result_formats", "papers")
-FUNCTIONS = ("queries", "views", "probes", "functions")  # tables of names in `lama_core`
+NAMED = ("queries", "views", "probes", "kinds", "imports", "formats", "result_formats", "papers")
+FUNCTIONS = ("queries", "views", "probes", "imports", "functions")  # tables of names in `lama_core`
 WORDS = r"\S(.*\S)?"
 TARGET = r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*"
 # How the names in a table are written; those of other tables are any words.
 NAMES = {
     **dict.fromkeys(FUNCTIONS, r"[A-Za-z][A-Za-z0-9_]*"),
-    "commands": r"[a-z][a-z0-9-]*",
+    "commands": r"(runs )?[a-z][a-z0-9-]*",
     "sources": r"[a-z][a-z0-9-]+",
     "pages": r"[a-z0-9][a-z0-9_-]*",
 }

@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from lama_core.glossary import explain
-from lama_core.papers.rezaee2022 import (
+from lama_core.papers.analogies import (
     differs_from_paper,
     published_by_kind,
     published_by_relation,

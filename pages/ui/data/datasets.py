@@ -2,12 +2,14 @@
 
 import shutil
 import tempfile
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import streamlit as st
 
+from lama_core import plugins
 from lama_core.datasets.library import installed
 from lama_core.datasets.library.download import ImportRequest, import_name
 from lama_core.datasets.library.installed import Listed
@@ -21,11 +23,9 @@ from lama_core.datasets.library.published import is_published, source
 from lama_core.errors import UserError, reason_of
 from lama_core.files import format_bytes, user_path
 from lama_core.runs.find import list_runs
-from lama_core.runs.importers.formats import all_formats
-from lama_core.runs.importers.importing import Content, content_of
 from lama_core.scoring.multi_token_answers import find_multi_token_answers
-from pages.ui.data import results_import
 from pages.ui.data.contents import counts_by_source, draw_content, draw_dropped
+from pages.ui.data.file_forms import FileForm
 from pages.ui.data.mapping import ChosenFile, draw_mapping, read_once
 from pages.ui.results.new_run import WHOLE_ANSWERS, WORDS_AT_BLANK, start_run
 from pages.ui.shared import cache, fetching, jobs, links, screens, visitors
@@ -43,14 +43,12 @@ from pages.ui.shared.url_state import choose_row, title_of
 
 IMPORT = "import data"
 IMPORTED = "imported"  # in the session: the name of the last imported dataset
-CONTENTS: dict[Content, str] = {"results": "results of models", "data": "facts to ask"}
+DATA = "facts to ask"  # what a file has that no plug-in takes
 TABLE_HELP = (
     "A table has one row per fact, with the columns **subject** and **object**, and a **template** "
     "such as `The capital of [X] is [Y] .` or a **sentence** with `[MASK]`. The column "
     "**relation** groups rows; without it all rows form one relation, named after the file. Before "
-    "the import you can choose columns with other names and type missing templates.\n\n"
-    "Results of models have a **rank**, **prediction** or **correct** in each row, too; or they "
-    "are a tool's results folder as a zip file."
+    "the import you can choose columns with other names and type missing templates."
 )
 PATTERN = """\
 subject,relation,object,template
@@ -58,11 +56,6 @@ Peru,capital,Lima,The capital of [X] is [Y] .
 Japan,capital,Tokyo,The capital of [X] is [Y] .
 Peru,currency,sol,The currency of [X] is the [Y] .
 Japan,currency,yen,The currency of [X] is the [Y] .
-"""
-RESULTS_PATTERN = """\
-model,relation,subject,object,prediction,rank
-my-model,capital,Peru,Lima,Lima,1
-my-model,capital,Japan,Tokyo,Kyoto,3
 """
 
 
@@ -150,20 +143,23 @@ def draw_import() -> None:
     elif job is not None:
         _end_import(job)
     imported = st.container()
-    results_import.draw_progress()
+    others: dict[str, FileForm] = plugins.rows("file_forms")
+    for other in others.values():
+        other.draw_progress()
     form = st.session_state.get("import forms", 0)
-    *others, table = all_formats()
-    tools = [one.title for one in others]
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
             "**Facts to ask models**: a table with one fact per row (subject, object and a "
             "template or sentence), or a data set as published."
-            f"  \n**Results that you have**: a {table.title}; {'; '.join(tools)}."
+            + "".join(f"  \n{other.describe()}" for other in others.values())
         )
         icon = ":material/download:"
-        draw_download("Example facts", PATTERN, "example-facts.csv", icon=icon, help=TABLE_HELP)
-        draw_download("Example results", RESULTS_PATTERN, "example-results.csv", icon=icon)
-    file = _choose_file(form)
+        meaning = "\n\n".join((TABLE_HELP, *(other.help for other in others.values())))
+        draw_download("Example facts", PATTERN, "example-facts.csv", icon=icon, help=meaning)
+        for has, other in others.items():
+            file_name, text = other.example
+            draw_download(f"Example {has.split()[0]}", text, file_name, icon=icon)
+    file = _choose_file(form, meaning)
     if file is None:
         if (name := st.session_state.get(IMPORTED)) in installed.installed_names():
             with imported, errors_shown():
@@ -173,12 +169,12 @@ def draw_import() -> None:
             show_note(f"{which}: its first rows are shown before anything is imported.")
         return
     st.session_state.pop(IMPORTED, None)
-    content: Content = "unclear"  # after an error
+    content: str | None = None  # after an error
     with errors_shown():
-        content = _choose_content(file)
-        if content == "results":
-            results_import.draw_form(file)
-    if content == "data":
+        content = _choose_content(file, others)
+        if content and content in others:
+            others[content].draw(file)
+    if content == DATA:
         _draw_import_of_data(file, form, running=running)
 
 
@@ -220,32 +216,35 @@ def _draw_import_of_data(file: ChosenFile, form: int, *, running: bool) -> None:
     st.rerun()
 
 
-def _choose_content(file: ChosenFile) -> Content:
-    """Return whether a file has results or data; the reader can say it of a table."""
-    with st.spinner("Reading the file"):
-        content, form = read_once(file, (), content_of)
-    if form != "table":
-        return content
-    chosen = st.segmented_control(
-        "This table has",
-        CONTENTS,
-        default=None if content == "unclear" else content,
-        format_func=CONTENTS.__getitem__,
-        key=f"content of {file.mark}",
-    )
-    if chosen is None:
-        show_note("Choose what the table has: results of models, or facts to ask them.")
-    return chosen or "unclear"
+def _choose_content(file: ChosenFile, others: Mapping[str, FileForm]) -> str | None:
+    """Return the name of the form that takes a file, or `DATA`; the visitor can say it of a table.
+
+    None if the visitor has to say it.
+    """
+    for name, other in others.items():
+        with st.spinner("Reading the file"):
+            takes = read_once(file, (name,), other.takes)
+        if takes == "yes":
+            return name
+        if takes != "no":
+            chosen: str | None = st.segmented_control(
+                "This table has",
+                (name, DATA),
+                default=name if takes == "likely" else None,
+                key=f"content of {file.mark}",
+            )
+            if chosen is None:
+                show_note(f"Choose what the table has: {name}, or {DATA} them.")
+            return chosen
+    return DATA
 
 
-def _choose_file(form: int) -> ChosenFile | None:
+def _choose_file(form: int, meaning: str) -> ChosenFile | None:
     """Draw the fields for an upload and for a path on this machine; return the file.
 
-    None if no file is chosen yet, or two.
+    None if no file is chosen yet, or two. form: the number of the form. meaning: the help text.
     """
-    upload = st.file_uploader(
-        "Upload a table or archive", key=f"import file {form}", help=TABLE_HELP
-    )
+    upload = st.file_uploader("Upload a table or archive", key=f"import file {form}", help=meaning)
     path = ""
     if visitors.may("paths"):
         path = st.text_input(

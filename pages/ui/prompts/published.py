@@ -10,13 +10,14 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from lama_core.papers.framework import differing
-from lama_core.papers.jiang2020_data import N_FACTS, N_RELATIONS
+from lama_core.papers.differences import differing
 from lama_core.probes.prompts import paper_tables
 from lama_core.probes.prompts.published_scores import (
     BERTS,
     COLUMNS,
     LINES,
+    N_FACTS,
+    N_RELATIONS,
     PAPER,
     Averaging,
     make_table,

@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from lama_core.papers.wiland2024 import (
+from lama_core.papers.bear import (
     BEAR,
     BOARD,
     N_FACTS,
@@ -27,7 +27,7 @@ from pages.ui.shared.url_state import title_of
 PYTHON = (
     "from lama_core.metrics import score_table\n"
     "from lama_core.published import published_table\n"
-    "from lama_core.papers.wiland2024 import over_facts\n"
+    "from lama_core.papers.bear import over_facts\n"
     "{runs}\n"
     'published_table("{paper}", "{board}").frame()\n'
     "[over_facts(score_table([run], ranking={ranking!r}, relations={relations!r}))"

@@ -39,7 +39,7 @@ from lama_tool_results.answer_rows import (
     ranked,
     read_json_object,
 )
-from lama_tool_results.lm_pub_quiz_export import METADATA, SUFFIX, UNWRITABLE
+from lama_tool_results.exporting import METADATA, SUFFIX, UNWRITABLE
 
 TOOL = "lm-pub-quiz"
 MAX_METADATA = 64 << 20

@@ -12,7 +12,7 @@ from written_statements import write_bear
 import lama_core as lama
 from lama_core.runs.find import load_run
 from lama_core.runs.info import Run
-from lama_tool_results.lm_pub_quiz_export import UNWRITABLE
+from lama_tool_results.exporting import UNWRITABLE
 
 pytestmark = pytest.mark.usefixtures("home")
 

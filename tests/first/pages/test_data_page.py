@@ -18,9 +18,9 @@ from lama_core.probes.prompts.spec import list_studies
 from lama_core.progress import Progress, Result
 from lama_core.requests import Request, StoredRequest, record
 from lama_core.runs.find import runs_dir
-from lama_core.runs.importers.importing import ImportRunRequest
 from lama_core.runs.manage import list_kept
 from lama_core.runs.parts import PARTS, REQUEST_FILE, StartedRun
+from lama_tool_results.importing import ImportRunRequest
 from pages.ui.data.datasets import PATTERN
 from pages.ui.results.new_run import PROBING, WHOLE_ANSWERS
 from pages.ui.shared import jobs, screens, visitors
@@ -242,7 +242,7 @@ def test_results_are_recognised_or_asked_for_then_checked_and_saved(
     if "rank" not in names:
         role = "predictions"
         assert "Choose what the table has" in app.info[0].value
-        app.segmented_control[0].set_value("results").run()
+        app.segmented_control[0].set_value("results of models").run()
     field(app.text_input, "Model").set_value("toy").run()
     press(app, "Check")
     roles = zip(("subject", "object", role), names.split(","), strict=True)
