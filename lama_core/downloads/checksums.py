@@ -36,6 +36,10 @@ class Pins:
             )
         return pins
 
+    def find(self, name: str) -> Any:
+        """Return the pin of a name, or None."""
+        return self.read().get(name)
+
     def keep(self, name: str, pin: str | dict[str, str]) -> None:
         """Store the pin of a name, replacing an earlier pin."""
         with lock_for_changes(self.path):

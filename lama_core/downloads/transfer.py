@@ -46,7 +46,7 @@ def fetched(
             _pins(folder).drop(file.url)
         raise
     for path in paths:
-        path.unlink()
+        path.unlink(missing_ok=True)
 
 
 def fetch(
@@ -174,7 +174,7 @@ def _fault(file: SourceFile, path: Path, folder: Path, *, repin: bool) -> str | 
     for algorithm, published in (("sha256", file.sha256), ("sha1", file.sha1)):
         if published and _digest(path, algorithm) != published:
             return f"{file.url} is not the published file: its checksum differs; nothing was kept"
-    pinned = _pins(folder).read().get(file.url)
+    pinned = _pins(folder).find(file.url)
     if pinned and not repin and _digest(path) != pinned:
         return (
             f"{file.url} has changed since its first download; nothing was kept. If you expect the "

@@ -255,7 +255,7 @@ class JoinedAnswers:
         """Popularity of the subject, float64 [row]; NaN if no run has it."""
         known: dict[str, float] = {}
         for run in self.runs:
-            if "popularity" in (one := run.run).names:
+            if (one := run.run).has_column("popularity"):
                 known.update(zip(one.column("fact_id"), one.column("popularity"), strict=True))
         if not known:
             return np.full(len(self.facts), np.nan)
@@ -546,7 +546,7 @@ def margins_of(run: Run) -> NDArray[np.float32]:
     NaN where excluded, and in runs that don't rank statements.
     """
     counted = run.counted
-    if "margin" not in run.names:
+    if not run.has_column("margin"):
         return np.full(len(counted), np.nan, dtype=np.float32)
     return np.where(counted, run.column("margin").to_numpy(dtype=np.float32), np.float32(np.nan))
 

@@ -461,6 +461,10 @@ class Run:
         self.table(self.names)  # reads all columns at once
         return pd.DataFrame({name: self.column(name) for name in self.names})
 
+    def has_column(self, name: str) -> bool:
+        """Whether `facts` has a column of this name."""
+        return name in self.names
+
     def column(self, name: str) -> "pd.Series[Any]":
         """Return a column of `facts`."""
         from lama_core.runs.facts_table import to_series
@@ -495,7 +499,7 @@ class Run:
         """
         from lama_core.runs.facts_table import KNOWN_TO, RANKED, UNRANKED
 
-        if KNOWN_TO in self.names:
+        if self.has_column(KNOWN_TO):
             return self.column(KNOWN_TO).fillna(RANKED).to_numpy(dtype=np.int64)
         # Runs of generated answers, and imported ones of earlier versions.
         verdicts = (self.column("rank_raw").to_numpy() == UNRANKED) | (not self.info.has_ranks)

@@ -167,7 +167,7 @@ def fetch(entry: Entry, on_progress: OnProgress = ignore, *, repin: bool = False
         return here
     # Pin a hub name's files at their first use; after that, they must not change.
     name, digest = _pin_name(entry.source), folder_digest(here.folder)
-    pin = _pins().read().get(name)
+    pin = _pins().find(name)
     if pin is None:
         with suppress(OSError):  # nothing is pinned if the data folder isn't writable
             _pins().keep(name, {"commit": here.folder.name, "sha256": digest})
@@ -423,22 +423,23 @@ def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
         for file in source.files
     ]
     place = _release_dir(source)
-    with (
-        fetched(files, downloads, on_progress, repin=repin) as paths,
-        work_folder(place.parent) as work,
-    ):
-        folder = paths[0].parent
-        if len(paths) == 1 and is_archive(paths[0]):
-            folder = work / "release"
-            unpack(paths[0], folder, max_bytes=MAX_UNPACKED, on_progress=on_progress)
-            # Perhaps in a folder of the archive.
-            folder = next((one.parent for one in folder.rglob("*") if one.is_file()), folder)
-        try:
-            convert_into(folder, work / "model", on_progress)
-        except UserError as error:
-            reason = str(error).replace(str(folder), entry.name)
-            raise UserError(f"Can't convert {entry.title}: {reason}") from error
-        replace_folder(work / "model", place)
+    with fetched(files, downloads, on_progress, repin=repin) as paths:
+        with work_folder(place.parent) as work:
+            folder = paths[0].parent
+            if len(paths) == 1 and is_archive(paths[0]):
+                on_progress(Progress(f"Unpacking {paths[0].name}"))
+                folder = work / "release"
+                unpack(paths[0], folder, max_bytes=MAX_UNPACKED)
+                # Perhaps in a folder of the archive.
+                folder = next((one.parent for one in folder.rglob("*") if one.is_file()), folder)
+            try:
+                convert_into(folder, work / "model", on_progress)
+            except UserError as error:
+                reason = str(error).replace(str(folder), entry.name)
+                raise UserError(f"Can't convert {entry.title}: {reason}") from error
+            replace_folder(work / "model", place)
+        for path in paths:
+            path.unlink()
     return _located(place)
 
 
@@ -448,7 +449,7 @@ def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
 def _locate_hub(source: ModelSource) -> LocatedModel | None:
     from huggingface_hub.constants import HF_HUB_CACHE
 
-    pin = _pins().read().get(_pin_name(source))
+    pin = _pins().find(_pin_name(source))
     repository = Path(HF_HUB_CACHE) / ("models--" + source.place.replace("/", "--"))
     reference = repository / "refs" / (source.revision or "main")
     if pin:
@@ -535,7 +536,7 @@ def _fetch_hub(entry: Entry, on_progress: OnProgress, repin: bool) -> LocatedMod
     from huggingface_hub.constants import HF_HUB_CACHE
 
     source = entry.source
-    pin = None if repin else _pins().read().get(_pin_name(source))
+    pin = None if repin else _pins().find(_pin_name(source))
     with _hub_faults(source, source.place):
         info = HfApi().model_info(
             source.place, revision=source.revision, files_metadata=True, timeout=10

@@ -12,9 +12,9 @@ import streamlit as st
 
 from lama_core.datasets.library.download import ImportRequest
 from lama_core.datasets.library.installed import STARTER
-from lama_core.datasets.library.table_preview import is_table, preview_table
+from lama_core.datasets.library.table_preview import is_table, preview_table, scan_table
 from lama_core.datasets.proposed_sentences import proposed_template
-from lama_core.datasets.user_table import Scan, TablePreview, scan
+from lama_core.datasets.user_table import Scan, TablePreview
 from lama_core.errors import UserError
 from lama_core.files import format_bytes
 from lama_core.queries.cloze import ClozeKind, ClozeRequest
@@ -113,7 +113,7 @@ def draw_mapping(file: ChosenFile, request: ImportRequest) -> ImportRequest | st
         request.columns()  # raises for an invalid template
         return request
     columns = (*(getattr(request, name) for _, name in FIELDS), request.object_separator)
-    found: Scan = read_once(file, columns, scan, request.columns())
+    found: Scan = read_once(file, columns, scan_table, request)
     with templates:
         named = chosen["relation"] or preview.columns["object"]
         request = _choose_templates(
