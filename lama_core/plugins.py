@@ -42,7 +42,7 @@ class Plugin:
     """The rows that a package adds. Each row is a name and the text `module:object`.
 
     Attributes:
-        name: Its name, in messages and in `needs`.
+        name: Its name, in messages.
         about: What it adds, in one sentence.
         queries: Python function -> the `QueryFunction` of a kind of query.
         views: Python function -> the `ViewFunction` of a view of finished runs; its chart, if it
@@ -59,7 +59,8 @@ class Plugin:
         formats: Name of a format of data -> the `Format`.
         result_formats: Name of a format of other tools' results -> the `ResultsFormat`.
         executors: Value of `--executor` -> the function that makes the executor.
-        stores: Scheme of the addresses of `--parts-at`, or `*` for all others -> the `PartsPlace`.
+        stores: Scheme of the addresses of `--parts-at`, or `*` for all others -> a function of an
+            address that returns an object with the methods of `runs.parts.Folder`.
         papers: Paper -> the `Paper` for `reproduce` (`plugins/papers`).
         tabs: Title of a tab of the page Ask -> the `Tab` that draws a kind of query.
         lessons: Name of a lesson -> the `Path` of its file, which has this name.
@@ -67,7 +68,6 @@ class Plugin:
         file_forms: What files have -> the `FileForm` of the tab Import that takes them.
         pages: Path of a page's URL -> the function that draws the page, without arguments.
         help: Command -> what `--help` says of it, where `about` says less.
-        needs: Names of the plug-ins that it imports.
     """
 
     name: str
@@ -93,7 +93,6 @@ class Plugin:
     file_forms: Rows = field(default_factory=dict)
     pages: Rows = field(default_factory=dict)
     help: Rows = field(default_factory=dict)
-    needs: tuple[str, ...] = ()
 
     def rows(self) -> dict[str, Rows]:
         """Return table -> the plug-in's rows in it, without empty tables."""
@@ -208,11 +207,6 @@ def _find_plugins() -> tuple[tuple[InstalledPlugin, ...], tuple[str, ...]]:
                 f"The plug-in {plugin.name} of {package} isn't used: {first.package} has the same "
                 "name."
             )
-    while lacking := [
-        (one, need) for one in found for need in found[one].plugin.needs if need not in found
-    ]:
-        del found[lacking[0][0]]
-        problems.append("The plug-in {} isn't used: it needs the plug-in {}.".format(*lacking[0]))
     for one in found:
         for table, rows in found[one].plugin.rows().items():
             problems += [
@@ -238,10 +232,7 @@ def _warn(text: str) -> None:
 
 
 def _check_rows(plugin: Plugin) -> None:
-    if isinstance(plugin.needs, str):
-        raise TypeError("needs is not a tuple")
-    for name in (plugin.name, *plugin.needs):
-        _check(name, WORDS, "can't be a plug-in's name")
+    _check(plugin.name, WORDS, "can't be a plug-in's name")
     for text in plugin.help.values():
         _check(text, WORDS, "can't be a sentence of help")
     for table in TABLES:
@@ -376,8 +367,11 @@ def package_of(module: str) -> str:
     return next((package for package in owners if package != PROJECT), "")
 
 
-def owner_of(error: BaseException) -> InstalledPlugin | None:
-    """Return the plug-in in whose code, or with whose objects at hand, an exception was raised."""
+def blame(error: BaseException) -> str:
+    """Return a sentence that says whose mistake an exception is; "" if no plug-in's code ran.
+
+    It is that of the last plug-in in whose code, or with whose objects at hand, it was raised.
+    """
     owner, at = None, error.__traceback__
     while at is not None:
         kinds = {type(value).__module__ for value in at.tb_frame.f_locals.values()}
@@ -385,12 +379,6 @@ def owner_of(error: BaseException) -> InstalledPlugin | None:
         tops = {str(module).partition(".")[0] for module in modules}
         owner = next((one for one in _usable() if tops & one.modules), owner)
         at = at.tb_next
-    return owner
-
-
-def blame(error: BaseException) -> str:
-    """Return a sentence that says whose mistake an exception is; "" if no plug-in's code ran."""
-    owner = owner_of(error)
     return _fault(owner.plugin.name, owner.package, error, "failed") if owner else ""
 
 

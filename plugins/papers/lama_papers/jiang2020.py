@@ -90,7 +90,7 @@ def _one_fact(studies: Studies, model: str) -> Iterator[Item]:
 
 def _statistics(studies: Studies) -> Iterator[Item]:
     """Yield Table 1: statistics of all facts of the relations, before sampling."""
-    easy, _ = uhn_substring(studies.dataset)
+    easy = uhn_substring(studies.dataset)
     splits = {name: studies.split(name) for name in studies.relation_names}
     kept = {fact.id for name in splits for fact in easy.facts_of(name)}
     tests = [split.test for split in splits.values()]

@@ -16,7 +16,6 @@ from pathlib import Path
 from lama_core.candidates.lists import COMMON
 from lama_core.datasets import Dataset, lama_writer, load_dataset
 from lama_core.datasets.dataset import make_dataset
-from lama_core.datasets.library.derived import write_uhn
 from lama_core.datasets.library.installed import STARTER, installed_dir, installed_names
 from lama_core.datasets.lpaqa import TRAINING_FOLDER
 from lama_core.datasets.prompt_sets import FOLDERS, load_pool, relations_in
@@ -247,7 +246,9 @@ class Studies(PaperInputs):
 
     def uhn(self, model: str) -> StudyRequest:
         """Return the request for a study without facts whose subject contains the object."""
-        folder = self._kept("uhn", self.dataset.digest, lambda to: write_uhn(self.dataset, to))
+        folder = self._kept(
+            "uhn", self.dataset.digest, lambda to: lama_writer.write_uhn(self.dataset, to)
+        )
         return replace(self.fewer(model), dataset=str(folder), candidates=self._candidates)
 
     def google_re(self, model: str) -> StudyRequest:

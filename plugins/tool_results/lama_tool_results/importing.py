@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -31,9 +32,8 @@ from lama_core.runs.importers.results import (
     MAX_BYTES,
     ImportedResults,
     ReadOptions,
-    ResultsFormat,
 )
-from lama_core.runs.info import MAX_TITLE, OWN_WORDS, Imported, Run
+from lama_core.runs.info import MAX_TITLE, OWN_WORDS, Imported, Run, text_digest
 from lama_core.runs.manage import rename_run
 from lama_core.runs.spec import Finished
 from lama_core.scoring.answer_spaces import answers_of, named_space
@@ -200,9 +200,7 @@ def takes(path: str | Path) -> Literal["yes", "likely", "perhaps", "no"]:
     if not given.exists():
         raise UserError(f"No such file or folder: {given}.")
     with _unpacked(given, ignore) as found:
-        if found.is_file():
-            _check_file(found)
-        elif not any(file for file in files_under(found) if not _is_pickle(file)):
+        if found.is_file() or all(map(_is_pickle, files_under(found))):
             _check_files(found)
         form = recognize(found)
         if form is not None:
@@ -259,21 +257,25 @@ def _open(path: Path, given: Path, request: ImportRunRequest) -> list[OpenedResu
     )
     if options.columns and chosen.name != "table":
         raise UserError(f"--column is for tables, and {given.name} is a {chosen.title}.")
-    found = [
-        _named(without_unusable_rows(one), given, request)
-        for one in _read(chosen, path, options, request)
-    ]
+    found = chosen.read(path, options, request.on_progress)
+    are_results = isinstance(found, list) and all(isinstance(one, ImportedResults) for one in found)
+    plugins.check_returned(chosen.read, found, are_results)
+    if not found:
+        raise UserError(f"{path} has no results of the format {chosen.name}.")
+    if request.model and len(found) > 1:
+        found = [one for one in found if one.model == request.model]
+        if not found:
+            raise UserError(f"{path} has no results of the model {request.model!r}.")
+    found = [_named(without_unusable_rows(one), given, request) for one in found]
     if any(not len(one.rows) for one in found):
-        raise UserError(f"{given.name} has no usable row: {_first_reason(found)}.")
+        dropped = [one for results in found for one in results.dropped]
+        reason = f"{dropped[0].where}: {dropped[0].reason}" if dropped else "it is empty"
+        raise UserError(f"{given.name} has no usable row: {reason}.")
     if len({one.model for one in found}) < len(found):
         raise UserError(f"{given.name} has several results of one model: import them one by one.")
-
-    def on_stage(text: str) -> None:
-        request.on_progress(Progress(text))
-
     digest = files_digest(path)
     opened = []
-    for one in match(found, request.dataset or "", on_stage):
+    for one in match(found, request.dataset or "", request.on_progress):
         request.on_progress(Progress(f"Ranking the answers of {one.results.model}"))
         run = as_run(one, request, given.name, digest)
         broken = [row for row in one.results.dropped if row.of_answer and row.reason != SILENT]
@@ -285,21 +287,6 @@ def _open(path: Path, given: Path, request: ImportRunRequest) -> list[OpenedResu
             )
         opened.append(run)
     return opened
-
-
-def _read(
-    chosen: ResultsFormat, path: Path, options: ReadOptions, request: ImportRunRequest
-) -> list[ImportedResults]:
-    found = chosen.read(path, options, request.on_progress)
-    are_results = isinstance(found, list) and all(isinstance(one, ImportedResults) for one in found)
-    plugins.check_returned(chosen.read, found, are_results)
-    if not found:
-        raise UserError(f"{path} has no results of the format {chosen.name}.")
-    if request.model and len(found) > 1:
-        found = [one for one in found if one.model == request.model]
-        if not found:
-            raise UserError(f"{path} has no results of the model {request.model!r}.")
-    return found
 
 
 def _named(results: ImportedResults, given: Path, request: ImportRunRequest) -> ImportedResults:
@@ -315,11 +302,6 @@ def _one_line(text: str) -> str:
     return "".join(one if one.isprintable() else " " for one in text).strip()[:MAX_NAME]
 
 
-def _first_reason(found: Sequence[ImportedResults]) -> str:
-    dropped = [one for results in found for one in results.dropped]
-    return f"{dropped[0].where}: {dropped[0].reason}" if dropped else "it is empty"
-
-
 def as_run(matched: Matched, request: ImportRunRequest, file: str, digest: str) -> OpenedResults:
     """Return the run of matched results."""
     results, rows = matched.results, make_rows(matched)
@@ -327,6 +309,8 @@ def as_run(matched: Matched, request: ImportRunRequest, file: str, digest: str) 
     has_scores = "scores" in rows.column_names
     has_ranks = has_scores or (pc.max(rows[KNOWN_TO].fill_null(UNRANKED)).as_py() or 0) > 1
     known = rows["first_log_prob"].null_count < len(rows)
+    lost = [one.n for one in results.dropped if one.of_answer]
+    n_right, n = pc.sum(pc.equal(rows["rank_raw"], 1)).as_py(), len(rows) + sum(lost)
     imported = Imported(
         _one_line(results.tool),
         _one_line(results.version),
@@ -335,7 +319,8 @@ def as_run(matched: Matched, request: ImportRunRequest, file: str, digest: str) 
         digest,
         "answers" if has_scores else "unknown" if has_ranks else "",
         known,
-        *_bounds(results, rows["rank_raw"]),
+        sum(lost) if all(lost) else None,  # 0: an unknown number
+        (n_right / n, (n_right + sum(lost)) / n) if all(lost) else None,
     )
     words = {one.name: results.options[one.name] for one in relations if has_scores}
     own = rows_digest(results)
@@ -356,17 +341,6 @@ def as_run(matched: Matched, request: ImportRunRequest, file: str, digest: str) 
     return OpenedResults(matched, spec, Finished(rows, relations, n_candidates, words=words))
 
 
-def _bounds(
-    results: ImportedResults, ranks: pa.ChunkedArray
-) -> tuple[int | None, tuple[float, float] | None]:
-    """Return the number of unusable rows, and the bounds of P@1; see `Imported`."""
-    lost = [one.n for one in results.dropped if one.of_answer]
-    if not all(lost):
-        return None, None
-    n_right, n = pc.sum(pc.equal(ranks, 1)).as_py(), len(ranks) + sum(lost)
-    return sum(lost), (n_right / n, (n_right + sum(lost)) / n)
-
-
 def _answers(matched: Matched, words: dict[str, tuple[str, ...]]) -> tuple[str, str]:
     """Return name and digest of the ranked answers."""
     if not words:
@@ -379,7 +353,7 @@ def _answers(matched: Matched, words: dict[str, tuple[str, ...]]) -> tuple[str, 
     ):
         return OWN_WORDS, space.digest
     text = "\n".join(f"{name}\t{word}" for name, own in words.items() for word in own)
-    return OWN_WORDS, hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return OWN_WORDS, text_digest(text)
 
 
 def save_opened(opened: Sequence[OpenedResults], title: str = "") -> list[Run]:
@@ -408,48 +382,31 @@ def _unpacked(path: Path, on_progress: OnProgress) -> Iterator[Path]:
         return
     with work_folder(data_dir() / "runs") as folder:
         target = folder / path.name.split(".")[0]
-
-        def on_bytes(n_bytes: int) -> None:
-            on_progress(Progress(f"Unpacking {path.name}", n_bytes, unit="bytes"))
-
-        archive.unpack(path, target, max_bytes=MAX_FOLDER, on_bytes=on_bytes)
+        archive.unpack(path, target, max_bytes=MAX_FOLDER, on_progress=on_progress)
         inner = [one for one in target.iterdir() if not one.name.startswith((".", "__MACOSX"))]
         yield inner[0] if len(inner) == 1 and inner[0].is_dir() else target
 
 
 def _check_files(path: Path) -> None:
     """Raise UserError for pickles, special files, and more or larger files than allowed."""
-    if path.is_file():
-        _check_file(path)
-        return
-    if not path.is_dir():
+    if not (path.is_file() or path.is_dir()):
         raise UserError(f"{path.name} is neither a file nor a folder.")
-    files = []
-    for file in files_under(path):
-        files.append(file)
-        if len(files) > MAX_FILES:
-            raise UserError(
-                f"{path.name} has more than {MAX_FILES:,} files: give one results folder."
-            )
-    if not files:
+    files = [path] if path.is_file() else list(islice(files_under(path), MAX_FILES + 1))
+    if len(files) > MAX_FILES:
+        raise UserError(f"{path.name} has more than {MAX_FILES:,} files: give one results folder.")
+    if not files or (path.is_file() and not path.stat().st_size):
         raise UserError(f"{path.name} is empty.")
     if folder_bytes(path) > MAX_FOLDER:
         raise UserError(f"{path.name} is larger than {format_bytes(MAX_FOLDER)}: split it.")
     others = [file for file in files if not _is_pickle(file)]
     if not others:
-        raise _refused(files[0].name)
+        raise UserError(
+            f"{files[0].name} is a pickle, which can run code when it is opened: save the results "
+            "as CSV or JSON."
+        )
     for file in others:
         if os.path.getsize(file) > MAX_BYTES:
             raise UserError(f"{file.name} is larger than {format_bytes(MAX_BYTES)}: split it.")
-
-
-def _check_file(path: Path) -> None:
-    if _is_pickle(path):
-        raise _refused(path.name)
-    if path.stat().st_size > MAX_BYTES:
-        raise UserError(f"{path.name} is larger than {format_bytes(MAX_BYTES)}: split it.")
-    if not path.stat().st_size:
-        raise UserError(f"{path.name} is empty.")
 
 
 def _is_pickle(path: Path) -> bool:
@@ -458,13 +415,6 @@ def _is_pickle(path: Path) -> bool:
     with open_file(path) as file:
         head = file.read(2) or b""
     return head[:1] == PICKLED and head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05")
-
-
-def _refused(name: str) -> UserError:
-    return UserError(
-        f"{name} is a pickle, which can run code when it is opened: save the results as CSV or "
-        "JSON."
-    )
 
 
 def files_digest(path: Path) -> str:

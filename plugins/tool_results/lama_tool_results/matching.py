@@ -7,7 +7,7 @@ rows, and results of unknown facts, bring their own facts, which the run keeps.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +19,7 @@ from lama_core.datasets.dataset import Dataset
 from lama_core.datasets.library.installed import dataset_names, load_dataset
 from lama_core.datasets.user_table import SOURCE
 from lama_core.errors import UserError
+from lama_core.progress import OnProgress, Progress
 from lama_core.runs.importers.results import REQUIRED, ImportedResults
 from lama_core.scoring.ranking import Ints
 from lama_core.texts import written_key
@@ -121,14 +122,14 @@ def _table(dataset: Dataset) -> pa.Table:
 
 
 def match(
-    results: Sequence[ImportedResults], dataset: str, on_stage: Callable[[str], None]
+    results: Sequence[ImportedResults], dataset: str, on_progress: OnProgress
 ) -> list[Matched]:
     """Return the results with their facts; all results of an import share one dataset.
 
     Args:
         results: The results.
         dataset: Name or path of the dataset; "" to look among the installed ones.
-        on_stage: Called with the current activity.
+        on_progress: Called with the current activity.
 
     Raises:
         UserError: If there is no such dataset, or it has none of the facts.
@@ -136,8 +137,14 @@ def match(
     keys = [keys_of(keyed(one.rows)) for one in results]
     total = sum(map(len, keys))
     best: tuple[Dataset | None, list[Ints]] = (None, [np.full(len(one), -1) for one in keys])
-    for one in _datasets(dataset):
-        on_stage(f"Comparing the facts with {one.name}")
+    for name in [dataset] if dataset else dataset_names():
+        try:
+            one = load_dataset(name)
+        except UserError:
+            if dataset:
+                raise
+            continue  # the list of datasets shows why it can't be read
+        on_progress(Progress(f"Comparing the facts with {one.name}"))
         known = keys_of(keyed(_table(one)))
         found = [_find(some, known) for some in keys]
         if _n_found(found) > max(_n_found(best[1]), 0 if dataset else SHARE * total - 1):
@@ -162,15 +169,3 @@ def _n_found(found: Sequence[Ints]) -> int:
 def _find(keys: pa.Array, known: pa.Array) -> Ints:
     at = pc.index_in(keys, value_set=known)
     return at.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-
-
-def _datasets(name: str) -> Iterator[Dataset]:
-    """Yield the dataset of that name, or all installed ones that can be read."""
-    if name:
-        yield load_dataset(name)
-        return
-    for one in dataset_names():
-        try:
-            yield load_dataset(one)
-        except UserError:  # the list of datasets shows why it can't be read
-            continue

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lama_core.candidates.columns import NO_COLUMN, pad_columns
 from lama_core.errors import UserError
+from lama_core.grouping import grouped
 from lama_core.runs.alignment import Bools
 from lama_core.runs.facts_table import KNOWN_TO, SCHEMA, UNRANKED, encode_top
 from lama_core.runs.importers.results import (
@@ -214,8 +215,12 @@ def make_rows(matched: Matched) -> pa.Table:
     said = words.set_column(2, "object", key_column(found["first"], word_key))
     is_object = _is_known(said, facts, "relation", "object")
     is_gold = pc.equal(said["object"], words["object"]).fill_null(False)
-    is_other = pc.invert(pc.or_(is_gold, _of_squad(matched, table))).combine_chunks()
+    of_squad = _of_squad(matched, table).combine_chunks()
+    is_other = pc.invert(pc.or_(is_gold, of_squad))
     is_valid = pc.and_(_is_known(said, facts, *REQUIRED), is_other)
+    n_valid = pc.if_else(of_squad, 1, _n_facts(own, matched.facts, "relation", "subject"))
+    names = table["subject"].combine_chunks().dictionary_encode()
+    lengths = [min(len(TOKEN.findall(name)), MAX_NUMBER) for name in names.dictionary.to_pylist()]
     infos = matched.relations
     columns: dict[str, Any] = {
         "fact_id": matched.fact_ids,
@@ -231,9 +236,9 @@ def make_rows(matched: Matched) -> pa.Table:
         **found,
         "first_is_valid": is_valid,
         "first_is_object": is_object,
-        "n_valid": _n_valid(matched),
+        "n_valid": pc.min_element_wise(n_valid, MAX_NUMBER),
         "object_count": _n_facts(own, matched.facts, "relation", "object"),
-        "subject_tokens": _n_tokens(table["subject"]),
+        "subject_tokens": pa.array(lengths, pa.int16()).take(names.indices),
         "subject_pieces": pa.nulls(n_rows, pa.int16()),
     }
     arrays = [_cast(columns[one.name], one.type) for one in SCHEMA]
@@ -266,20 +271,6 @@ def _n_facts(table: pa.Table, facts: pa.Table, *names: str) -> pa.Array:
     counts = pc.value_counts(keys_of(facts, *names))
     at = pc.index_in(keys_of(table, *names), value_set=counts.field("values"))
     return counts.field("counts").take(at)
-
-
-def _n_valid(matched: Matched) -> pa.Array:
-    """Return the number of right answers to each row."""
-    table = matched.results.rows
-    n_facts = _n_facts(keyed(table), matched.facts, "relation", "subject")
-    n_facts = pc.if_else(_of_squad(matched, table).combine_chunks(), 1, n_facts)
-    return pc.min_element_wise(n_facts, MAX_NUMBER)
-
-
-def _n_tokens(subjects: pa.ChunkedArray) -> pa.Array:
-    words = subjects.combine_chunks().dictionary_encode()
-    counts = [min(len(TOKEN.findall(word)), MAX_NUMBER) for word in words.dictionary.to_pylist()]
-    return pa.array(counts, pa.int16()).take(words.indices)
 
 
 def _answers(table: pa.Table) -> dict[str, Any]:
@@ -428,9 +419,9 @@ def _other_objects(matched: Matched) -> Objects:
     """Return a function that gives each row's other right answers, for the keys of its fact."""
     facts = matched.facts.filter(pc.invert(_of_squad(matched, matched.facts)))
     several = facts.filter(pc.greater(_n_facts(facts, facts, "relation", "subject"), 1))
-    objects: dict[tuple[str, str], set[str]] = {}
-    for row in several.to_pylist():
-        objects.setdefault((row["relation"], row["subject"]), set()).add(row["object"])
+    rows = several.to_pylist()
+    found = grouped(((row["relation"], row["subject"]), row["object"]) for row in rows)
+    objects = {key: {*names} for key, names in found.items()}
     nothing: set[str] = set()
 
     def of(given: pa.Table) -> list[set[str]]:

@@ -28,6 +28,7 @@ from lama_core.datasets.dataset import (
     make_questions,
 )
 from lama_core.datasets.file_search import head_of
+from lama_core.datasets.formats import Format
 from lama_core.datasets.line_reader import Reading, Rejected, optional_text
 from lama_core.datasets.nested_folders import files_under
 from lama_core.datasets.records import has_table_name, lowered, read_records
@@ -136,7 +137,12 @@ def _read_text(reading: Reading) -> Iterator[ChoiceQuestion]:
         before = number
         if _LETTER.fullmatch(text):
             with reading.dropping(file, one.first or number):
-                yield _question_of(one, text)
+                if one.fault:
+                    raise Rejected(one.fault)
+                if not one.pairs:
+                    raise Rejected(f"the letter {text!r} without a question above it")
+                stem, *choices = (_pair(words, "a pair") for words in one.pairs)
+                yield _question(stem, choices, ord(text.lower()) - ord("a"), one.group)
             one = _Open(one.group)
         elif text in headers and one.first:  # of the next question
             reading.drop(file, one.first, one.fault or NO_LETTER)
@@ -156,15 +162,6 @@ def _read_text(reading: Reading) -> Iterator[ChoiceQuestion]:
             one = _Open()
     if one.first:
         reading.drop(file, one.first, one.fault or NO_LETTER)
-
-
-def _question_of(one: _Open, letter: str) -> ChoiceQuestion:
-    if one.fault:
-        raise Rejected(one.fault)
-    if not one.pairs:
-        raise Rejected(f"the letter {letter!r} without a question above it")
-    stem, *choices = (_pair(pair, "a pair") for pair in one.pairs)
-    return _question(stem, choices, ord(letter.lower()) - ord("a"), one.group)
 
 
 def _read_objects(reading: Reading) -> Iterator[ChoiceQuestion]:
@@ -205,3 +202,13 @@ def _question(stem: Pair, choices: list[Pair], answer: int, group: str) -> Choic
     if not 0 <= answer < len(choices):
         raise Rejected(f"the right choice is number {answer + 1} of {len(choices)}")
     return ChoiceQuestion(stem, tuple(choices), choices.index(choices[answer]), group)
+
+
+QUESTIONS = Format(
+    "questions",
+    "multiple-choice analogy questions (SAT, U2, U4)",
+    "questions",
+    find_root,
+    load,
+    is_questions,
+)

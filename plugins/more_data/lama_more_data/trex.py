@@ -9,15 +9,16 @@ adds its sentence, with the object's characters as the blank, to the fact's sent
 written as a pronoun there has the document's title as its name. The facts have no templates.
 """
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from lama_core.datasets.dataset import BLANK, Dataset
 from lama_core.datasets.file_search import find_files, head_of
-from lama_core.datasets.json_items import json_items, named
+from lama_core.datasets.formats import one_file
 from lama_core.datasets.lama import MAX_SENTENCES
 from lama_core.datasets.line_reader import JsonObject, Reading, Rejected, as_object, required_text
 from lama_core.types import Fact
+from lama_more_data.json_items import json_items, named
 
 SOURCE = "T-REx"
 PRONOUNS = frozenset(
@@ -46,31 +47,15 @@ def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
     sentences: dict[Key, dict[str, None]] = {}
     for file in files:
         for number, document in json_items(reading, file):
-            for triple in _triples(reading, file, number, document):
+            triples = document.get("triples")
+            if not isinstance(triples, list):
+                reading.drop(file, 0, f"{named(number)}'triples' is not a list")
+                continue
+            for triple in triples:
                 with reading.dropping(file, 0, named(number)):
                     _add(facts, sentences, document, triple)
-    reading.facts = [
-        Fact(
-            fact.id,
-            fact.subject,
-            fact.relation,
-            fact.object,
-            SOURCE,
-            subject_id=fact.subject_id,
-            object_id=fact.object_id,
-            sentences=tuple(sentences[key]),
-        )
-        for key, fact in facts.items()
-    ]
+    reading.facts = [replace(fact, sentences=tuple(sentences[key])) for key, fact in facts.items()]
     return reading.dataset_of_questions(path, name, SOURCE, "triple", **about)
-
-
-def _triples(reading: Reading, file: Path, number: int, document: JsonObject) -> list[Any]:
-    triples = document.get("triples")
-    if isinstance(triples, list):
-        return triples
-    reading.drop(file, 0, f"{named(number)}'triples' is not a list")
-    return []
 
 
 def _add(
@@ -130,3 +115,6 @@ def _span(value: object) -> tuple[int, int] | None:
         if isinstance(start, int) and isinstance(end, int) and start >= 0:
             return start, end
     return None
+
+
+TREX = one_file("trex", "T-REx's files", is_trex, load)
