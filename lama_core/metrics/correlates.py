@@ -192,8 +192,7 @@ def mentions_of(model: str) -> Mentions:
     """
     located = locate(find_model(model))
     if located is not None and (located.folder / COUNTS_FILE).is_file():
-        changed = (located.folder / COUNTS_FILE).stat().st_mtime_ns
-        return _corpus_mentions(located.folder, changed)
+        return _corpus_mentions(located.folder, (located.folder / COUNTS_FILE).stat().st_mtime_ns)
     return wordfreq_mentions()
 
 

@@ -269,8 +269,7 @@ class JoinedAnswers:
         found = np.zeros(len(golds), bool)
         for start in range(0, len(golds), _BLOCK):
             rows = slice(start, start + _BLOCK)
-            some = subjects.iloc[rows].tolist()
-            pairs = zip(map(word_key, some), golds[rows], strict=True)
+            pairs = zip(map(word_key, subjects.iloc[rows].tolist()), golds[rows], strict=True)
             found[rows] = [gold in subject for subject, gold in pairs]
         return found
 
@@ -356,8 +355,7 @@ class JoinedAnswers:
                     pa.array(texts, pa.string()), chosen.text, ignore_case=True
                 )
                 holds |= found.fill_null(False).to_numpy(zero_copy_only=False)
-            answers = [run.answer for run in self.runs]
-            for words in (self.facts["object"].array, *answers):
+            for words in (self.facts["object"].array, *[run.answer for run in self.runs]):
                 holds = holds | by_word(
                     words, lambda word: chosen.text.lower() in word.lower(), False
                 )
@@ -491,13 +489,12 @@ def fallbacks(joined: JoinedAnswers, rows: Ints, *, n: int = 20) -> pd.DataFrame
         typed = np.bincount(codes, run.is_object[wrong], minlength=len(counts))
         best = np.argsort(-counts, kind="stable")[:n]
         best = best[counts[best] > 0]
-        kinds = pd.Series(relations[wrong]).groupby(codes).nunique()
         columns = (
             [number] * len(best),
             run.answer.categories[best].astype(str),
             counts[best],
             counts[best] / max(1, len(wrong)),
-            kinds.reindex(best).to_numpy(),
+            pd.Series(relations[wrong]).groupby(codes).nunique().reindex(best).to_numpy(),
             typed[best] / counts[best],
             as_written(run.run, run.answer.categories[best]),
         )
@@ -591,8 +588,7 @@ def same_words(a: pd.Series, b: pd.Series, key: Callable[[str], str] = str) -> B
         return codes.setdefault(key(word), len(codes))
 
     first, second = by_word(a, code, -1), by_word(b, code, -1)
-    same: Bools = (first == second) & (first >= 0)
-    return same
+    return (first == second) & (first >= 0)
 
 
 def _keys(column: pd.Series) -> NDArray[np.object_]:

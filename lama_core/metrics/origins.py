@@ -164,8 +164,7 @@ def gain_from_training(
 
 def _is_from(origin: "pd.Series[Any]", known: Sequence[str]) -> Bools:
     """Whether each origin names one of the sources, bool [row]."""
-    found: Bools = by_word(origin, lambda text: any(one in text for one in known), False)
-    return found.astype(bool)
+    return by_word(origin, lambda text: any(one in text for one in known), False).astype(bool)
 
 
 def _group(rows: Bools, counted: Bools, right: Floats) -> FactGroup:

@@ -317,8 +317,7 @@ def rank_histogram(
     highs = np.concatenate([lows[1:] - 1, [highest]])
     tables = []
     for run, rows in chosen:
-        numbers = np.searchsorted(lows, rows.ranks, side="right") - 1
-        cells = rows.relation * len(lows) + numbers
+        cells = rows.relation * len(lows) + (np.searchsorted(lows, rows.ranks, side="right") - 1)
         counts = np.bincount(cells, rows.ranks < UNRANKED, len(rows.n) * len(lows))
         by_relation = counts.reshape(-1, len(lows))[rows.n > 0]
         table = of_run(
@@ -376,5 +375,4 @@ def calibrate(
     rows = scored_rows(run, ranking, relations)
     log_probs = run.column(FIRST_LOG_PROB[ranking]).to_numpy(dtype=np.float64)[rows.at]
     answered = ~np.isnan(log_probs)
-    confidence = np.exp(log_probs[answered])
-    return reliability_bins(confidence, rows.ranks[answered] == 1, n_bins=n_bins)
+    return reliability_bins(np.exp(log_probs[answered]), rows.ranks[answered] == 1, n_bins=n_bins)

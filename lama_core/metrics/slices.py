@@ -116,8 +116,7 @@ def slicings(joined: JoinedAnswers) -> dict[str, Slicing]:
         )
     if not np.isnan(joined.popularity).all():
         ends = ((0, 99), (100, 999), (1_000, 9_999), (10_000, 99_999), (100_000, None))
-        by_views = _ranges("popularity", *ends)
-        found[POPULARITY] = Slicing(POPULARITY, POPULARITY_HELP, by_views)
+        found[POPULARITY] = Slicing(POPULARITY, POPULARITY_HELP, _ranges("popularity", *ends))
     domains = dict.fromkeys(name for names in joined.domains.values() for name in names)
     if domains:
         help_text = "Topic of the relation in the data; a relation can have several."
@@ -227,16 +226,14 @@ def slice_differences(
     lines = []
     for by, slicing in slicings(joined).items():
         for name, fields in slicing.slices.items():
-            chosen = AnswerFilter(counting="all", relations=tuple(relations), **fields)
-            rows = joined.select(chosen)
+            rows = joined.select(AnswerFilter(counting="all", relations=tuple(relations), **fields))
             rows = rows[~np.isnan(first.rank[rows]) & ~np.isnan(second.rank[rows])]
             right = [run.hits(k)[rows] for run in (first, second)]
             if not len(rows) or np.isnan(right).any():
                 continue
             a, b = (one == 1 for one in right)
             only_a, only_b = int((a & ~b).sum()), int((b & ~a).sum())
-            counts = (np.array([n]) for n in (only_b, only_a, len(rows)))
-            ends = difference_intervals(*counts)[0]
+            ends = difference_intervals(*(np.array([n]) for n in (only_b, only_a, len(rows))))[0]
             line = {"by": by, "slice": name, "n": len(rows), "a": a.mean(), "b": b.mean()}
             line |= {"difference": (only_b - only_a) / len(rows), "low": ends.low}
             lines.append(line | {"high": ends.high, "only_a": only_a, "only_b": only_b})

@@ -41,8 +41,7 @@ def _read(path: Path, _changed: int, read: Callable[[Path], Content]) -> Content
 
 def labels(known: Sequence[str]) -> tuple[str, ...]:
     """Return all labels that `label` can give for these models, labels of more texts first."""
-    sizes = range(len(known), -1, -1)
-    ordered = [found for size in sizes for found in combinations(known, size)]
+    ordered = [found for size in range(len(known), -1, -1) for found in combinations(known, size)]
     return (*(label(found, known) for found in ordered), NOT_LOOKED_FOR)
 
 

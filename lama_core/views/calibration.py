@@ -152,8 +152,7 @@ def _ways(frame: pd.DataFrame, names: Mapping[str, str]) -> Iterator[tuple[str, 
 
     names: run -> its name. Runs without sure answers are skipped.
     """
-    sure = frame[(frame["n"] > 0) & (frame["low"] >= SURE)]
-    for run, bins in sure.groupby("run", sort=False):
+    for run, bins in frame[(frame["n"] > 0) & (frame["low"] >= SURE)].groupby("run", sort=False):
         n = int(bins["n"].sum())
         mean, right = (float((bins[name] * bins["n"]).sum()) / n for name in CALIBRATED)
         ends = share_intervals(np.array(round(right * n)), np.array(n))

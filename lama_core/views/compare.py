@@ -108,8 +108,7 @@ class CompareView(View[CompareRequest, Compared]):
             joined = join_answers([a, b], ranking=ranking)
             table = slice_differences(joined, k=k, relations=request.relations)
             return Compared(a, b, None, table, slicings(joined))
-        relations = request.relations or None
-        found = metrics.compare(a, b, ranking=ranking, k=k, relations=relations)
+        found = metrics.compare(a, b, ranking=ranking, k=k, relations=request.relations or None)
         table = pd.DataFrame([_difference(line) for line in found.relations])
         return Compared(a, b, found, table, {})
 
@@ -343,9 +342,8 @@ def _tests(found: Comparison) -> Table:
     unit, total, mean = found.units, found.over_facts, found.over_relations
     of_facts = (total.only_a, total.only_b, total.n - total.only_a - total.only_b)
     of_relations = (mean.ahead_a, mean.ahead_b, mean.equal)
-    nan = float("nan")
     rows = (
-        ("relations", mean, mean.interval, of_relations, "", nan),
+        ("relations", mean, mean.interval, of_relations, "", float("nan")),
         (unit, total, total.interval, of_facts, "McNemar, exact", found.mcnemar.p),
         (
             "relations, as a sample",

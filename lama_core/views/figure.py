@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from lama_core.rounding import counted, percent
+from lama_core.rounding import percent
 from lama_core.runs.info import RunInfo
 
 if TYPE_CHECKING:
@@ -162,10 +162,6 @@ class Figure:
             return ()
         highest = 10 ** (len(str(int(self.frame[self.size].max()))) - 1)
         return tuple(dict.fromkeys((max(1, highest // 10), highest)))
-
-    def size_label(self, n: int) -> str:
-        """Return the legend's text for a size, such as `100 facts`."""
-        return counted(n, self.size_unit)
 
 
 def relation_label(name: str, label: str) -> str:

@@ -175,5 +175,4 @@ def _picture(sign: str) -> bytes:
 
     text = f'<text x="2" y="18" font-size="16" font-family="{vega.FONT}">&#{ord(sign)};</text>'
     svg = f'<svg xmlns="http://www.w3.org/2000/svg" width="24" height="24">{text}</svg>'
-    made: bytes = vl_convert.svg_to_png(svg)
-    return made
+    return vl_convert.svg_to_png(svg)

@@ -155,7 +155,6 @@ class TypesView(View[TypesRequest, Types]):
         lines = [_said(line, shown) for line in frame.to_dict("records")]
         is_mean = frame["relation"].isna()
         source = frame["source"].iloc[0]
-        typed = tuple(frame["relation"].dropna().unique())
         return Figure(
             shape="columns",
             frame=frame.assign(said=lines, is_relation=~is_mean).assign(
@@ -173,7 +172,7 @@ class TypesView(View[TypesRequest, Types]):
                 ),
             ),
             title=f"P@{k} by type of relation, {source}",
-            caption=shown.asking(relations=typed).caption,
+            caption=shown.asking(relations=tuple(frame["relation"].dropna().unique())).caption,
         )
 
     def facts(self, shown: Shown[TypesRequest, Types], line: Line, column: str = "") -> Facts:
@@ -182,8 +181,7 @@ class TypesView(View[TypesRequest, Types]):
         if isinstance(line["relation"], str):
             return Facts(line["run"], {"relations": (line["relation"],)}, counting)
         fields = {"sources": (line["source"],), "types": (line["type"],)}
-        chosen = {"relations": tuple(shown.request.relations)}
-        return Facts(line["run"], chosen | fields, counting)
+        return Facts(line["run"], {"relations": tuple(shown.request.relations)} | fields, counting)
 
 
 def _places(types: "pd.Series[str]") -> "pd.Series[int]":

@@ -219,8 +219,7 @@ class ScoresView(View[ScoresRequest, RunScores]):
         """Return the scores of each run by relation."""
         origins, outside = [], {}
         for run in runs:
-            ranking = request.ranking_of(run.info)
-            how: dict[str, Any] = {"ranking": ranking, "k": request.k}
+            how: dict[str, Any] = {"ranking": request.ranking_of(run.info), "k": request.k}
             how["relations"] = request.relations
             origins.append(trained_on(run, **how))
             for model in {one.info.model for one in runs} - {run.info.model}:
@@ -239,8 +238,7 @@ class ScoresView(View[ScoresRequest, RunScores]):
 
     def metrics(self, shown: Shown[ScoresRequest, RunScores]) -> list[Metric]:
         """Return the metrics of the table: of ranks, and of texts if answers are generated."""
-        known = (METRICS | TEXT_METRICS).items()
-        return [metric for name, metric in known if name in shown.frame]
+        return [metric for name, metric in (METRICS | TEXT_METRICS).items() if name in shown.frame]
 
     def columns(self, shown: Shown[ScoresRequest, RunScores]) -> tuple[Column, ...]:
         """Return the columns of all groupings."""
@@ -313,8 +311,7 @@ class ScoresView(View[ScoresRequest, RunScores]):
         scores = [metric.name for metric in self.metrics(shown) if metric.in_json]
         at_k = ["p_at_k", "low", "high"] if shown.request.k > 1 else []
         head = ["run", "model", "dataset", group, "type", *over, "n", "n_excluded"]
-        columns = [*head, *scores, *at_k, *self.chance_columns(shown)]
-        lines = shown.frame[columns].to_dict("records")
+        lines = shown.frame[[*head, *scores, *at_k, *self.chance_columns(shown)]].to_dict("records")
         for line in lines:
             if not math.isnan(line.get("n_answers", math.nan)):
                 line["n_answers"] = int(line["n_answers"])
@@ -441,10 +438,9 @@ def bars(
     if not measure.metric.is_share or shown.request.k != 1:
         unknown["freq"] = math.nan
     frame = frame.assign(**unknown)
-    lines = [_said(line, measure, shown) for line in frame.to_dict("records")]
     return Figure(
         shape="bars",
-        frame=frame.assign(said=lines),
+        frame=frame.assign(said=[_said(line, measure, shown) for line in frame.to_dict("records")]),
         by=Axis(column="row", title="source or kind of fact"),
         value=Axis(
             column=measure.column,

@@ -308,8 +308,7 @@ class Shown(Generic[R, Found]):
         if relations := scored_labels(self.infos, self.request.relations):
             few = len(relations) <= MOST_RELATIONS
             about.append(", ".join(relations) if few else counted(len(relations), "relation"))
-        facts = self.size().partition(", ")[2]
-        about.append(facts + " for each model" * (len(self.infos) > 1))
+        about.append(self.size().partition(", ")[2] + " for each model" * (len(self.infos) > 1))
         about.append(
             ", ".join(dict.fromkeys(map(self.request.ranking_of, self.infos))) + " ranking"
         )
@@ -401,8 +400,7 @@ def _few(names: Sequence[str]) -> str:
 def narrowed(kind: type[To], request: Request, **changed: Any) -> To:
     """Return a view's request with the values of another request, and changed ones."""
     known = {one.name for one in request_fields(kind)} | {"on_progress", "on_note"}
-    values = {name: value for name, value in vars(request).items() if name in known}
-    return kind(**values | changed)
+    return kind(**{name: value for name, value in vars(request).items() if name in known} | changed)
 
 
 class ViewFunction(Function[P, R, Shown[R, Found], pd.DataFrame]):

@@ -235,8 +235,7 @@ def in_all(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the relations that all runs of a table have; all rows if there is none."""
     if table.empty:
         return table
-    n = table.groupby("relation")["run"].transform("nunique")
-    common = table[n == table["run"].nunique()]
+    common = table[table.groupby("relation")["run"].transform("nunique") == table["run"].nunique()]
     return common if len(common) else table
 
 
