@@ -53,10 +53,8 @@ def label(found: Sequence[str], known: Sequence[str]) -> str:
     if not found:
         none = {1: f"not in {known[0]}'s text", 2: "in neither text"}
         return none.get(len(known), "in none of the texts")
-    if len(found) == len(known) == 2:
-        return "in both texts"
     if len(found) > 1:
-        return f"in the texts of {' and '.join(found)}"
+        return "in both texts" if len(known) == 2 else f"in the texts of {' and '.join(found)}"
     return f"in {found[0]}'s text{' alone' * (len(known) > 1)}"
 
 
@@ -71,13 +69,11 @@ def unknown_texts(models: Sequence[str], name: str) -> str:
         return ""
     titles = {entry.name: entry.title for entry in known_models()}
     known, others = ([titles.get(name, name) for name in names] for names in (known, others))
-    unknown = f"The training text of {', '.join(others)} isn't known"
-    if not known:
-        return (
-            f"{unknown}, so there are no slices by pairs or wordings seen in training. Only the "
-            "embedded models' training texts are known."
-        )
-    return (
-        f"{unknown}. The slices by pairs or wordings seen in training use the training text of "
+    so = (
+        f". The slices by pairs or wordings seen in training use the training text of "
         f"{', '.join(known)}."
+        if known
+        else ", so there are no slices by pairs or wordings seen in training. Only the embedded "
+        "models' training texts are known."
     )
+    return f"The training text of {', '.join(others)} isn't known{so}"

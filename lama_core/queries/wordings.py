@@ -132,10 +132,8 @@ class RelationQuestion:
 
         None for a negated wording, and if no right answer is known.
         """
-        right = self._right()
-        if not right or wording.kind == "negated":
-            return None
-        return word_key(answer.first.token) in right
+        right = self._right() if wording.kind != "negated" else set()
+        return word_key(answer.first.token) in right if right else None
 
     def misses_not(self, wording: RelationWording, answer: "WordingAnswer") -> bool:
         """Return whether a first answer to a negated wording is one that the negation rules out."""

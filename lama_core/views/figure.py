@@ -172,9 +172,8 @@ def relation_label(name: str, label: str) -> str:
 
 def right_title(k: int) -> str:
     """Return P@k as the title of an axis, in words that fit on a phone."""
-    if k == 1:
-        return "right first answers, % (P@1)"
-    return f"right answer in the first {k}, % (P@{k})"
+    where = "right first answers" if k == 1 else f"right answer in the first {k}"
+    return f"{where}, % (P@{k})"
 
 
 def labels_of(infos: tuple[RunInfo, ...]) -> dict[str, str]:
@@ -199,9 +198,8 @@ def scored_labels(infos: tuple[RunInfo, ...], chosen: Sequence[str]) -> list[str
 
 def said_interval(low: float, high: float, *, signed: bool = False) -> str:
     """Return an interval of shares as a line about a mark; empty if there is none."""
-    if low != low or high != high:
-        return ""
-    return f"95 % interval: {percent(low, signed=signed)} to {percent(high, signed=signed)}"
+    ends = f"{percent(low, signed=signed)} to {percent(high, signed=signed)}"
+    return f"95 % interval: {ends}" if low == low and high == high else ""
 
 
 def said(*lines: str) -> str:

@@ -74,12 +74,11 @@ class RanksView(View[RanksRequest, pd.DataFrame]):
             }
             for ends in ((1, 1), (LATE + 1, math.inf))
         )
-        if not late:
-            return ""
-        return (
+        said = (
             f"Right answers at rank 1: {listed(shown.names, first)}; after rank {LATE}: "
             f"{listed(shown.names, late)}"
         )
+        return said * bool(late)
 
     def figure(self, shown: Shown[RanksRequest, pd.DataFrame]) -> Figure:
         """Return the histogram."""

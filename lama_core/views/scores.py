@@ -258,7 +258,18 @@ class ScoresView(View[ScoresRequest, RunScores]):
             interval(help_text=f"95 % interval of P@{request.k}: {method}.", of_run=True),
             count("n_answers", "answers"),
             share("chance", help_text=f"P@{request.k} of a random order of the answers."),
-            *map(_metric_column, self.metrics(shown)),
+            *(
+                Column(
+                    metric.meaning,
+                    metric.label,
+                    metric.shown,
+                    name=metric.name,
+                    kind="share" if metric.is_share else "number",
+                    digits=3 if metric.name == "mrr" else 1,
+                    of_run=metric.name != "freq",  # the same for all runs of the same facts
+                )
+                for metric in self.metrics(shown)
+            ),
         )
 
     def tables(self, shown: Shown[ScoresRequest, RunScores]) -> Iterator[Table | str]:
@@ -431,7 +442,24 @@ def bars(
     if is_best_first:
         relations = best_first(relations, "relation", measure)
         sources = best_first(sources, "source", measure)
-    frame = _with_means(shown, relations, sources, opened)
+    parts: list[pd.DataFrame] = []
+
+    def add_mean(name: str, part: pd.DataFrame) -> None:
+        n = int(part["n_relations"].max())
+        n_all = int(part["of_relations"].max()) if "of_relations" in part else n
+        said_n = relations_counted(n, n_all) or counted(n, "relation")
+        parts.append(part.assign(row=f"{name}, {said_n}", relation=None))
+
+    names = list(dict.fromkeys(sources["source"]))
+    if len(names) > 1:
+        add_mean("all", shown.found.every.assign(source=None))
+    for name in names:
+        within = relations[relations["source"] == name]
+        if name not in opened or len(set(within["relation"])) > 1:
+            add_mean(name, sources[sources["source"] == name])
+        if name in opened:
+            parts.append(within.assign(row=within["relation"].map(shown.labels)))
+    frame = stacked(parts)
     unknown = {} if measure.is_p_at_k else dict.fromkeys(("low", "high", "chance"), math.nan)
     if not shown.guessable:
         unknown["chance"] = math.nan
@@ -463,33 +491,6 @@ def bars(
     )
 
 
-def _with_means(
-    shown: Shown[ScoresRequest, RunScores],
-    relations: pd.DataFrame,
-    sources: pd.DataFrame,
-    opened: Sequence[str],
-) -> pd.DataFrame:
-    """Return the rows of the chart; the column `row` has their names."""
-    parts: list[pd.DataFrame] = []
-
-    def add_mean(name: str, part: pd.DataFrame) -> None:
-        n = int(part["n_relations"].max())
-        n_all = int(part["of_relations"].max()) if "of_relations" in part else n
-        said_n = relations_counted(n, n_all) or counted(n, "relation")
-        parts.append(part.assign(row=f"{name}, {said_n}", relation=None))
-
-    names = list(dict.fromkeys(sources["source"]))
-    if len(names) > 1:
-        add_mean("all", shown.found.every.assign(source=None))
-    for name in names:
-        within = relations[relations["source"] == name]
-        if name not in opened or len(set(within["relation"])) > 1:
-            add_mean(name, sources[sources["source"] == name])
-        if name in opened:
-            parts.append(within.assign(row=within["relation"].map(shown.labels)))
-    return stacked(parts)
-
-
 def _said(line: Line, measure: ScoreMeasure, shown: Shown[ScoresRequest, RunScores]) -> str:
     """Return lines about a mark: the row, the run and its score, the facts, and the baselines."""
     value = measure.metric.shown(line[measure.column])
@@ -504,19 +505,6 @@ def _said(line: Line, measure: ScoreMeasure, shown: Shown[ScoresRequest, RunScor
         f"chance (random order of the answers): {percent(chance)} %"
         if chance >= LEAST_CHANCE
         else "",
-    )
-
-
-def _metric_column(metric: Metric) -> Column:
-    """Return the column of a metric; Freq is the same for all runs of the same facts."""
-    return Column(
-        metric.meaning,
-        metric.label,
-        metric.shown,
-        name=metric.name,
-        kind="share" if metric.is_share else "number",
-        digits=3 if metric.name == "mrr" else 1,
-        of_run=metric.name != "freq",
     )
 
 

@@ -116,11 +116,11 @@ def _differences(a: Run, b: Run, request: TotalsRequest) -> dict[str, str]:
     # `compare` returns its second run minus its first.
     found = compare(b, a, ranking=ranking, k=request.k, relations=request.relations or None)
     facts, relations = found.over_facts, found.over_relations
-    gain = gain_from_training(a, b, k=request.k, relations=request.relations)
+    gain, n_trained = gain_from_training(a, b, k=request.k, relations=request.relations)
     source = (
-        f" {percent(gain.share)} % of the gain ({gain.n_from_training:,} of {gain.n:,} facts) is "
+        f" {percent(n_trained / gain)} % of the gain ({n_trained:,} of {gain:,} facts) is "
         f"on facts from sources that {first} was trained on."
-        if gain.n > 0 and training_sources(first)
+        if gain > 0 and training_sources(first)
         else ""
     )
     return {

@@ -286,6 +286,11 @@ class _Drawing:
             quiet = {name: one for name, one in layer["encoding"].items() if name != "description"}
             self.layers.insert(before, {**layer, "mark": layer["mark"] | edge, "encoding": quiet})
 
+    def param(self, name: str, value: Any) -> None:
+        """Add a parameter; value: its value, or an expression."""
+        of = value if isinstance(value, dict) else {"value": value}
+        self.params.append({"name": name, **of})
+
     def key(self, name: str, **style: Any) -> None:
         """Add an entry to the legend; style: values of `KEY`."""
         self.keys.append({"name": name, **style})
@@ -365,8 +370,7 @@ class _Drawing:
 
     def _labels(self, axis: Spec, name: str, places: Sequence[float], labels: Any) -> None:
         """Give an axis labels at some places; they are a parameter, so that any text is a text."""
-        self.params.append({"name": name, "value": labels} if isinstance(labels, list)
-                           else {"name": name, **labels})  # fmt: skip
+        self.param(name, labels)
         at = f"indexof({json.dumps(list(places))}, datum.value)"
         axis |= {"values": list(places), "labelExpr": f"{name}[{at}]", "tickCount": 10_000}
 
@@ -410,15 +414,10 @@ class _Drawing:
         ends = {"domain": [rows.stop - 0.5, rows.start - 0.5], "nice": False, "zero": False}
         self.along = {"type": "quantitative", "scale": ends, "axis": axis}
 
-    @property
-    def place_names(self) -> list[str]:
-        """The names of the places, for readers."""
-        return [str(self.figure.by.ticks.get(place, place)) for place in self.places]
-
     def _words(self, title: str) -> Spec:
         """Return the horizontal axis of the places, whose names are tilted without room."""
         size, by_width, by = self.look.size, self.by_width, self.figure.by
-        labels = self.place_names
+        labels = [str(by.ticks.get(place, place)) for place in self.places]
         side, end, start = ("top", "left", "bottom") if by.on_top else ("bottom", "right", "top")
 
         def room(width: float) -> float:
@@ -454,7 +453,7 @@ class _Drawing:
         axis["labelAlign"] = by_width(lambda width: "center" if fits(width) else end)
         axis["labelBaseline"] = by_width(lambda width: start if fits(width) else "middle")
         axis["labelPadding"] = by_width(above)
-        self._labels(axis, "words", range(len(labels)), _valued(by_width(shown)))
+        self._labels(axis, "words", range(len(labels)), by_width(shown))
         ends = {"domain": [-0.5, max(1, len(labels)) - 0.5], "nice": False, "zero": False}
         return {"type": "quantitative", "scale": ends, "axis": axis}
 
@@ -525,7 +524,8 @@ class _Drawing:
         self.across = self._values(figure.value, *values)
         self.left = (2.8 + 1.2 * len(self.across["axis"]["title"])) * look.size
         if self.places:
-            self.along, labels = self._words(figure.by.title), self.place_names
+            self.along = self._words(figure.by.title)
+            labels = [str(figure.by.ticks.get(place, place)) for place in self.places]
             step = ((look.width or math.inf) - self.left - 2 * look.size) / max(1, len(labels))
             tilted = [
                 0.77 * _wide(one, look.size) + look.size - at * step
@@ -610,12 +610,12 @@ class _Drawing:
         table = self._series(self.table, 0.84 / max(1, len(names)), names).assign(zero=0.0)
         self.across["axis"]["domain"] = False
 
-        def having(column: str) -> "pd.Series[bool]":
-            if not column:
-                return pd.Series(data=False, index=table.index)
-            return figure.frame[column].astype(bool).set_axis(table.index)
-
-        dots, hollow = having(figure.dots), having(figure.hollow)
+        dots, hollow = (
+            figure.frame.get(column, pd.Series(data=False, index=figure.frame.index))
+            .astype(bool)
+            .set_axis(table.index)
+            for column in (figure.dots, figure.hollow)
+        )
         table = table.assign(face=table["ink"].where(~hollow, look.page or look.edge))
         bars = {"x": "ahead", "x2": "behind", "y": "value", "y2": "zero"}
         faded = 0.5 if figure.dots else 1.0
@@ -741,7 +741,7 @@ class _Drawing:
             high = [max((size + 2) * n_lines, symbol) + 0.35 * size for n_lines in rows]
             return sum(high) + 0.6 * size
 
-        self.params.append({"name": "keys", **_valued(self.by_width(texts))})
+        self.param("keys", self.by_width(texts))
         scale = {"type": "ordinal", "domain": list(range(len(keys)))}
         legend = {
             "title": None, "orient": "none", "labelExpr": "keys[datum.value]", "labelLimit": 0,
@@ -767,6 +767,11 @@ class _Drawing:
         if not look.titled:
             return {}
         number, n = look.page_number
+        offset = (
+            above + 0.5 * size
+            if isinstance(above, float)
+            else {"expr": f"({above['expr']}) + {0.5 * size}"}
+        )
         title = figure.title + f" ({number} of {n})" * (n > 1)
         room = 3.5 * size if look.clicks else size  # for the chart's menu
         return {
@@ -781,7 +786,7 @@ class _Drawing:
                 else [],
                 "anchor": "start",
                 "frame": "bounds",
-                "offset": _plus(above, 0.5 * size),
+                "offset": offset,
                 "limit": 100_000,
             }
         }
@@ -798,16 +803,6 @@ def _ticks(low: float, high: float, most: float) -> list[float]:
     step = next(n * power for n in (1, 2, 5, 10) if n * power >= rough * 0.999)
     first, last = math.floor(low / step + 1e-9), math.ceil((low + span) / step - 1e-9)
     return [round(n * step, 12) for n in range(first, last + 1)]
-
-
-def _valued(value: Any) -> Spec:
-    """Return a parameter's value or expression."""
-    return value if isinstance(value, dict) else {"value": value}
-
-
-def _plus(value: Any, more: float) -> Any:
-    """Return a number or an expression, plus a number."""
-    return {"expr": f"({value['expr']}) + {more}"} if isinstance(value, dict) else value + more
 
 
 def _records(rows: pd.DataFrame, columns: Sequence[str], known: Any) -> list[Spec]:
@@ -856,16 +851,10 @@ def _config(look: Look) -> Spec:
 @lru_cache(10_000)  # the lines of a text for several widths begin alike
 def _wide(text: str, size: float, *, bold: bool = False) -> float:
     """Return the width of a line of text, in the unit of `size`."""
-    return (1.08 if bold else 1.0) * size / 1000 * sum(map(_advance, text))
-
-
-def _advance(sign: str) -> int:
-    """Return the width of a letter in thousandths of its size."""
-    if sign in ADVANCE:
-        return ADVANCE[sign]
-    if unicodedata.combining(sign):
-        return 0
-    return 1000 if unicodedata.east_asian_width(sign) in "WF" else 700
+    others = [sign for sign in text if sign not in ADVANCE and not unicodedata.combining(sign)]
+    wide = sum(1000 if unicodedata.east_asian_width(sign) in "WF" else 700 for sign in others)
+    wide += sum(ADVANCE.get(sign, 0) for sign in text)
+    return (1.08 if bold else 1.0) * size / 1000 * wide
 
 
 def _lines_of(text: str, room: float, size: float, *, bold: bool = False) -> list[str]:

@@ -280,7 +280,7 @@ def test_two_runs_compared(run: Run, other: Run) -> None:
     assert (relations.sample_interval.low, relations.sample_interval.high) == (-1, 1)
     assert -1 < relations.interval.low < 0 < relations.interval.high < 1
     # Two-sided: P(X <= 1 or X >= 2) of Binomial(3, 1/2) is 1.
-    assert (result.mcnemar.only_a, result.mcnemar.only_b, result.mcnemar.p) == (1, 2, 1.0)
+    assert (result.over_facts.only_a, result.over_facts.only_b, result.mcnemar) == (1, 2, 1.0)
     subjects = result.run_a.facts["subject"]
     assert sorted(subjects[result.flips()["row"]]) == ["Anna", "Ben", "Dan"]
     assert len(result.flips(2)) == 2
