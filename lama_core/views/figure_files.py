@@ -26,6 +26,7 @@ FONT_SIZE, FONT_SIZES = 9.0, (5.0, 24.0)  # points
 HEIGHT = 21.0  # cm that rows take; figures with more rows are divided into files
 DOTS = 300  # of PNG files, per inch
 POINTS = 72 / 2.54  # in a cm
+SIZE = r'width="([\d.]+)" height="([\d.]+)"'
 UNKNOWN = "\ue123"  # a letter that no font has
 
 
@@ -110,11 +111,10 @@ def draw(
     pictures = []
     for page in pages:
         picture = vl_convert.vegalite_to_svg(json.dumps(page))
-        head = re.search(r'width="([\d.]+)" height="([\d.]+)"', picture)
-        wide, high = map(float, head.groups())  # in whole pixels
-        ends = (("width", width * POINTS), ("height", width * POINTS * high / wide))
+        (wide, high), *_ = re.findall(SIZE, picture)  # in whole pixels
+        ends = (("width", width * POINTS), ("height", width * POINTS * float(high) / float(wide)))
         size = " ".join(f'{name}="{length:.2f}{unit}"' for name, length in ends)
-        pictures.append(picture.replace(head[0], size, 1))
+        pictures.append(re.sub(SIZE, size, picture, count=1))
     if file_format == "svg":  # a viewer brings its fonts
         return [picture.encode() for picture in pictures]
     texts = "".join(re.findall(r"<text[^>]*>(.*?)</text>", "".join(pictures), re.DOTALL))

@@ -29,7 +29,6 @@ from lama_core.metrics.score_tables import (
     stacked,
     summarise,
 )
-from lama_core.published import lama_shares, published_scores
 from lama_core.requests import option
 from lama_core.rounding import counted, percent
 from lama_core.runs.info import Run
@@ -79,9 +78,6 @@ class ScoresRequest(TopRequest, command="results scores", python="scores"):
             ge=1,
         ),
     ] = None
-    published: Annotated[
-        bool, option("Add LAMA's Table 2, marked as published (by source or type).")
-    ] = False
 
 
 @dataclass(frozen=True)
@@ -273,7 +269,7 @@ class ScoresView(View[ScoresRequest, RunScores]):
         )
 
     def tables(self, shown: Shown[ScoresRequest, RunScores]) -> Iterator[Table | str]:
-        """Yield the score table; by relation, also the means by source; published scores."""
+        """Yield the score table; by relation, also the means by source."""
         request, frame = shown.request, shown.frame
         metrics = [one.name for one in self.metrics(shown) if frame[one.name].notna().any()]
         metrics = [name for name in metrics if name != "p_at_1"]  # P@k takes its place
@@ -291,23 +287,11 @@ class ScoresView(View[ScoresRequest, RunScores]):
         )
         if by_relation and not request.relations and request.k == 1:
             yield from map(_mean, shown.found.by("source", request.conceptnet).to_dict("records"))
-        if request.published:
-            yield self.published(shown)
 
     def notes(self, shown: Shown[ScoresRequest, RunScores]) -> Iterator[str]:
-        """Yield which metrics of a run aren't defined, and its facts from training sources.
-
-        With published scores, also partial data.
-        """
+        """Yield which metrics of a run aren't defined, and its facts from training sources."""
         yield from undefined_metrics(shown)
         yield from origins_notes(shown)
-        if shown.request.published:
-            for info in shown.infos:
-                if info.prompts == "manual":
-                    counts = [(one.source, one.n + one.n_excluded) for one in info.relations]
-                    for share_of_source in lama_shares(info.dataset, counts):
-                        if share_of_source.lacks:
-                            yield f"{info.id}: partial LAMA, {share_of_source}"
 
     def chance_columns(self, shown: Shown[ScoresRequest, RunScores]) -> list[str]:
         """Return the names of the columns of the chance level; [] if no run shows one."""
@@ -331,21 +315,6 @@ class ScoresView(View[ScoresRequest, RunScores]):
     def figure(self, shown: Shown[ScoresRequest, RunScores]) -> Figure:
         """Return P@k of all relations, of each source, and of each relation if there are few."""
         return bars(shown)
-
-    def published(self, shown: Shown[ScoresRequest, RunScores]) -> Table:
-        """Return Table 2 of Petroni et al. 2019; only its totals if the request is by source."""
-        table = published_scores()
-        if shown.request.by == "source":
-            table = table[table["type"].isna() & table["relation"].isna()]
-        return table_of_frame(
-            (
-                *(text(name) for name in ("source", "relation", "type", "model")),
-                count("n"),
-                share("p_at_1", "P@1"),
-            ),
-            table.astype({"type": object, "relation": object}).where(table.notna(), None),
-            title="\nPublished: Petroni et al. 2019, Table 2; P@1 in percent",
-        )
 
     def facts(self, shown: Shown[ScoresRequest, RunScores], line: Line, column: str = "") -> Facts:
         """Return the facts of a group: those that count, or the excluded ones."""

@@ -718,9 +718,7 @@ class _Drawing:
         if not (len(keys) > 1 if look.legend is None else look.legend and keys):
             return [], 0.0
 
-        keys = [
-            KEY | key | {"size": key.get("size", KEY["size"]) * (size / 12) ** 2} for key in keys
-        ]
+        keys = [KEY | key | {"size": (KEY | key)["size"] * (size / 12) ** 2} for key in keys]
         symbol = max(math.sqrt(key["size"]) for key in keys)
 
         def texts(width: float) -> list[list[str]]:
