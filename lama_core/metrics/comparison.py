@@ -279,14 +279,6 @@ def _when_right(run: RunInfo) -> str:
     return f"in {run.label}, if {when}"
 
 
-def _is_repeated(run: Run, pairs: pd.DataFrame) -> bool:
-    """Return whether a fact has several rows, with different prompts."""
-    if pairs["prompt"].nunique() < 2:
-        return False
-    facts = run.column("fact_id").array[pairs["row"]]
-    return bool(pd.DataFrame({"fact": facts, "relation": pairs["relation"]}).duplicated().any())
-
-
 def compare(
     a: Run,
     b: Run,
@@ -342,6 +334,8 @@ def compare(
         int((differences < 0).sum()),
         int((differences > 0).sum()),
     )
+    facts = pairs[["relation"]].assign(fact=a.column("fact_id").array[pairs["row"]])
+    repeated = pairs["prompt"].nunique() > 1 and facts.duplicated().any()
     firsts = right_a.to_numpy(), right_b.to_numpy()
     whole = paired_difference(*firsts)
     # Not `right_a`, which for k > 1 doesn't mean that the first answer is right.
@@ -350,7 +344,7 @@ def compare(
         whole,
         over_relations,
         rows,
-        "chosen " * bool(a.info.only) + ("query" if _is_repeated(a, pairs) else "fact"),
+        "chosen " * bool(a.info.only) + ("query" if repeated else "fact"),
         mcnemar(whole.only_a, whole.only_b),
         agreement(
             *firsts,

@@ -257,12 +257,14 @@ class JoinedAnswers:
     @cached_property
     def popularity(self) -> NDArray[np.float64]:
         """Popularity of the subject, float64 [row]; NaN if no run has it."""
-        known: dict[str, float] = {}
-        for run in self.runs:
-            if (one := run.run).has_column("popularity"):
-                known.update(zip(one.column("fact_id"), one.column("popularity"), strict=True))
-        if not known:
+        runs = [one.run for one in self.runs if one.run.has_column("popularity")]
+        if not runs:
             return np.full(len(self.facts), np.nan)
+        known = {
+            fact: value
+            for run in runs
+            for fact, value in zip(run.column("fact_id"), run.column("popularity"), strict=True)
+        }
         values = (known.get(fact, np.nan) for fact in self.facts["fact_id"])
         return np.fromiter(values, np.float64, len(self.facts))
 

@@ -16,9 +16,9 @@ tens of milliseconds.
 Departure: ConceptNet's total
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -42,9 +42,9 @@ from lama_core.runs.info import Run
 from lama_core.scoring.ranking import Ranking
 
 By = Literal["relation", "source", "type"]
-BYS: tuple[By, ...] = ("relation", "source", "type")
+BYS: tuple[By, ...] = get_args(By)
 Average = Literal["relations", "facts"]
-AVERAGES: tuple[Average, ...] = ("relations", "facts")
+AVERAGES: tuple[Average, ...] = get_args(Average)
 CONCEPTNET = "ConceptNet"  # the source whose total can be averaged in two ways
 
 
@@ -159,7 +159,15 @@ def summarise(
             aren't means over facts.
     """
     if by == "relation":
-        return stacked(_of_relations(*one, relations) for one in scored)
+        table = stacked(
+            figures.assign(
+                p_at_k=found.p_at_k, low=found.ends.low, high=found.ends.high, chance=found.chance
+            )
+            for figures, found in scored
+        )
+        if len(relations) and len(table):
+            table = table[table["relation"].isin(relations)].reset_index(drop=True)
+        return table
     return pd.DataFrame(
         [
             row
@@ -169,17 +177,6 @@ def summarise(
     )
 
 
-def _of_relations(
-    figures: pd.DataFrame, precision: RelationPrecision, relations: Sequence[str]
-) -> pd.DataFrame:
-    """Return the rows of a run's relations, or of the chosen ones."""
-    ends = precision.ends
-    table = figures.assign(
-        p_at_k=precision.p_at_k, low=ends.low, high=ends.high, chance=precision.chance
-    )
-    return table[table["relation"].isin(relations)] if len(relations) else table
-
-
 def _of_groups(
     figures: pd.DataFrame,
     precision: RelationPrecision,
@@ -187,7 +184,7 @@ def _of_groups(
     relations: Sequence[str],
     conceptnet: Average,
 ) -> Iterator[dict[str, object]]:
-    """Yield the rows of a run's sources, or sources and types."""
+    """Yield the rows of a run's sources, or sources and types; NaN without facts that count."""
     chosen = figures["relation"].isin(relations) if len(relations) else [True] * len(figures)
     names = [name for name in (*METRICS, *TEXT_METRICS) if name in figures]
     columns = [*figures[names].to_numpy(dtype=float).T, precision.p_at_k, precision.chance]
@@ -203,6 +200,18 @@ def _of_groups(
     of_run = {name: figures[name].iloc[0] for name in ("run", "model", "dataset")}
     for (source, kind), members in groups.items():
         mean_over = conceptnet if source == CONCEPTNET else "relations"
+        known = [member for member in members if counts[member] > 0]
+        means = dict.fromkeys((*scores, "low", "high"), np.nan)
+        if known:
+            n = counts[known]
+            hits = np.rint(scores["p_at_k"][known] * n)
+            weights, ends = np.ones(len(known)), mean_share_intervals(hits, n)
+            if mean_over == "facts":
+                weights, ends = n.astype(float), share_intervals(hits.sum(), n.sum())
+            values = np.array([column[known] for column in scores.values()])
+            averages = np.average(values, axis=1, weights=weights).tolist()
+            means = dict(zip(scores, averages, strict=True))
+            means |= {"low": float(ends.low), "high": float(ends.high)}
         yield {
             **of_run,
             "source": source,
@@ -213,38 +222,8 @@ def _of_groups(
             "mean_over": mean_over,
             "n": int(counts[members].sum()),
             "n_excluded": int(excluded[members].sum()),
-            **_means_of_group(counts, scores, members, mean_over),
+            **means,
         }
-
-
-def _means_of_group(
-    counts: NDArray[np.int64],
-    scores: Mapping[str, Floats],
-    members: Sequence[int],
-    mean_over: Average,
-) -> dict[str, float]:
-    """Return the means of a group's scores, and the interval `low` to `high` of its P@k.
-
-    NaN for a group without facts that count.
-
-    Args:
-        counts: Facts of each relation, int64 [relation].
-        scores: The score of each relation, float64 [relation].
-        members: Indexes of the group's relations.
-        mean_over: What the means are over.
-    """
-    known = [member for member in members if counts[member] > 0]
-    if not known:
-        return dict.fromkeys((*scores, "low", "high"), np.nan)
-    n = counts[known]
-    hits = np.rint(scores["p_at_k"][known] * n)
-    weights, ends = np.ones(len(known)), mean_share_intervals(hits, n)
-    if mean_over == "facts":
-        weights, ends = n.astype(float), share_intervals(hits.sum(), n.sum())
-    values = np.array([column[known] for column in scores.values()])
-    means = np.average(values, axis=1, weights=weights).tolist()
-    found: dict[str, float] = dict(zip(scores, means, strict=True))
-    return found | {"low": float(ends.low), "high": float(ends.high)}
 
 
 def relations_counted(n_relations: int, of_relations: int) -> str:
@@ -342,11 +321,10 @@ def rank_quartiles(
 
     ranking: None is each run's own.
     """
-    tables = []
-    for run in runs:
-        ranks = scored_rows(run, ranking or run.info.ranking, relations).exact
-        tables.append(of_run(run, **box_of(ranks)))
-    return stacked(tables)
+    return stacked(
+        of_run(run, **box_of(scored_rows(run, ranking or run.info.ranking, relations).exact))
+        for run in runs
+    )
 
 
 def box_of(ranks: NDArray[Any]) -> dict[str, Any]:

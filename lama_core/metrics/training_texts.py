@@ -31,10 +31,15 @@ def read_text_file(model: str, name: str, read: Callable[[Path], Content]) -> Co
     Returns None if the model has no such file.
     """
     path = text_file(model, name)
-    return None if path is None else _read(path, path.stat().st_mtime_ns, read)
+    return None if path is None else read_cached(path, read)
 
 
-@lru_cache(maxsize=12)
+def read_cached(path: Path, read: Callable[[Path], Content]) -> Content:
+    """Return what `read` returns for a file; cached until the file changes."""
+    return _read(path, path.stat().st_mtime_ns, read)
+
+
+@lru_cache(maxsize=16)
 def _read(path: Path, _changed: int, read: Callable[[Path], Content]) -> Content:
     return read(path)
 

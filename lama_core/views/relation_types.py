@@ -93,11 +93,12 @@ class TypesView(View[TypesRequest, Types]):
             source = max(sources, key=lambda name: int((relations["source"] == name).sum()))
         else:
             source = choose(source, sources, "source")
-        chosen = []
-        for table in (means, relations):
-            part = table[table["source"] == source].reindex(columns=[*COLUMNS])
-            chosen.append(part.sort_values("type", key=_places, kind="stable"))
-        both = stacked(chosen)
+        both = stacked(
+            table[table["source"] == source]
+            .reindex(columns=[*COLUMNS])
+            .sort_values("type", key=_places, kind="stable")
+            for table in (means, relations)
+        )
         numbers = {run.info.id: number for number, run in enumerate(runs)}
         table = both.iloc[both["run"].map(numbers).argsort(kind="stable")].reset_index(drop=True)
         table["relation"] = table["relation"].astype(object).where(table["relation"].notna(), None)

@@ -193,11 +193,13 @@ def scores_of(
     runs: Sequence[Run], request: TopRequest, *, mrr_depth: int | None = None
 ) -> RunScores:
     """Return the scores of each run by relation, without origins."""
-    found = []
-    for run in runs:
-        ranking = request.ranking_of(run.info)
-        figures = relation_figures(run, ranking, mrr_depth=mrr_depth)
-        found.append((figures, relation_precision(run, request.k, ranking)))
+    found = [
+        (
+            relation_figures(run, request.ranking_of(run.info), mrr_depth=mrr_depth),
+            relation_precision(run, request.k, request.ranking_of(run.info)),
+        )
+        for run in runs
+    ]
     names = request.relations or None
     undefined = [metrics_undefined(scored_rows(run, run.info.ranking, names)) for run in runs]
     return RunScores(tuple(found), tuple(request.relations), tuple(undefined))

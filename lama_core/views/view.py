@@ -20,7 +20,7 @@ import pandas as pd
 from lama_core.errors import UserError
 from lama_core.metrics.fact_answers import Counting
 from lama_core.requests import Function, Request, request_fields
-from lama_core.rounding import counted, plural
+from lama_core.rounding import counted, few, plural
 from lama_core.runs.info import RelationInfo, Run, RunInfo
 from lama_core.tables import Column, Line, Table
 from lama_core.views import vega
@@ -306,8 +306,8 @@ class Shown(Generic[R, Found]):
         if not isinstance(self.request, RunsRequest):
             return "; ".join(about)
         if relations := scored_labels(self.infos, self.request.relations):
-            few = len(relations) <= MOST_RELATIONS
-            about.append(", ".join(relations) if few else counted(len(relations), "relation"))
+            several = len(relations) > MOST_RELATIONS
+            about.append(counted(len(relations), "relation") if several else ", ".join(relations))
         about.append(self.size().partition(", ")[2] + " for each model" * (len(self.infos) > 1))
         about.append(
             ", ".join(dict.fromkeys(map(self.request.ranking_of, self.infos))) + " ranking"
@@ -370,7 +370,7 @@ def show(view: View[R, Found], request: R) -> Shown[R, Found]:
     lacks = {run.info.id: lack for run in runs if (lack := view.lacks(run.info))}
     if lacks:
         what = " or ".join(dict.fromkeys(lacks.values()))
-        request.on_note(f"Not shown, because they have no {what}: {_few(list(lacks))}.")
+        request.on_note(f"Not shown, because they have no {what}: {few(list(lacks))}.")
         runs = [run for run in runs if run.info.id not in lacks]
         if not runs:
             raise UserError(f"{view.title}: these runs have no {what}. Choose other runs.")
@@ -391,10 +391,6 @@ def show_runs(
     infos = tuple(run.info for run in runs)
     view.check(infos)
     return Shown(view, request, infos, view.compute(runs, request), names or model_names(infos))
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + f" and {len(names) - 3} more" * (len(names) > 3)
 
 
 def narrowed(kind: type[To], request: Request, **changed: Any) -> To:

@@ -312,9 +312,7 @@ def test_agreement_of_two_runs(run: Run, other: Run) -> None:
 
 def test_figure_3_correlations(run: Run) -> None:
     counts = {"Anna": 1.0, "Ben": 0.0, "Cleo": 1.0, "Dan": 0.0, "Land": 0.0, "Isle": 0.0}
-    mentions = metrics.Mentions(
-        "a toy text", lambda names: np.array([counts.get(name, 3.0) for name in names])
-    )
+    mentions = metrics.Mentions("a toy text", lambda name: counts.get(name, 3.0))
 
     def vectors(names: object) -> np.ndarray:
         return np.array([[1.0, 0.0] if name in counts else [1.0, 1.0] for name in names])  # type: ignore[attr-defined]
@@ -335,7 +333,7 @@ def test_figure_3_correlations(run: Run) -> None:
 
 
 def test_figure_3_is_of_t_rex_where_a_run_has_it(run: Run) -> None:
-    mentions = metrics.Mentions("a toy text", lambda names: np.arange(len(names), dtype=float))
+    mentions = metrics.Mentions("a toy text", lambda name: float(len(name)))
     birth, border = run.info.relations
     info = replace(run.info, relations=(birth, replace(border, source="ConceptNet")))
     mixed = Run(info)

@@ -6,7 +6,7 @@ from math import isnan
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binomtest, spearmanr
+from scipy.stats import spearmanr
 
 from lama_core import metrics
 from lama_core.metrics.baselines import freq_ranks
