@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from lama_core.datasets import Dataset, load_dataset
+from lama_core.datasets import load_dataset
 from lama_core.datasets.dataset import Pair
 from lama_core.datasets.library.installed import STARTER
 from lama_core.datasets.passages import load_corpus, paragraphs_of
@@ -133,7 +133,15 @@ def find_cooccurring(
         UserError: If the corpus, the dataset, the prompts or a file is unknown.
     """
     data = load_dataset(dataset)
-    sentences = _probe_sentences(data, prompts)
+    chosen = make_prompt_set(prompts, data.relations)
+    names = [relation.name for relation in data.relations]
+    sentences: defaultdict[Wording, list[str]] = defaultdict(list)
+    for row in make_questions(data, names, chosen, None):
+        if row.query is not None and row.query.n_blanks == 1 and row.excluded is None:
+            named = chosen.of(row.relation.name)[row.prompt : row.prompt + 1]
+            template = "".join(map(row.fact.template, named))
+            template = template or query_template(row.query.text(), row.fact.subject) or SENTENCES
+            sentences[row.relation.name, template].append(row.query.text(row.fact.object))
     files = {path.stem: path for path in load_corpus(corpus).files}
     excluded = {choose(name, list(files), "source") for name in without}
     if excluded == files.keys():
@@ -183,17 +191,3 @@ def find_cooccurring(
         for wording, texts in sentences.items()
     )
     return CorpusSearch(len(set(pairs)), len(cooccurring), tuple(searched), wordings)
-
-
-def _probe_sentences(data: Dataset, prompts: str) -> dict[Wording, list[str]]:
-    """Return each wording's probe sentences, without excluded queries."""
-    chosen = make_prompt_set(prompts, data.relations)
-    names = [relation.name for relation in data.relations]
-    found: defaultdict[Wording, list[str]] = defaultdict(list)
-    for row in make_questions(data, names, chosen, None):
-        if row.query is not None and row.query.n_blanks == 1 and row.excluded is None:
-            named = chosen.of(row.relation.name)[row.prompt : row.prompt + 1]
-            template = "".join(map(row.fact.template, named))
-            template = template or query_template(row.query.text(), row.fact.subject) or SENTENCES
-            found[row.relation.name, template].append(row.query.text(row.fact.object))
-    return found

@@ -204,8 +204,16 @@ def slice_table(
             )
     if not lines:
         return pd.DataFrame()
-    table = _shares(pd.DataFrame(lines)).sort_values(["place", "number"], kind="stable")
-    return table.drop(columns="place").reset_index(drop=True)
+    table = pd.DataFrame(lines).sort_values(["place", "number"], kind="stable", ignore_index=True)
+    n, n_right, n_wrong = (table[name].to_numpy() for name in ("n", "n_right", "n_wrong"))
+    ends = share_intervals(n_right, n)
+    p_at_k = n_right / np.where(n > 0, n, np.nan)
+    kinds_of_wrong = {
+        kind.replace(" ", "_"): table[kind] / np.where(n_wrong > 0, n_wrong, np.nan)
+        for kind in WRONG_KINDS
+    }
+    table = table.assign(p_at_k=p_at_k, low=ends.low, high=ends.high)
+    return table.drop(columns=["place", "n_right", *WRONG_KINDS]).assign(**kinds_of_wrong)
 
 
 def slice_differences(
@@ -255,17 +263,3 @@ def _golds(joined: JoinedAnswers) -> Ints:
 
 def _mean(values: NDArray[np.float64]) -> float:
     return float(values.mean()) if len(values) else float("nan")
-
-
-def _shares(counts: pd.DataFrame) -> pd.DataFrame:
-    """Replace counts by shares and intervals; NaN for a count of 0."""
-    n, n_right, n_wrong = (counts[name].to_numpy() for name in ("n", "n_right", "n_wrong"))
-    ends = share_intervals(n_right, n)
-    table = counts.drop(columns=["n_right", *WRONG_KINDS]).assign(
-        p_at_k=n_right / np.where(n > 0, n, np.nan),
-        low=ends.low,
-        high=ends.high,
-    )
-    for kind in WRONG_KINDS:
-        table[kind.replace(" ", "_")] = counts[kind] / np.where(n_wrong > 0, n_wrong, np.nan)
-    return table

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from lama_core.candidates.columns import Candidates, Columns
+from lama_core.candidates.columns import Candidates
 from lama_core.candidates.spelling import Place, places_of
 from lama_core.datasets.line_reader import Reading, optional_text, required_text
 from lama_core.datasets.records import (
@@ -196,15 +196,9 @@ def differ(answers: Iterable[LineAnswer]) -> bool:
 
     A token that isn't a candidate and beats the first answer is a part of the answer.
     """
-    shown = {
-        (
-            word_key(answer.blank.rows[0].token if answer.blank else answer.word),
-            word_key(answer.word),
-        )
-        for answer in answers
-        if answer.word is not None
-    }
-    return len(shown) > 1
+    firsts = [(one.blank, one.word) for one in answers if one.word is not None]
+    tokens = ((blank.rows[0].token if blank else word, word) for blank, word in firsts)
+    return len({(word_key(token), word_key(word)) for token, word in tokens}) > 1
 
 
 def _check_lines(lines: Sequence[BatchLine], models: Sequence[str]) -> tuple[BatchLine, ...]:
@@ -338,7 +332,6 @@ def fill_lines(
     candidates: Candidates,
     *,
     context: Context | None = None,
-    columns: Columns | None = None,
     limits: Limits = UNLIMITED,
     on_progress: OnProgress = ignore,
     **options: Any,
@@ -355,18 +348,16 @@ def fill_lines(
         lines: The sentences.
         candidates: The candidates.
         context: As for `query_model`.
-        columns: As for `query_model`.
         limits: Limits on each rescored sentence, and on each batch of `BATCH_SIZE` others.
         on_progress: Called with the number of finished lines.
         **options: Further options of `query_in_batches`.
     """
     until = limits.until()
-    if columns is None:
-        places: list[Place] = []
-        for line in lines:
-            with suppress(UserError):  # invalid lines are reported below
-                places += places_of(line.query())
-        columns = candidates.columns(model.vocabulary, places)
+    places: list[Place] = []
+    for line in lines:
+        with suppress(UserError):  # invalid lines are reported below
+            places += places_of(line.query())
+    columns = candidates.columns(model.vocabulary, places)
     shared: dict[str, Any] = {"context": context, "columns": columns, "limits": limits}
     answers: dict[int, LineAnswer] = {}
     alone: list[int] = []  # the rows to query one at a time

@@ -237,10 +237,8 @@ def compare_sentences(
     """Return the sentences with their scores, and the differences from the first sentence's."""
     scored: list[ScoredSentence] = []
     for text, each in zip(texts, tokens, strict=False):
-        total, mean = (
-            None if np.isneginf(value) else value
-            for value in (statement_score(each, "sum"), statement_score(each, "mean"))
-        )
+        scores = (statement_score(each, "sum"), statement_score(each, "mean"))
+        total, mean = (None if np.isneginf(value) else value for value in scores)
         first_total, first_mean = (scored[0].total, scored[0].mean) if scored else (total, mean)
         scored.append(
             ScoredSentence(
