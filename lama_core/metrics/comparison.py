@@ -188,8 +188,9 @@ def agreement(
     a, b = float(right_a.mean()), float(right_b.mean())
     expected = a * b + (1 - a) * (1 - b)
     kappa = (both + neither - expected) / (1 - expected) if expected < 1 else float("nan")
-    same = float(same_first.mean())
-    return Agreement(same, both, neither, a - both, b - both, kappa, same_right, unknown)
+    return Agreement(
+        float(same_first.mean()), both, neither, a - both, b - both, kappa, same_right, unknown
+    )
 
 
 def pair_rows(a: Run, b: Run, *, ranking: Ranking, k: int = 1) -> tuple[pd.DataFrame, int]:
@@ -221,8 +222,9 @@ def pair_rows(a: Run, b: Run, *, ranking: Ranking, k: int = 1) -> tuple[pd.DataF
         unknown |= pairs[f"first_{end}"].isna().to_numpy() & (not run.info.generates)
     # If only one of the first answers is right, they differ, whatever the wrong one is.
     unknown &= ((pairs["rank_a"] == 1) == (pairs["rank_b"] == 1)).to_numpy()
-    same = same_words(pairs["first_a"], pairs["first_b"], word_key)
-    pairs["same_first"] = np.where(unknown, np.nan, same)
+    pairs["same_first"] = np.where(
+        unknown, np.nan, same_words(pairs["first_a"], pairs["first_b"], word_key)
+    )
     return pairs, int(counts[0].sum() + counts[1].sum()) - 2 * len(pairs)
 
 

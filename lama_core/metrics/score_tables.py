@@ -137,8 +137,9 @@ def relation_precision(run: Run, k: int, ranking: Ranking = "filtered") -> Relat
     rows = scored_rows(run, ranking)
     shares = rows.precision(k)
     n = np.where(np.isnan(shares), 0, rows.n)
-    ends = share_intervals(np.rint(np.nan_to_num(shares) * n), n)
-    return RelationPrecision(shares, ends, chance_precision(rows, k))
+    return RelationPrecision(
+        shares, share_intervals(np.rint(np.nan_to_num(shares) * n), n), chance_precision(rows, k)
+    )
 
 
 def summarise(
@@ -263,13 +264,15 @@ def precision_curves(
         if known.any():
             mean, ends = (hits / totals).mean(axis=0), mean_share_intervals(hits, totals)
             low, high = ends.low, ends.high
-            each = [chance_precision(rows, k)[known] for k in range(1, k_max + 1)]
-            chance = np.mean(each, axis=1)
+            chance = np.mean(
+                [chance_precision(rows, k)[known] for k in range(1, k_max + 1)], axis=1
+            )
         k = np.arange(1, k_max + 1)
         table = of_run(run, k=k, p_at_k=mean, low=low, high=high)
         table.loc[k > rows.known.min(initial=k_max), ["p_at_k", "low", "high"]] = np.nan
-        counted = {"n": int(rows.n.sum()), "n_relations": int(known.sum())}
-        tables.append(table.assign(**counted, chance=chance))
+        tables.append(
+            table.assign(n=int(rows.n.sum()), n_relations=int(known.sum()), chance=chance)
+        )
     return stacked(tables)
 
 

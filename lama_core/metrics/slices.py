@@ -137,8 +137,9 @@ def slicings(joined: JoinedAnswers) -> dict[str, Slicing]:
         (WORDING_SEEN, WORDING_HELP, "wording", joined.wording),
     ):
         if known is not None:
-            by_text = {one: {field: (one,)} for one in known.categories.tolist()}
-            found[name] = Slicing(name, help_text, by_text)
+            found[name] = Slicing(
+                name, help_text, {one: {field: (one,)} for one in known.categories.tolist()}
+            )
     return found
 
 

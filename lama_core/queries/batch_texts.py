@@ -27,8 +27,9 @@ def generate_lines(
     rows = [row for row, line in enumerate(lines) if line.is_question or not line.fault]
 
     def generate_rows(some: Sequence[int]) -> list[GeneratedText]:
-        prompts = [make_prompt(_question(lines[row]), (), "chat") for row in some]
-        return generate(model, prompts, MAX_TOKENS)
+        return generate(
+            model, [make_prompt(_question(lines[row]), (), "chat") for row in some], MAX_TOKENS
+        )
 
     for first in range(0, len(rows), BATCH_SIZE):
         on_progress(Progress(model.name, first, len(lines), "sentences"))

@@ -615,8 +615,9 @@ class _BlankScorer:
         """
         encoded = self.model.encode(query, self.context)
         self.limits.check_tokens(len(encoded.token_ids) + encoded.n_suffix, self.model.name)
-        n_rescored = int(min(self.n_rescored, self.limits.rescored))
-        encoded = replace(encoded, n_rescored=n_rescored, until=self.until)
+        encoded = replace(
+            encoded, n_rescored=int(min(self.n_rescored, self.limits.rescored)), until=self.until
+        )
         if encoded.suffix:
             if proposed is None:
                 proposed = proposed_columns(query, self.columns)
@@ -819,8 +820,9 @@ def query_in_batches(
         the best ranked candidate counts, or else the first.
     Other options as for `query_model`.
     """
-    places = (place for query in queries for place in places_of(query))
-    columns = columns or candidates.columns(model.vocabulary, places)
+    columns = columns or candidates.columns(
+        model.vocabulary, (place for query in queries for place in places_of(query))
+    )
     contexts = [choose_context(model, query, context) for query in queries]
     scorers = {
         used: _BlankScorer(
@@ -854,8 +856,9 @@ def query_in_batches(
         folded=candidates.fold_case,
     )
     for number, item, word in zip(left, firsts, words, strict=True):
-        rest = found[number].predictions[1:]
-        found[number] = replace(found[number], predictions=(replace(item, begins=word), *rest))
+        found[number] = replace(
+            found[number], predictions=(replace(item, begins=word), *found[number].predictions[1:])
+        )
     return tuple(
         scorers[used].model_answer([found[number]]) for number, used in enumerate(contexts)
     )

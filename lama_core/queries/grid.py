@@ -258,8 +258,9 @@ class GridKind(QueryKind[GridRequest, tuple[Query, ...], ModelGrid]):
             )
             for word, n in words.items()
         }
-        note = " ".join(notes)
-        return ModelGrid(answers=tuple(answers), cells=cells, note=note, **model_fields(model))
+        return ModelGrid(
+            answers=tuple(answers), cells=cells, note=" ".join(notes), **model_fields(model)
+        )
 
     def rows(self, asked: GridAsked, one: ModelGrid) -> Sequence[GridCell]:
         """Return a row for each word and sentence."""
@@ -306,8 +307,9 @@ class GridKind(QueryKind[GridRequest, tuple[Query, ...], ModelGrid]):
         heads = [*(column.head for column in made.columns), *numbers]
         over = one.answers[0].blanks[0].shown_over()
         candidates = asked.candidates.described(one.answers[0].n_candidates)
-        title = f"{one.name}: probability of {over}, {candidates}{one.computed}"
-        yield table_of(heads, rows, title=title)
+        yield table_of(
+            heads, rows, title=f"{one.name}: probability of {over}, {candidates}{one.computed}"
+        )
         first = f"Among the first {asked.request.top_k}"
         sentences = counted(len(numbers), "sentence")
         yield f"{first} of all {sentences}: {', '.join(one.shared) or 'no word'}"

@@ -136,8 +136,9 @@ class ModelSentences(AboutModel):
         """Return the sentences that have a score, each after its sum or mean, best first."""
         by_sum = self.ranked_by == "sum"
         scores = [(one.total if by_sum else one.mean, one) for one in self.sentences]
-        found = [(value, one) for value, one in scores if value is not None]
-        return sorted(found, key=lambda each: -each[0])
+        return sorted(
+            [(value, one) for value, one in scores if value is not None], key=lambda each: -each[0]
+        )
 
     def notes(self) -> list[str]:
         """Return notes on sentences that have no score, one sentence each."""

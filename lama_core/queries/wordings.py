@@ -187,8 +187,9 @@ def relation_wordings(dataset: Dataset, relation: Relation) -> tuple[RelationWor
 
     def add(kind: WordingKind, source: str, prompt: Prompt) -> None:
         text = " ".join(prompt.template.split())
-        wording = RelationWording(kind, source, text, prompt.weight)
-        found.setdefault(normalise_template(text), wording)
+        found.setdefault(
+            normalise_template(text), RelationWording(kind, source, text, prompt.weight)
+        )
 
     for number, prompt in enumerate(relation.prompts):
         # The first prompt in a user's table is the relation's template.

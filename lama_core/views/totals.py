@@ -101,8 +101,9 @@ class TotalsView(View[TotalsRequest, Totals]):
     def figure(self, shown: Shown[TotalsRequest, Totals]) -> Figure:
         """Return two rows of bars."""
         by = Axis(column="mean", title="mean")
-        title = f"P@{shown.request.k} over facts and over relations"
-        return share_bars(shown, shown.frame, by, title=title)
+        return share_bars(
+            shown, shown.frame, by, title=f"P@{shown.request.k} over facts and over relations"
+        )
 
     def facts(self, shown: Shown[TotalsRequest, Totals], line: Line, column: str = "") -> Facts:
         """Return the facts that count."""
@@ -112,9 +113,10 @@ class TotalsView(View[TotalsRequest, Totals]):
 def _differences(a: Run, b: Run, request: TotalsRequest) -> dict[str, str]:
     """Return sentences on the first run minus the second, over facts and over relations."""
     first, second = a.info.model, b.info.model
-    ranking = request.ranking_of(a.info)
     # `compare` returns its second run minus its first.
-    found = compare(b, a, ranking=ranking, k=request.k, relations=request.relations or None)
+    found = compare(
+        b, a, ranking=request.ranking_of(a.info), k=request.k, relations=request.relations or None
+    )
     facts, relations = found.over_facts, found.over_relations
     gain, n_trained = gain_from_training(a, b, k=request.k, relations=request.relations)
     source = (

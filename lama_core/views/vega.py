@@ -241,8 +241,7 @@ class _Drawing:
         for name, power in (("size", 2), ("strokeWidth", 1)):  # given for letters of 12
             if name in style:
                 style[name] *= (self.look.size / 12) ** power
-        ends = [rows[column].to_numpy(dtype=float) for column in place.values()]
-        known: Any = np.isfinite(ends).all(axis=0)
+        known: Any = np.isfinite(rows[list(place.values())].to_numpy(dtype=float)).all(axis=1)
         if kind == "line" and known.any():  # it breaks where a value is unknown
             known[:] = True
         if self.look.rows is not None:
@@ -564,8 +563,9 @@ class _Drawing:
             style = {"by_detail": "name", "by_fill": "ink", "opacity": 0.18}
             self.mark("area", known, {"x": "at", "y": "low", "y2": "high"}, **style)
         elif table.loc[table["high"].notna(), "name"].nunique() <= MOST_WHISKERS:
-            span = {"x": "at", "y": "low", "y2": "high"}
-            self.mark("rule", table, span, by_color="ink", strokeWidth=1)
+            self.mark(
+                "rule", table, {"x": "at", "y": "low", "y2": "high"}, by_color="ink", strokeWidth=1
+            )
         thick = table.assign(thick=np.where(table["name"].isin(figure.bold), 3.5, 2.0))
         self.mark("line", thick, place, by_stroke="ink", by_strokeWidth="thick")
         most = max(1.0, float(figure.frame[figure.size].max())) if figure.size else 1.0
@@ -684,8 +684,9 @@ class _Drawing:
         if figure.cell:
             table["ink"] = figure.frame[figure.cell].replace("", "transparent").to_numpy()
         table = table[table["value"].notna()]
-        cells = {"x": "left", "x2": "right", "y": "ahead", "y2": "behind"}
-        self.mark("rect", table, cells, by_fill="ink")
+        self.mark(
+            "rect", table, {"x": "left", "x2": "right", "y": "ahead", "y2": "behind"}, by_fill="ink"
+        )
         if figure.text:
             texts = figure.frame.loc[table.index, figure.text].astype(str)
             face = [look.ink if ink == "transparent" else _on(ink) for ink in table["ink"]]

@@ -347,8 +347,9 @@ class Shown(Generic[R, Found]):
         least, most = CHART_WIDTHS
         if not least <= width <= most:
             raise UserError(f"The width of a chart is from {least} to {most:,} pixels.")
-        look = replace(EDITED, width=width)
-        return altair.LayerChart.from_dict(vega.specification(self.figure, self.inks, look))
+        return altair.LayerChart.from_dict(
+            vega.specification(self.figure, self.inks, replace(EDITED, width=width))
+        )
 
     def facts(self, line: Line, column: str = "") -> Facts | None:
         """Return the facts behind a cell or mark; see `View.facts`."""
