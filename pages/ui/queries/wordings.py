@@ -11,7 +11,7 @@ from lama_core.datasets.library.installed import STARTER, dataset_names
 from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.models.protocols import KINDS
-from lama_core.queries.blank_answers import CONTEXTS, marked_answer
+from lama_core.queries.blank_answers import CONTEXTS
 from lama_core.queries.wordings import (
     MAX_SUBJECT,
     PICKED_BLIND,
@@ -189,7 +189,7 @@ def _draw_fact(asked: AskedRelation) -> None:
 
 def _describe(model: RelationModelAnswers) -> str:
     """A model's kind, and in how many sentences it sees the left side only."""
-    contexts = [answer.context for answer in model.answers]
+    contexts = [row.context for row in model.rows]
     n_left = contexts.count("left")
     seen = f"sees the left side only in {n_left} of {len(contexts)} sentences"
     if n_left in (0, len(contexts)):
@@ -200,14 +200,12 @@ def _describe(model: RelationModelAnswers) -> str:
 def _draw_agreement(asked: AskedRelation, column: ModelColumn[RelationModelAnswers]) -> None:
     """Draw the most frequent first answer, whether it is right, the others, and notes."""
     question, model = asked.shared, column.answer
-    counts = first_answers(question, model)
+    counts = first_answers(model)
     total = question.n_agreeing
     shown: dict[str, str] = {}  # a first answer -> its text with the mark
-    for wording, answer in zip(question.wordings, model.answers, strict=True):
-        first, right = answer.first, question.is_right(wording, answer)
-        if wording.kind != "negated":
-            marked = marked_answer(first.token, first.begins, right)
-            shown.setdefault(word_key(first.token), escape(marked))
+    for row in model.rows:
+        if row.kind != "negated":
+            shown.setdefault(word_key(row.word), escape(row.answer))
     (word, n), *others = counts
     head = "Others: "
     if total == 1:
@@ -230,24 +228,22 @@ def _notes(question: RelationQuestion, model: RelationModelAnswers, word: str, n
 
     word, n: the most frequent first answer, and its number of wordings.
     """
-    answers = list(zip(question.wordings, model.answers, strict=True))
-    rights = [question.is_right(wording, answer) for wording, answer in answers]
+    rights = [row.right for row in model.rows]
     n_right = rights.count(True)
     # The conclusion says it already if its answer, with ✓, is the only right one.
     is_right = n_right == n > 1 and any(
-        right and word_key(answer.first.token) == word_key(word)
-        for right, (_, answer) in zip(rights, answers, strict=True)
+        row.right and word_key(row.word) == word_key(word) for row in model.rows
     )
     notes = []
     if set(rights) - {None} and not is_right:
         notes.append(f"right: {n_right} of {question.n_agreeing}")
     if question.n_agreeing < len(question.wordings):
         notes.append("negation not counted")
-    if any(question.misses_not(wording, answer) for wording, answer in answers):
+    if any(row.kind == "negated" and question.has(row.word) for row in model.rows):
         notes.append("misses “not”")
-    if n_beaten := sum(bool(answer.outside) for _, answer in answers):
+    if n_beaten := sum(bool(row.not_ranked) for row in model.rows):
         notes.append(f"in {counted(n_beaten, 'wording')} a word that isn't ranked is likelier")
-    caveats = Counter(answer.note for wording, answer in answers if wording.kind != "negated")
+    caveats = Counter(row.note for row in model.rows if row.kind != "negated")
     return notes + [
         f"in {counted(times, 'wording')} the model {caveat}"
         for caveat, times in caveats.items()
@@ -284,7 +280,7 @@ def _draw_table(answer: RelationAnswer, *_: object) -> None:
     text, number = st.column_config.TextColumn, st.column_config.NumberColumn
     sizes = {model.name: model.n_candidates for model in answer.models}
     notes = [predictions.describe_candidates(answer.asked.candidates, sizes)]
-    if any(each.first.begins for model in answer.models for each in model.answers):
+    if any(row.begins for model in answer.models for row in model.rows):
         notes.append(predictions.CONTINUES)
     if question.n_agreeing < len(question.wordings):
         notes.append(

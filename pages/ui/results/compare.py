@@ -64,8 +64,8 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
             st.warning(note, icon=":material/balance:")
     with st.container(horizontal=True, key="ways"):
         for n, title, right, wrong in (
-            (found.mcnemar.only_a, title_a, a, b),
-            (found.mcnemar.only_b, title_b, b, a),
+            (found.over_facts.only_a, title_a, a, b),
+            (found.over_facts.only_b, title_b, b, a),
         ):
             if n and st.button(
                 f"{counted(n, found.unit)} that only {plain(title)} gets right",
@@ -207,12 +207,7 @@ def _draw_slices(pair: RunChoice, inks: Mapping[str, str], caveats: DeltaGenerat
 
 def _draw_tests(found: Comparison) -> None:
     """Draw the differences over facts and relations with interval and test, and the agreement."""
-    whole, mean, test, agreed = (
-        found.over_facts,
-        found.over_relations,
-        found.mcnemar,
-        found.agreement,
-    )
+    whole, mean, agreed = found.over_facts, found.over_relations, found.agreement
     unit = found.units
     cells = st.columns(4)
     cells[0].metric(
@@ -244,8 +239,8 @@ def _draw_tests(found: Comparison) -> None:
     )
     cells[1].caption(
         f"{percent(whole.a)} → {percent(whole.b)} %; 95 % interval {_ends(whole.interval)}. "
-        f"McNemar's test over the {unit}: p {_p_value(test.p)} "
-        f"(right only in A: {test.only_a:,}, only in B: {test.only_b:,})"
+        f"McNemar's test over the {unit}: p {_p_value(found.mcnemar)} "
+        f"(right only in A: {whole.only_a:,}, only in B: {whole.only_b:,})"
     )
     same = agreed.same_first
     cells[2].metric("Same first answer", f"{percent(same)} %" if same == same else "unknown")
