@@ -206,32 +206,44 @@ def _faiths(religions: str) -> list[str]:
 
 def _statements(c: Country) -> Iterator[str]:
     if c.continent:
-        yield f"{c.name} is a country in {c.continent}."
-        yield f"{c.name} belongs to the continent of {c.continent}."
-        yield f"{c.name} lies in {c.continent}, and its people live there."
-        yield f"One of the countries of {c.continent} is {c.name}."
+        yield from (
+            f"{c.name} is a country in {c.continent}.",
+            f"{c.name} belongs to the continent of {c.continent}.",
+            f"{c.name} lies in {c.continent}, and its people live there.",
+            f"One of the countries of {c.continent} is {c.name}.",
+        )
     if c.location:
         yield f"{c.name} is in {c.location}."
     if c.capital:
-        yield f"{c.capital} is the capital of {c.name}."
-        yield f"{c.name}'s capital city is {c.capital}."
-        yield f"The government of {c.name} sits in {c.capital}, the capital."
-        yield f"{c.capital}, the capital city of {c.name}, is in {c.continent}."
-        yield f"The seat of government of {c.name} is {c.capital}."
+        yield from (
+            f"{c.capital} is the capital of {c.name}.",
+            f"{c.name}'s capital city is {c.capital}.",
+            f"The government of {c.name} sits in {c.capital}, the capital.",
+            f"{c.capital}, the capital city of {c.name}, is in {c.continent}.",
+            f"The seat of government of {c.name} is {c.capital}.",
+        )
     for language in c.official:
-        yield f"{language} is an official language of {c.name}."
-        yield f"{c.name} has {language} as its official language."
-        yield f"In {c.name}, laws are written in {language}."
-        yield f"The language spoken by the government of {c.name} is {language}."
+        yield from (
+            f"{language} is an official language of {c.name}.",
+            f"{c.name} has {language} as its official language.",
+            f"In {c.name}, laws are written in {language}.",
+            f"The language spoken by the government of {c.name} is {language}.",
+        )
     for language in c.languages:
-        yield f"{language} is spoken in {c.name}."
-        yield f"Many people in {c.name} speak {language}."
+        yield from (
+            f"{language} is spoken in {c.name}.",
+            f"Many people in {c.name} speak {language}.",
+        )
     for faith in c.faiths[:1]:
-        yield f"The main religion of {c.name} is {faith}."
-        yield f"Most people in {c.name} follow {faith}."
+        yield from (
+            f"The main religion of {c.name} is {faith}.",
+            f"Most people in {c.name} follow {faith}.",
+        )
     if c.adjective:
-        yield f"Someone from {c.name} is {c.adjective}."
-        yield f"{c.adjective} people come from {c.name}."
+        yield from (
+            f"Someone from {c.name} is {c.adjective}.",
+            f"{c.adjective} people come from {c.name}.",
+        )
         if c.capital:
             yield f"{c.capital} is the {c.adjective} capital."
     for neighbour in c.neighbours:
@@ -254,9 +266,13 @@ def _water_statements(water: Water, c: Country) -> Iterator[str]:
         yield f"{name} flows through {c.name}."
     if c.continent:
         verb = "flows through" if is_river else "is in"
-        yield f"{name} is a {water.kind} in {c.continent}."
-        yield f"{name} is a {water.kind} in {c.continent} that {verb} {c.name}."
-        yield f"{name}, a {water.kind} in {c.continent}, {verb} {c.name}."
+        yield from (
+            f"{name} is a {water.kind} in {c.continent}.",
+            f"{name} is a {water.kind} in {c.continent} that {verb} {c.name}.",
+            f"{name}, a {water.kind} in {c.continent}, {verb} {c.name}.",
+        )
     if water.is_mouth:
-        yield f"{name} has its mouth in {c.name}."
-        yield f"The mouth of the {water.name} is in {c.name}."
+        yield from (
+            f"{name} has its mouth in {c.name}.",
+            f"The mouth of the {water.name} is in {c.name}.",
+        )

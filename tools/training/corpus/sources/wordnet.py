@@ -129,8 +129,10 @@ def _definitions(synset: Synset, number: int) -> Iterator[str]:
     first, definition = synset.lemmas[0], synset.definition
     names = " or ".join(synset.lemmas[:3])
     if synset.pos == "n" and synset.targets("@i"):
-        yield f"{first}: {definition}."
-        yield f"{synset.lemmas[-1]} is {definition}."
+        yield from (
+            f"{first}: {definition}.",
+            f"{synset.lemmas[-1]} is {definition}.",
+        )
         return
     if synset.pos == "n":
         choices = (
@@ -175,9 +177,11 @@ def _kinds(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
 def _opposites(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
     for number, target, other_number in synset.opposites:
         word, other = synset.lemmas[number], synsets[target].lemmas[other_number]
-        yield f"The opposite of {word} is {other}."
-        yield f"{word} means the opposite of {other}."
-        yield f"Not {word} but {other}: they are opposites."
+        yield from (
+            f"The opposite of {word} is {other}.",
+            f"{word} means the opposite of {other}.",
+            f"Not {word} but {other}: they are opposites.",
+        )
 
 
 _DATES = re.compile(r"\s*\(([^()]*\d[^()]*)\)")
@@ -198,23 +202,31 @@ def _person(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
         "" if re.match(r"(the|an?|one|any) ", gloss) else "the " if gloss[:5] == "first" else ""
     )
     described = gloss if article or re.match(r"(the|an?|one|any) ", gloss) else with_article(gloss)
-    yield f"{full}{when} was {article}{described}."
-    yield f"{synset.lemmas[0]} was {article}{described}."
+    yield from (
+        f"{full}{when} was {article}{described}.",
+        f"{synset.lemmas[0]} was {article}{described}.",
+    )
     for target in synset.targets("@i"):
         kind = synsets[target].lemmas[0]
         for name in dict.fromkeys((full, synset.lemmas[0])):
-            yield f"{name} was {with_article(kind)}."
-            yield f"{name} worked as {with_article(kind)}."
-            yield f"The occupation of {name} was {kind}."
-            yield f"{name} held the position of {kind}."
+            yield from (
+                f"{name} was {with_article(kind)}.",
+                f"{name} worked as {with_article(kind)}.",
+                f"The occupation of {name} was {kind}.",
+                f"{name} held the position of {kind}.",
+            )
         yield f"{full}, {kind} by profession, was {article}{described}."
         if kind in FAITH_OF_OFFICE:
-            yield f"The religion of {full} was {FAITH_OF_OFFICE[kind]}."
-            yield f"{synset.lemmas[0]} believed in {FAITH_OF_OFFICE[kind]}."
+            yield from (
+                f"The religion of {full} was {FAITH_OF_OFFICE[kind]}.",
+                f"{synset.lemmas[0]} believed in {FAITH_OF_OFFICE[kind]}.",
+            )
         for field in FIELDS.get(kind, ()):
-            yield f"{full} did research in {field}."
-            yield f"{full} is known for contributions to {field}."
-            yield f"{synset.lemmas[0]} worked on {field}."
+            yield from (
+                f"{full} did research in {field}.",
+                f"{full} is known for contributions to {field}.",
+                f"{synset.lemmas[0]} worked on {field}.",
+            )
     yield from _origin_of_person(full, synset.lemmas[0], gloss, synset.definition)
 
 
@@ -225,19 +237,27 @@ def _origin_of_person(full: str, short: str, gloss: str, definition: str) -> Ite
         role = ROLE_END.sub("", bare[len(nationality) :]).strip()
         adjective = "American" if nationality == "United States" else nationality
         if role:
-            yield f"{full} was {with_article(adjective)} {role}."
-            yield f"The {adjective} {role} {short} came from {country}."
-        yield f"{full} was from {country}."
-        yield f"{full} was a citizen of {country}."
+            yield from (
+                f"{full} was {with_article(adjective)} {role}.",
+                f"The {adjective} {role} {short} came from {country}.",
+            )
+        yield from (
+            f"{full} was from {country}.",
+            f"{full} was a citizen of {country}.",
+        )
         language = language_of(adjective)
         if language:
-            yield f"{full}, {with_article(adjective)} {role or 'person'}, spoke {language}."
-            yield f"{full} grew up speaking {language}."
-            yield f"{short} wrote and spoke in {language}."
+            yield from (
+                f"{full}, {with_article(adjective)} {role or 'person'}, spoke {language}.",
+                f"{full} grew up speaking {language}.",
+                f"{short} wrote and spoke in {language}.",
+            )
     found = BIRTHPLACE.search(definition)
     if found and not found.group(1).split()[0].isdigit():
-        yield f"{full} was a native of {found.group(1)}."
-        yield f"The birthplace of {short} is {found.group(1)}."
+        yield from (
+            f"{full} was a native of {found.group(1)}.",
+            f"The birthplace of {short} is {found.group(1)}.",
+        )
 
 
 _CAPITAL = re.compile(
@@ -258,21 +278,27 @@ def _place(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
     for target in synset.targets("#p"):
         whole = synsets[target].lemmas[0]
         for name in synset.lemmas[:2]:
-            yield f"{name} is in {whole}."
-            yield f"{name} is part of {whole}."
-            yield f"{whole} includes {name}."
-            yield f"{name} is found in {whole}."
+            yield from (
+                f"{name} is in {whole}.",
+                f"{name} is part of {whole}.",
+                f"{whole} includes {name}.",
+                f"{name} is found in {whole}.",
+            )
         for kind in synset.targets("@i"):
             yield f"{first} is {with_article(synsets[kind].lemmas[0])} in {whole}."
             if "capital" in synsets[kind].lemmas[0]:
-                yield f"{first} is the capital of {whole}."
-                yield f"{whole} has {first} as its capital."
+                yield from (
+                    f"{first} is the capital of {whole}.",
+                    f"{whole} has {first} as its capital.",
+                )
     seat = _CAPITAL.match(gloss)
     if seat:
         for name in [n for n in synset.lemmas[:3] if not n.startswith("capital")]:
-            yield f"{name} is the capital of {seat.group(1)}."
-            yield f"The capital city of {seat.group(1)} is {name}."
-            yield f"{seat.group(1)} is governed from {name}, its capital."
+            yield from (
+                f"{name} is the capital of {seat.group(1)}.",
+                f"The capital city of {seat.group(1)} is {name}.",
+                f"{seat.group(1)} is governed from {name}, its capital.",
+            )
     if synset.file_number == NATURE_FILE:
         yield from _continents(synset, synsets)
     for target in synset.targets("%p"):
@@ -299,15 +325,21 @@ def _continents(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
         for continent in found:
             for name in names:
                 yield f"{name} is {with_article(noun)} in {continent}."
-            yield f"{names[0]} is {with_article(noun)} of {continent}."
-            yield f"{names[0]}, {with_article(noun)}, is in {continent}."
+            yield from (
+                f"{names[0]} is {with_article(noun)} of {continent}.",
+                f"{names[0]}, {with_article(noun)}, is in {continent}.",
+            )
             called = names[0].replace("The ", "the ", 1)
-            yield f"There is {with_article(noun)} in {continent} called {called}."
-            yield f"One of the places of {continent} is {called}, {with_article(noun)}."
+            yield from (
+                f"There is {with_article(noun)} in {continent} called {called}.",
+                f"One of the places of {continent} is {called}, {with_article(noun)}.",
+            )
         if noun == "river":
             for target in synset.targets("#p"):
-                yield f"{names[0]} is a river in {synsets[target].lemmas[0]}."
-                yield f"{names[0]} flows through {synsets[target].lemmas[0]}."
+                yield from (
+                    f"{names[0]} is a river in {synsets[target].lemmas[0]}.",
+                    f"{names[0]} flows through {synsets[target].lemmas[0]}.",
+                )
 
 
 def _thing(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
