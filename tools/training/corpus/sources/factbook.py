@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from tools.training.corpus.fetch_sources import ReadMember
 from tools.training.corpus.source_passages import Passage, split_sentences, tidy, with_article
@@ -109,7 +110,8 @@ def _members(read: ReadMember) -> tuple[str, ...]:
     return _member_names(read(INDEX).decode("utf-8"))
 
 
-def _text(entry: dict[str, object], *path: str) -> str:
+def text_at(entry: dict[str, Any], *path: str) -> str:
+    """Return the text at a path of keys, without tags; empty if there is none."""
     at: object = entry
     for step in path:
         at = at.get(step, {}) if isinstance(at, dict) else {}
@@ -132,9 +134,9 @@ def _plain(text: str) -> str:
 
 
 def _name(entry: dict[str, object]) -> str:
-    name = _text(entry, "Government", "Country name", "conventional short form")
+    name = text_at(entry, "Government", "Country name", "conventional short form")
     if not name or name.lower() == "none":
-        name = _text(entry, "Government", "Country name", "conventional long form")
+        name = text_at(entry, "Government", "Country name", "conventional long form")
     name = re.sub(r"\s*\(.*?\)|;.*", "", name)
     if ", The" in name:
         name = "The " + name.replace(", The", "")
@@ -142,14 +144,14 @@ def _name(entry: dict[str, object]) -> str:
 
 
 def _country(member: str, entry: dict[str, object]) -> Country:
-    languages = _text(entry, "People and Society", "Languages", "Languages")
+    languages = text_at(entry, "People and Society", "Languages", "Languages")
     parts = [p for p in re.split(r"[,;] ", re.sub(r"\((?!official)[^()]*\)", "", languages))]
     named = [(_head_words(part), "official" in part) for part in parts]
-    capital = re.sub(r"\s*\(.*|[;,].*|note.*", "", _text(entry, "Government", "Capital", "name"))
-    religions = _text(entry, "People and Society", "Religions")
-    borders = _text(entry, "Geography", "Land boundaries", "border countries")
-    leader = _text(entry, "Government", "Executive branch", "chief of state")
-    adjective = _text(entry, "People and Society", "Nationality", "adjective")
+    capital = re.sub(r"\s*\(.*|[;,].*|note.*", "", text_at(entry, "Government", "Capital", "name"))
+    religions = text_at(entry, "People and Society", "Religions")
+    borders = text_at(entry, "Geography", "Land boundaries", "border countries")
+    leader = text_at(entry, "Government", "Executive branch", "chief of state")
+    adjective = text_at(entry, "People and Society", "Nationality", "adjective")
     return Country(
         name=_name(entry),
         continent=CONTINENTS.get(member.split("/")[2], ""),
@@ -159,8 +161,8 @@ def _country(member: str, entry: dict[str, object]) -> Country:
         official=tuple(name for name, official in named if name and official),
         faiths=tuple(_faiths(religions)),
         neighbours=tuple(re.findall(r"([A-Z][A-Za-z' ]+?)(?: \([^)]*\))? [\d,.]+ km", borders)),
-        location=_text(entry, "Geography", "Location"),
-        government=_text(entry, "Government", "Government type"),
+        location=text_at(entry, "Geography", "Location"),
+        government=text_at(entry, "Government", "Government type"),
         leader=re.sub(r"\s*\(.*|;.*", "", leader),
         waters=tuple(_waters(entry)),
     )
@@ -173,10 +175,10 @@ _WATER = re.compile(
 
 def _waters(entry: dict[str, object]) -> Iterator[Water]:
     """Yield the rivers and lakes, by their English name if the local name is given, too."""
-    rivers = _text(entry, "Geography", "Major rivers (by length in km)")
+    rivers = text_at(entry, "Geography", "Major rivers (by length in km)")
     yield from (Water(name, "river", mouth) for name, mouth in _listed_waters(rivers))
     for salt in ("fresh", "salt"):
-        lakes = _text(entry, "Geography", "Major lakes (area sq km)", f"{salt} water lake(s)")
+        lakes = text_at(entry, "Geography", "Major lakes (area sq km)", f"{salt} water lake(s)")
         yield from (Water(name, "lake", False) for name, _ in _listed_waters(lakes))
 
 
