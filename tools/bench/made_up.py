@@ -43,7 +43,6 @@ def make_runs(
     *,
     n_relations: int = N_RELATIONS,
     n_facts: int = N_FACTS,
-    seed: int = 0,
     sources: Mapping[str, int] | None = None,
     n_runs: int = len(MODELS),
     own_candidates: bool = False,
@@ -54,13 +53,12 @@ def make_runs(
         folder: The folder of the runs.
         n_relations: Number of relations, whose source is T-REx.
         n_facts: Number of facts.
-        seed: Seed of the random numbers.
         sources: Number of relations of each source, such as `SOURCES`; replaces `n_relations`.
         n_runs: Number of models, with one run each.
         own_candidates: Whether each run stores its ranked words and lacks one word in `N_LACKING`.
     """
     named = [name for name, n in (sources or {"TREx": n_relations}).items() for _ in range(n)]
-    draw = np.random.default_rng(seed)
+    draw = np.random.default_rng(0)
     syllables = [consonant + vowel for consonant in "bdfgklmnprstvzchj" for vowel in "aeiou"]
     spelt = ("".join(reversed(one)) for n in (1, 2, 3) for one in product(syllables, repeat=n))
     words = np.array(list(islice(spelt, N_WORDS)))

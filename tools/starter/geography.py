@@ -152,11 +152,10 @@ def _of_factbook(
     names = {name.removeprefix("the "): name for name in factbook}
     for name, country in sorted(factbook.items()):
         short = name.removeprefix("the ")
-        row = geonames.get(short)
+        row = geonames.get(short, {"iso": "", "capital": ""})
         text = text_at(country, "Government", "Capital", "name")
         capital = _without_accents(re.sub(r"\s*[(;,].*", "", text)).strip()
-        agree = row is not None and capital == _without_accents(row["capital"])
-        if agree and row["iso"] not in DISPUTED:
+        if capital == _without_accents(row["capital"]) and row["iso"] not in DISPUTED:
             yield StarterFact("P36", name, capital, BOTH)
             if capital != name:
                 yield StarterFact("P1376", capital, short, BOTH)

