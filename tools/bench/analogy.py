@@ -14,7 +14,13 @@ import torch
 
 from lama_core.datasets.dataset import AnalogyRelation
 from lama_core.models.cache import load_model
-from lama_core.probes.analogy.instances import PROBES, Instance, ProbeOptions, make_probe
+from lama_core.probes.analogy.instances import (
+    PROBES,
+    Instance,
+    ProbeOptions,
+    distinct_pairs,
+    make_probe,
+)
 from lama_core.probes.analogy.scorers import ModelPairScorer
 from lama_core.queries.analogy_templates import TEMPLATES, fill_template
 from tools.bench.measuring import BenchRow, rates
@@ -44,7 +50,12 @@ def probe_instances(n_each: int) -> list[Instance]:
     """Return instances of the four probes of one relation, `n_each` for each probe."""
     relation = AnalogyRelation("bench", "encyclopedic", tuple((a, (b,)) for a, b in PAIRS))
     options = ProbeOptions(limit=n_each)
-    return [instance for probe in PROBES for instance in make_probe(relation, probe, options)]
+    pairs = distinct_pairs(relation)
+    return [
+        instance
+        for probe in PROBES
+        for instance in make_probe(relation, probe, options, pairs=pairs, part="all")
+    ]
 
 
 def sentences_of(instances: Sequence[Instance]) -> list[str]:

@@ -110,10 +110,6 @@ def options_text(details: ProbeDetails) -> str:
     parts = [] if options.limit is None else [f"{options.limit:,} instances per relation"]
     parts += [f"seed {options.seed}"] if options.seed else []
     parts += ["without negatives that are true"] if options.strict else []
-    parts += ["first tails only"] if options.tails == "first" else []
-    if details.setting == "unsupervised" and options.pairing == "all":
-        parts.append("instances from all pairs")
-    parts += ["right pair reversed"] if options.reverse == "positive" else []
     if details.method == "model":
         parts.append(f"template {options.template}")
     if details.setting == "supervised":

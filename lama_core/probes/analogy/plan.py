@@ -29,7 +29,7 @@ def plan(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[Analogy
     probes = tuple(choose(name, PROBES, "probe") for name in request.probes or PROBES)
     dataset = load_analogies(request.dataset)
     relations = dataset.choose(request.relations)
-    words = words_of(relations, options.tails)
+    words = words_of(relations)
     names = tuple(relation.name for relation in relations)
     # Keeps each model's kind and precision, not the model, to save memory.
     kinds: dict[str, tuple[Kind, Precision]] = {}

@@ -9,15 +9,11 @@ from lama_core.errors import choose
 from lama_core.models.protocols import Pooling
 from lama_core.probes.analogy.instances import (
     HIDDEN,
-    MOST_PAIRS,
     N_SEEDS,
     PROBES,
     SETTINGS,
-    Pairing,
     ProbeOptions,
-    Reverse,
     Setting,
-    Tails,
 )
 from lama_core.probes.analogy.scorers import PAIR_SCORERS, PairScorerKind
 from lama_core.queries.analogy_templates import DEFAULT_TEMPLATE, TemplateChoice, template_name
@@ -64,23 +60,6 @@ class AnalogyRequest(shared_fields.OutSettings, command="analogy probe", python=
         int | None, option("Number of instances per relation, drawn at random. Default: all.", ge=1)
     ] = None
     strict: Annotated[bool, option("Exclude negatives that are true by chance.")] = False
-    tails: Annotated[
-        Tails,
-        option(
-            "several: make a pair of a head with each of its tails, first tails first, up to "
-            f"{MOST_PAIRS} pairs per relation; first: only with its first tail."
-        ),
-    ] = "several"
-    pairing: Annotated[
-        Pairing,
-        option(
-            "Unsupervised: take query and candidate pairs from the same half of the pairs, as in "
-            "the paper (halves), or from all pairs (all)."
-        ),
-    ] = "halves"
-    reverse: Annotated[
-        Reverse, option("Pair that the reverse probe reverses: a random pair or the positive.")
-    ] = "random"
     layer: Annotated[
         int,
         option(

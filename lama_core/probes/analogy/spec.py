@@ -42,8 +42,8 @@ from lama_core.scoring.executors import Part, Tick
 from lama_core.scoring.preparation import NoFactCounts, named_reasons
 from lama_core.scoring.ranking import Ranking
 
-# Values of options that older runs don't record.
-BEFORE_VERSION_3 = {"tails": "first", "pairing": "all", "reverse": "positive"}
+# Recorded with the options; runs of earlier versions could have other values.
+FIXED = {"tails": "several", "pairing": "halves", "reverse": "random"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +107,14 @@ class ProbeRun:
         """The contents of `details.json`. Raises UserError if it is damaged."""
         raw = dict(self.run.details)
         try:
-            raw["options"] = BEFORE_VERSION_3 | raw["options"]
-            return msgspec.convert(raw, ProbeDetails)
+            if FIXED.items() <= raw["options"].items():
+                return msgspec.convert(raw, ProbeDetails)
         except (ValueError, TypeError, KeyError) as error:
             path = self.run.info.folder / DETAILS_FILE
             raise UserError(f"Damaged file {path} ({error}). Run the probe again.") from error
+        raise UserError(
+            f"{self.info.id} was made with an option that this version lacks. Run the probe again."
+        )
 
     def rows(self) -> pa.Table:
         """Return one row per decision. Raises UserError if the file is missing or damaged."""
@@ -162,7 +165,7 @@ class AnalogySpec(RunSpec, kind="analogy", version=4):
 
     def options(self) -> dict[str, Any]:
         """Return the probe and the options that its numbers depend on."""
-        options = asdict(self.probe_options)
+        options = asdict(self.probe_options) | FIXED
         supervised = ("layer", "pooling", "hidden", "n_seeds")
         unsupervised = ("normalise", "pairing")
         of_models = ("template", "normalise", "layer", "pooling")
@@ -188,13 +191,13 @@ class AnalogySpec(RunSpec, kind="analogy", version=4):
     def scorer_key(self) -> tuple[Any, ...]:
         """Return a key; probes with the same key share a scorer and its cached numbers."""
         options = self.probe_options
-        how = (options.template, options.normalise, options.layer, options.pooling, options.tails)
+        how = (options.template, options.normalise, options.layer, options.pooling)
         return (self.method, self.model, self.precision, self.data_digest, self.relations, *how)
 
     def open(self, load: Load) -> PairScorer:
         """Load the scorer. Raises UserError if it has changed since the run was planned."""
         relations = map(self.load_data().relation, self.relations)
-        words = words_of(relations, self.probe_options.tails)
+        words = words_of(relations)
         model = partial(load, precision=self.precision)
         scorer = PAIR_SCORERS[self.method].open(self.model, words, self.probe_options, model)
         unchanged: PairScorer = self.unchanged(scorer)
@@ -224,7 +227,7 @@ class AnalogySpec(RunSpec, kind="analogy", version=4):
             reasons = " ".join(one.reason for one in excluded[:3])
             raise UserError(f"No relation can be probed. {reasons}")
         name = scorer.name
-        missing = scorer.missing(words_of(map(dataset.relation, self.relations), options.tails))
+        missing = scorer.missing(words_of(map(dataset.relation, self.relations)))
 
         def finish(tables: Sequence[pa.Table]) -> Finished:
             results = tuple(map(make_result, plans, tables))
@@ -240,7 +243,8 @@ class AnalogySpec(RunSpec, kind="analogy", version=4):
                 for one in results
             )
             rows = pa.concat_tables(tables, promote_options="default").unify_dictionaries()
-            return Finished(rows, relations, 2, asdict(details))
+            kept = asdict(details)
+            return Finished(rows, relations, 2, kept | {"options": kept["options"] | FIXED})
 
         return ScoringJob(AnalogyWork(tuple(plans)), finish)
 
