@@ -24,12 +24,13 @@ from lama_core.datasets.library.installed import pairs_dir
 from lama_core.datasets.lpaqa import read_pairs
 from lama_core.datasets.prompt_sets import PromptPool
 from lama_core.errors import UserError
-from lama_core.models.protocols import BlankFiller
+from lama_core.models.protocols import BlankFiller, Context
 from lama_core.paths import cache_dir
 from lama_core.probes.prompts.ensemble import RECIPES
 from lama_core.probes.prompts.fact_queries import PreparedFacts, make_prepared_facts
 from lama_core.probes.prompts.request import SelectRequest, StudyRequest
-from lama_core.probes.prompts.study import RelationStudy, StudyOptions, study_relation
+from lama_core.probes.prompts.selection import TOP_KS
+from lama_core.probes.prompts.study import RelationStudy, study_relation
 from lama_core.probes.prompts.study_rows import ROWS, read_study, write_details, write_study
 from lama_core.probes.prompts.training_pairs import (
     Split,
@@ -74,35 +75,29 @@ class StudySpec(RunSpec, kind="study", version=6):
     candidates: Candidates
 
     @property
-    def study_options(self) -> StudyOptions:
-        """The options that the numbers depend on, besides data, prompts and model."""
-        asked = self.request.study
-        return StudyOptions(
-            self.context,
-            ranking=asked.ranking,
-            combinations=tuple(asked.combinations),
-            recipes=tuple(asked.recipes),
-            curves=asked.curves,
-            train_limit=asked.train_limit,
-            seed=asked.seed,
-        )
+    def asked(self) -> StudyRequest:
+        """The request, without ensembles if it evaluates prompts one by one."""
+        return self.request.study
 
     def options(self) -> dict[str, Any]:
-        """Return the prompts, training pairs, candidates, recipes and study options."""
-        options = asdict(self.study_options)
+        """Return the prompts, training pairs, candidates, recipes and other options."""
+        names = ("ranking", "combinations", "curves", "train_limit", "seed")
+        options = {name: getattr(self.asked, name) for name in names}
         aside = [
             [entry.prompt.template for entry in pool.entries if entry.aside] for pool in self.pools
         ]
         if any(aside):  # otherwise no key, so that older studies keep their identity
             options["aside"] = aside
         return options | {
+            "context": self.context,
             "pools": [
                 [[entry.prompt.template, sorted(entry.origins)] for entry in pool.entries]
                 for pool in self.pools
             ],
             "training": self.training_digest,
             "candidates": self.candidates.digest,
-            "recipes": [asdict(RECIPES[name]) for name in self.study_options.recipes],
+            "recipes": [{"method": "adam"} | asdict(RECIPES[name]) for name in self.asked.recipes],
+            "top_ks": TOP_KS,
             "drop overlap": self.request.drop_overlap,
         }
 
@@ -140,7 +135,7 @@ class StudySpec(RunSpec, kind="study", version=6):
         if all(relation.excluded for relation in pending):
             raise UserError(pending[-1].excluded if pending else "Choose a relation to study.")
         folder = cache_dir() / "prompt-distributions"
-        work = StudyWork(tuple(pending), self.study_options, folder, self.request.study.keep)
+        work = StudyWork(tuple(pending), self.asked, self.context, folder)
         return ScoringJob(work, lambda tables: self._finish(work, tables))
 
     def _prepare_relation(
@@ -148,11 +143,14 @@ class StudySpec(RunSpec, kind="study", version=6):
     ) -> "PendingRelation":
         """Split one relation's facts and prepare them. Raises UserError if the split fails."""
         relation, all_facts = dataset.relation(name), dataset.facts_of(name)
-        options = self.study_options
         given = self._split(dataset, name)
-        how: dict[str, Any] = {"limit": self.limit, "seed": options.seed}
         split = make_split(
-            name, given.train, given.test, drop_overlap=self.request.drop_overlap, **how
+            name,
+            given.train,
+            given.test,
+            drop_overlap=self.request.drop_overlap,
+            limit=self.limit,
+            seed=self.request.seed,
         )
         notes = (*given.notes, *split.notes, *pool.notes)
         if n_aside := sum(entry.aside for entry in pool.entries):
@@ -170,7 +168,7 @@ class StudySpec(RunSpec, kind="study", version=6):
                     facts,
                     self.candidates,
                     model,
-                    options.context,
+                    self.context,
                     template=template,
                     known=known,
                 )
@@ -178,7 +176,8 @@ class StudySpec(RunSpec, kind="study", version=6):
             )
         except NoFactCounts as error:
             return PendingRelation(pool, knowledge, notes, excluded=f"{name} is excluded: {error}")
-        train = train.take(limited_positions(train.facts, options.train_limit, options.seed))
+        most, seed = self.request.train_limit, self.request.seed
+        train = train.take(limited_positions(train.facts, most, seed))
         return PendingRelation(pool, knowledge, notes, train, test)
 
     def _finish(self, work: "StudyWork", tables: Sequence[pa.Table]) -> Finished:
@@ -195,7 +194,7 @@ class StudySpec(RunSpec, kind="study", version=6):
                 relations.append(RelationInfo(*about, n, n_excluded))
                 n_candidates = max(n_candidates, len(test.columns.words))
         details = {
-            **{name: getattr(self.study_options, name) for name in OPTIONS},
+            **{name: getattr(self.asked, name) for name in OPTIONS},
             "candidates": {
                 name: getattr(self.candidates, name) for name in ("name", "fold_case", "words")
             },
@@ -251,9 +250,9 @@ class StudyWork:
     """The relations of a study, as parts of a run. folder: Where distributions are stored."""
 
     pending: tuple[PendingRelation, ...]
-    study_options: StudyOptions
+    request: StudyRequest
+    context: Context
     folder: Path
-    keep: bool
     unit: Unit = field(default="queries", init=False)
 
     @cached_property
@@ -270,9 +269,9 @@ class StudyWork:
                 relation.pool,
                 relation.train,
                 relation.test,
-                self.study_options,
+                self.request,
+                self.context,
                 folder=self.folder,
-                keep=self.keep,
                 notes=relation.notes,
                 tick=tick,
             )

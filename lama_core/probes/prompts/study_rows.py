@@ -75,8 +75,7 @@ def write_study(
     none: list[Any] = [None]
     of_prompts = none * (n_test - n_ensembles * n_facts)
     numbers = [number for number in range(n_ensembles) for _ in range(n_facts)]
-    removed = [] if study.removed is None else study.removed.tolist()
-    other_valid = [[words[at] for at in row if at >= 0] for row in removed]
+    other_valid = [[words[at] for at in row if at >= 0] for row in study.removed.tolist()]
     shortlist = study.shortlist
     highest = shortlist.log_probs.max(axis=2)
 
@@ -169,7 +168,7 @@ def read_study(
     name, source, kind = (table[column][0].as_py() for column in ("relation", "source", "type"))
     manual = tuple(Prompt(text) for text in details["manual"])
     relation = Relation(name, source, details["label"], details["description"], kind, manual)
-    aside = set(details.get("aside", ()))
+    aside = set(details["aside"])
     entries = tuple(
         PooledPrompt(Prompt(template, origin, weight), frozenset(origins), number in aside)
         for number, (template, origin, weight, origins) in enumerate(details["prompts"])
@@ -195,10 +194,8 @@ def read_study(
     for word in objects:
         words.number(word)
     shortlist = _read_shortlist(asked, n_facts, objects, words, details["n_kept"])
-    removed = None  # older studies don't have this column
-    if "other_valid" in asked.column_names:
-        others = asked["other_valid"].slice(0, n_facts).to_pylist()
-        removed = pad_columns([[words.number(word) for word in row] for row in others])
+    others = asked["other_valid"].slice(0, n_facts).to_pylist()
+    removed = pad_columns([[words.number(word) for word in row] for row in others])
     ranks = train["train_ranks"].combine_chunks().flatten().to_numpy()
     return RelationStudy(
         relation=relation,
@@ -255,8 +252,6 @@ def _read_rows(table: pa.Table, words: _Words) -> NDArray[np.void]:
 
 
 def _read_facts(table: pa.Table, relation: str, source: str) -> tuple[Fact, ...]:
-    names = ("fact_id", "subject", "object", "origin")
-    present = [name for name in names if name in table.column_names]
     return tuple(
         Fact(
             row["fact_id"],
@@ -264,9 +259,9 @@ def _read_facts(table: pa.Table, relation: str, source: str) -> tuple[Fact, ...]
             relation,
             row["object"],
             source,
-            origin=row.get("origin") or "",
+            origin=row["origin"] or "",
         )
-        for row in table.select(present).to_pylist()
+        for row in table.select(["fact_id", "subject", "object", "origin"]).to_pylist()
     )
 
 
