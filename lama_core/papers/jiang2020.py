@@ -6,6 +6,7 @@ BERT models, so they are shown only for the same BERT models, with the differenc
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 
 import numpy as np
 
@@ -106,13 +107,8 @@ def _statistics(studies: Studies) -> Iterator[Item]:
         differs = differing(data=studies.data.other, relations=(len(found), N_RELATIONS))
         if column == "T-REx-UHN":
             differs = joined(differs, GUESSED)
-        for line, values in (
-            ("subject-object pairs", [one.n_pairs for one in found]),
-            ("unique subjects", [one.n_subjects for one in found]),
-            ("unique objects", [one.n_objects for one in found]),
-            ("object entropy", [one.entropy for one in found]),
-        ):
-            theirs, mean = table.value(column, property=line), float(np.mean(values))
+        for line in found[0]:
+            theirs, mean = table.value(column, property=line), fmean(one[line] for one in found)
             yield ReproducedRow(column, line, len(found), mean, theirs, differs=differs)
 
 
@@ -175,7 +171,7 @@ class Combined:
     def __call__(self, studies: Studies, model: str) -> Iterator[Item]:
         """Yield the majority baseline, a model's rows, their chart, and unavailable prompt sets."""
         relations = studies.relations(model)
-        found = [getattr(paper_tables.majority(one.objects), self.averaging) for one in relations]
+        found = [paper_tables.majority(one.objects)[self.averaging] for one in relations]
         n_facts = sum(len(one.objects) for one in relations)
         majority = ReproducedRow(
             "Majority",
@@ -273,9 +269,9 @@ def _word_changes(studies: Studies, model: str) -> Iterator[Item]:
     """Yield Table 6: the paper's word changes if both prompts are in the study, and our best."""
     yield from _papers_gains(studies, model, "table6")
     changes = [one for x in studies.relations(model) for one in paper_tables.word_changes(x)]
-    changes.sort(key=lambda one: -one.gain.gain)
-    for one in changes[:SHOWN_CHANGES]:
-        yield _gain_row(studies, model, one.gain, None, one.change)
+    changes.sort(key=lambda one: -one[1].gain)
+    for change, gain in changes[:SHOWN_CHANGES]:
+        yield _gain_row(studies, model, gain, None, change)
 
 
 # --- tables 8 and 11, figures 2 to 5 --------------------------------------------------------------

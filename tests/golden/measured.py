@@ -94,7 +94,7 @@ COMMANDS: dict[str, tuple[str, list[str]]] = {
     "prompts fit": (
         "study",
         ["prompts", "fit", "--relation", "P36", "--limit", "10", "--train-limit", "10", "--set",
-         "man+para", "--recipe", "released", "--recipe", "exact"],
+         "man+para"],
     ),
     "prompts mine": ("study", ["prompts", "mine", "P36", "--text", "{text}", "--pairs", "{pairs}"]
     ),

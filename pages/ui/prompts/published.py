@@ -179,12 +179,7 @@ def _statistics(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
         ("training facts", [relation.train for relation in relations]),
     ):
         found = [paper_tables.fact_statistics(facts) for facts in samples if facts]
-        columns[title] = {
-            "subject-object pairs": fmean(statistics.n_pairs for statistics in found),
-            "unique subjects": fmean(statistics.n_subjects for statistics in found),
-            "unique objects": fmean(statistics.n_objects for statistics in found),
-            "object entropy": fmean(statistics.entropy for statistics in found),
-        }
+        columns[title] = {name: fmean(one[name] for one in found) for name in found[0]}
     return pd.DataFrame(columns).rename_axis("property").reset_index()
 
 
@@ -229,18 +224,18 @@ def _weights(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
 
 def _changes(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
     found = [change for study in relations for change in paper_tables.word_changes(study)]
-    found.sort(key=lambda change: -change.gain.gain)
+    found.sort(key=lambda one: -one[1].gain)
     return pd.DataFrame(
         [
             {
-                "id": change.gain.relation,
-                "change": change.change,
-                "before": change.gain.before,
-                "after": change.gain.after,
-                "gain": 100 * change.gain.gain,
-                "test facts": change.gain.n,
+                "id": gain.relation,
+                "change": change,
+                "before": gain.before,
+                "after": gain.after,
+                "gain": 100 * gain.gain,
+                "test facts": gain.n,
             }
-            for change in found[:MOST_CHANGES]
+            for change, gain in found[:MOST_CHANGES]
         ]
     )
 
@@ -296,8 +291,8 @@ def _majority(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
         [
             {
                 "baseline": "Majority",
-                "micro": 100 * fmean(baseline.micro for baseline in found),
-                "macro": 100 * fmean(baseline.macro for baseline in found),
+                "micro": 100 * fmean(baseline["micro"] for baseline in found),
+                "macro": 100 * fmean(baseline["macro"] for baseline in found),
                 "test facts": sum(len(relation.objects) for relation in relations),
             }
         ]
