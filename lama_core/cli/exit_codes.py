@@ -147,8 +147,7 @@ def write_log(error: Exception) -> Path:
         f"machine: {platform.platform()}",
         "".join(traceback.format_exception(error)),
     ]
-    text = "\n".join(lines).encode("utf-8", "backslashreplace").decode("utf-8")
-    write_text_atomically(log, text)
+    write_text_atomically(log, "\n".join(lines).encode("utf-8", "backslashreplace").decode("utf-8"))
     for old in sorted(folder.glob("*.log"))[:-N_LOGS]:
         old.unlink(missing_ok=True)
     return log

@@ -422,8 +422,7 @@ def list_lessons() -> LessonListing:
     problems: list[str] = []
     for folder, own in ((bundled_lessons(), False), (own_lessons(), True)):
         try:
-            files = (path for path in folder.iterdir() if path.suffix == ENDING)
-            paths = sorted(files, key=_place)
+            paths = sorted((path for path in folder.iterdir() if path.suffix == ENDING), key=_place)
             paths += [] if own else plugins.rows("lessons").values()
         except (FileNotFoundError, NotADirectoryError):
             continue

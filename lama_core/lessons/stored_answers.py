@@ -124,8 +124,7 @@ def recorded_answer(text: str, name: str, settings: ClozeSettings) -> Stored | N
     found = recorded_answers().get((name, tuple(settings.models), settings.context, query))
     if found is None or settings.candidates != COMMON or found.n_candidates is None:
         return None
-    golds = (found.gold,) if found.gold else ()
-    return Stored("", found, found.n_candidates, COMMON, golds)
+    return Stored("", found, found.n_candidates, COMMON, (found.gold,) if found.gold else ())
 
 
 @cache

@@ -381,8 +381,7 @@ def _pattern_ranks(studies: Studies) -> Iterator[Item]:
             mean = float(np.mean(own)) if own else None
             reason = "" if own else "no prompt has this pattern"
             yield ReproducedRow(model, f"mean rank, {name}", len(own), mean, None, reason)
-        title = f"Rank of prompts by pattern, {model}"
-        yield boxes(title, groups, "pattern", "rank, 1 = best")
+        yield boxes(f"Rank of prompts by pattern, {model}", groups, "pattern", "rank, 1 = best")
 
     yield from of_models(studies, of_model)
     findings = {row.labels[0]: row.values[1] for row in published_table(PAPER, "figures").rows}

@@ -62,8 +62,7 @@ def ablated(studies: Studies) -> Iterator[Item]:
         return
 
     def rows_of(studies: Studies, model: str) -> Iterator[Item]:
-        both = {name: every[name] for name in middle}
-        for line, pools in (("Mid", middle), ("Mid+Dep", both)):
+        for line, pools in (("Mid", middle), ("Mid+Dep", {name: every[name] for name in middle})):
             yield from _score_rows(studies, model, line, pools, "table7")
 
     yield from of_models(studies, rows_of)
@@ -159,12 +158,11 @@ def _score_rows(
     for method, column in COLUMNS.items():
         known = BERTS.get(model) == "BERT-base"
         # A relation with a single prompt has only the score top1.
-        values = [found.get(method, found["top1"]) for found in scores]
         yield ReproducedRow(
             model,
             f"{line} {column}",
             n_facts,
-            100 * float(np.mean(values)),
+            100 * float(np.mean([found.get(method, found["top1"]) for found in scores])),
             printed.value(column, prompts=line, **labels) if known else None,
             differs=studies.differs(len(relations), n_facts, limit=request.limit),
         )

@@ -174,11 +174,10 @@ def _lines_of(run: Run, conceptnet: Average = "relations") -> dict[tuple[Any, ..
 
     conceptnet: whether ConceptNet's total is the mean over relations or facts.
     """
-    totals = score_table([run], by="source", ranking=RANKING, conceptnet=conceptnet)
     tables = {
         "relation": score_table([run], by="relation", ranking=RANKING),
         "type": score_table([run], by="type", ranking=RANKING),
-        "": totals,
+        "": score_table([run], by="source", ranking=RANKING, conceptnet=conceptnet),
     }
     found: dict[tuple[Any, ...], TableLine] = {}
     for label, table in tables.items():
@@ -279,8 +278,7 @@ def _answers(lama: Lama, column: str, reference: str) -> dict[str, Value]:
     for number, one in enumerate(printed):
         lama.on_progress(Progress(f"Table 3: {column}", number, len(printed), "queries"))
         query = parse_query(one.query)
-        answer = query_model(model, query, candidates, gold=one.gold, context=context)
-        blank = answer.blanks[0]
+        blank = query_model(model, query, candidates, gold=one.gold, context=context).blanks[0]
         words = (f"{item.token} [{rounding.fixed(item.log_prob, 1)}]" for item in blank.predictions)
         found[one.query] = ", ".join(words)
         ranks.append(blank.gold.rank if blank.gold else None)
@@ -393,8 +391,7 @@ def spread(lama: Lama) -> Iterator[Item]:
             "a fact's standard deviation, mean over facts": ranks["sd"].mean(),
         }
         for what, value in values.items():
-            n = len(ranks)
-            yield ReproducedRow(column, what, n, float(value), None, "", lama.data.other)
+            yield ReproducedRow(column, what, len(ranks), float(value), None, "", lama.data.other)
         groups.append((column, column, ranks["mean_rank"].tolist()))
     table = published_table(PAPER, "figure4")
     yield table.note

@@ -84,8 +84,7 @@ def _same_type(draft: Draft) -> list[Pair]:
     every pair with the drawn word is banned, the next word is used instead.
     """
     side = 0 if draft.draw < 0.5 else 1
-    pairs = (draft.right, *draft.others)
-    words = [pair[side] for pair in pairs if pair[side] != draft.query[side]]
+    words = [pair[side] for pair in (draft.right, *draft.others) if pair[side] != draft.query[side]]
     start = int(2 * draft.draw % 1 * len(words))  # 2 * draw % 1 is uniform given the side
     for first in (*words[start:], *words[:start]):
         found = [(first, second) for second in words if second != first]

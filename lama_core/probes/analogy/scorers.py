@@ -128,13 +128,11 @@ class ModelPairScorer(PairScorer):
         """Return minus the log-perplexity of each sentence; report progress that adds up to `n`."""
         # Sorting places sentences with the same query next to each other.
         distinct = sorted(set(sentences))
-        begins = begins_with_candidate(self._template)
-        score = partial(self._model.token_log_probs, begins=begins)
+        score = partial(self._model.token_log_probs, begins=begins_with_candidate(self._template))
         values: dict[str, float] = {}
         reported = 0
         for first in range(0, len(distinct), CHUNK):
-            chunk = distinct[first : first + CHUNK]
-            for texts, scores in score_accepted(score, chunk):
+            for texts, scores in score_accepted(score, distinct[first : first + CHUNK]):
                 if isinstance(scores, TextRefusedError):
                     values[texts[0]] = math.nan
                     self._refusals[texts[0]] = scores.excluded
@@ -207,9 +205,8 @@ def _cosines(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[n
     """Return the cosine of each row of `left` with the same row of `right`; 0 for zero vectors."""
     a, b = left.astype(np.float64), right.astype(np.float64)
     lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
-    products = (a * b).sum(1)
     return np.divide(
-        products, lengths, out=np.where(np.isnan(lengths), np.nan, 0.0), where=lengths > 0
+        (a * b).sum(1), lengths, out=np.where(np.isnan(lengths), np.nan, 0.0), where=lengths > 0
     )
 
 

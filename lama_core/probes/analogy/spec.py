@@ -196,8 +196,7 @@ class AnalogySpec(RunSpec, kind="analogy", version=4):
 
     def open(self, load: Load) -> PairScorer:
         """Load the scorer. Raises UserError if it has changed since the run was planned."""
-        relations = map(self.load_data().relation, self.relations)
-        words = words_of(relations)
+        words = words_of(map(self.load_data().relation, self.relations))
         model = partial(load, precision=self.precision)
         scorer = PAIR_SCORERS[self.method].open(self.model, words, self.probe_options, model)
         unchanged: PairScorer = self.unchanged(scorer)

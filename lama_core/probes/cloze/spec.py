@@ -299,8 +299,7 @@ class ClozeWork(SegmentWork):
 
 def score_segment(model: BlankFiller, segment: Segment, queries: Sequence[int]) -> ScoreBlock:
     """Return the scores of some of a segment's queries."""
-    encoded = [segment.encoded[query] for query in queries]
-    scores = model.blank_log_probs(encoded, segment.columns)
+    scores = model.blank_log_probs([segment.encoded[query] for query in queries], segment.columns)
     return ScoreBlock(
         0,
         np.array(queries, dtype=np.int64),

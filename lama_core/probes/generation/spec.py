@@ -322,10 +322,9 @@ def make_rows(
 
 def _answer_row(one: GeneratedText) -> dict[str, Any]:
     """Return an answer in the columns of `ANSWERS`."""
-    total = float(one.log_probs.sum(dtype=np.float64))
     return {
         "text": one.text,
-        "log_prob": total,
+        "log_prob": float(one.log_probs.sum(dtype=np.float64)),
         "n_tokens": len(one.tokens),
         "ending": one.ending,
         "mark": one.mark,
@@ -353,8 +352,7 @@ def _notes(answers: Sequence[dict[str, Any]], model_name: str, max_tokens: int) 
                 f"{model_name}: {n_marked:,} of {n:,} texts begin with {mark[:LONGEST_MARK]!r}, "
                 "which isn't part of the answer."
             )
-    texts = Counter(answer["text"].strip() for answer in answers)
-    for text, n_same in texts.most_common(1):
+    for text, n_same in Counter(answer["text"].strip() for answer in answers).most_common(1):
         if text and n >= MIN_SAME and 2 * n_same > n:
             yield (
                 f"{model_name}: {n_same:,} of {n:,} answers are {text[:LONGEST_MARK]!r}. If this "

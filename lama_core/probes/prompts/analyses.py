@@ -94,8 +94,7 @@ def edit_distance(first: str, second: str) -> int:
     for i, word in enumerate(left, start=1):
         previous, row[0] = row[0], i
         for j, other in enumerate(right, start=1):
-            change = previous + (word != other)
-            previous, row[j] = row[j], min(change, row[j] + 1, row[j - 1] + 1)
+            previous, row[j] = row[j], min(previous + (word != other), row[j] + 1, row[j - 1] + 1)
     return row[-1]
 
 
@@ -139,8 +138,7 @@ def measure_divergence(pairs: Sequence[PromptPair]) -> Divergence:
         mean = float(inside.mean()) if len(inside) else math.nan
         low, middle, high = np.quantile(inside if len(inside) else math.nan, (0.25, 0.5, 0.75))
         ends = number / N_BINS, (number + 1) / N_BINS
-        quartiles = (float(low), float(middle), float(high))
-        bins.append(DistanceBin(*ends, len(inside), mean, quartiles))
+        bins.append(DistanceBin(*ends, len(inside), mean, (float(low), float(middle), float(high))))
     varies = len(pairs) > 1 and distances.std() > 0 and values.std() > 0
     correlation = float(np.corrcoef(distances, values)[0, 1]) if varies else math.nan
     return Divergence(tuple(bins), correlation, len(pairs))

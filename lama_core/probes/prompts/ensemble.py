@@ -136,8 +136,7 @@ def fit_weights(
         values, golds = by_query[batch], gold[batch]
         rows = np.arange(len(golds))
         normal = normalise(np.matmul(weights.astype(np.float32), values), shifts[batch])
-        mass = np.exp(normal + shifts[batch])
-        expected = np.matmul(values, mass[:, :, None])[:, :, 0]
+        expected = np.matmul(values, np.exp(normal + shifts[batch])[:, :, None])[:, :, 0]
         gradient = (values[rows, :, golds] - expected).mean(axis=0, dtype=np.float64)
         return float(normal[rows, golds].mean(dtype=np.float64)), gradient
 

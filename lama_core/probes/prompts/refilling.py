@@ -153,8 +153,7 @@ def refine(template: str, refiller: Refiller) -> tuple[str, ...]:
         for place in refiller.places(current):
             scores = refiller.log_probs(current, place)
             best = int(scores.argmax())
-            old = refiller.log_prob_of(scores, current.split()[place])
-            if scores[best] > old:
+            if scores[best] > refiller.log_prob_of(scores, current.split()[place]):
                 current = refiller.with_word(current, place, best)
                 steps.append(current)
         if current == before:

@@ -430,8 +430,7 @@ def _ensemble_run(
         number = keys.index(ensemble_name)
         ensemble = one.ensembles[number]
         weights.append((one.relation.name, tuple(ensemble.weights.tolist())))
-        order = np.argsort(-ensemble.weights, kind="stable")
-        used = order[: np.count_nonzero(ensemble.weights)]
+        used = np.argsort(-ensemble.weights, kind="stable")[: np.count_nonzero(ensemble.weights)]
         templates = tuple(one.pool.templates[prompt] for prompt in used)
         relations.append(replace(info.relation(one.relation.name), templates=templates))
         own_rows = rows.filter(pc.equal(rows["relation"].cast(pa.string()), one.relation.name))

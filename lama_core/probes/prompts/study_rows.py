@@ -243,8 +243,7 @@ def _read_rows(table: pa.Table, words: _Words) -> NDArray[np.void]:
     rows = np.zeros(table.num_rows, ROW)
     for name in ("rank_raw", "rank_filtered", "log_prob", "first_filtered_log_prob"):
         rows[name] = table[name].to_numpy()
-    top = table["top_words"].combine_chunks().flatten()
-    rows["top"] = words.numbers(top).reshape(-1, TOP_K)
+    rows["top"] = words.numbers(table["top_words"].combine_chunks().flatten()).reshape(-1, TOP_K)
     top_log_probs = table["top_log_probs"].combine_chunks().flatten()
     rows["top_log_probs"] = top_log_probs.to_numpy(zero_copy_only=False).reshape(-1, TOP_K)
     rows["first_filtered"] = words.numbers(table["first_filtered"].combine_chunks())
@@ -278,12 +277,11 @@ def _read_shortlist(
     values = shown["near"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
     values = values.reshape(n_prompts, n_shown, -1).astype(np.float32)
     golds = np.array([words.number(word) for word in objects[:n_shown]])
-    ceilings = shown["ceiling"].to_numpy().reshape(n_prompts, n_shown).astype(np.float32)
     return Shortlist(
         columns,
         values + highest[:, :, None],
         (columns == golds[:, None]).argmax(axis=1),
         np.zeros(columns.shape, np.float32),
-        ceilings + highest,
+        shown["ceiling"].to_numpy().reshape(n_prompts, n_shown).astype(np.float32) + highest,
         n_kept,
     )
