@@ -204,8 +204,8 @@ def _ways(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
     notes = {}
     for found in shown.found:
         notes[found.model] = (
-            f"{found.model}: {(found.n_known == 1).sum():,} of {len(found.facts):,} facts are known "
-            "in one way only."
+            f"{found.model}: {(found.n_known == 1).sum():,} of {len(found.facts):,} facts are "
+            "known in one way only."
         )
     table = shown.frame[shown.frame["relation"] == ALL_RELATIONS]
     return table.assign(row=table["way"], value=table["p_at_1"], note=table["model"].map(notes))

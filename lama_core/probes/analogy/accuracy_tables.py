@@ -86,15 +86,18 @@ def unmarked_accuracies(runs: Iterable[ProbeRun]) -> list[ProbeAccuracy]:
     Source: Rezaee and Camacho-Collados, section 4. The paper says that its three averages are over
     all relations, but two of them match averages over Table 2's six unmarked semantic relations.
     """
-    lines = []
-    for run in runs:
-        results = [
-            result
-            for result in _with_accuracy(run)
-            if result.kind in SEMANTIC and not (result.one_to_many or result.bidirectional)
-        ]
-        if results:
-            lines.append(_mean_line(run, UNMARKED, results))
+    of_runs = [
+        (
+            run,
+            [
+                one
+                for one in _with_accuracy(run)
+                if one.kind in SEMANTIC and not (one.one_to_many or one.bidirectional)
+            ],
+        )
+        for run in runs
+    ]
+    lines = [_mean_line(run, UNMARKED, results) for run, results in of_runs if results]
     return [*lines, *_random_lines(lines, {}, "kind")]
 
 
@@ -128,12 +131,19 @@ def _with_accuracy(run: ProbeRun) -> list[RelationResult]:
 
 def _by_relation(run: ProbeRun) -> list[ProbeAccuracy]:
     probe = PROBES[run.details.probe]
-    lines = []
-    for one in _with_accuracy(run):
-        mark = probe.mark if probe.marked and getattr(one, probe.marked) else ""
-        more = {"mark": mark, "p_value": one.frequency.p_value}
-        lines.append(_line(run, one.name, one.kind, [one], one.accuracy or 0.0, one.seeds, **more))
-    return lines
+    return [
+        _line(
+            run,
+            one.name,
+            one.kind,
+            [one],
+            one.accuracy or 0.0,
+            one.seeds,
+            mark=probe.mark if probe.marked and getattr(one, probe.marked) else "",
+            p_value=one.frequency.p_value,
+        )
+        for one in _with_accuracy(run)
+    ]
 
 
 def _line(
@@ -173,8 +183,8 @@ def _by_kind(run: ProbeRun) -> list[ProbeAccuracy]:
 
 def _mean_line(run: ProbeRun, name: str, results: Sequence[RelationResult]) -> ProbeAccuracy:
     """Return the unweighted mean over relations that have an accuracy."""
-    seeds = zip(*(result.seeds for result in results), strict=False)
-    by_seed = [float(np.mean(values)) for values in seeds]
+    seeds = (one.seeds for one in results)
+    by_seed = [float(np.mean(values)) for values in zip(*seeds, strict=False)]
     accuracy = float(np.mean([result.accuracy for result in results]))
     return _line(run, name, name, results, accuracy, by_seed)
 
@@ -233,6 +243,5 @@ def _random_lines(
 
 def probes_in(lines: Iterable[ProbeAccuracy]) -> tuple[str, ...]:
     """Return the probes that the lines have, in display order."""
-    order = ("random", *PROBES)
     present = {line.probe for line in lines}
-    return tuple(probe for probe in order if probe in present)
+    return tuple(probe for probe in ("random", *PROBES) if probe in present)

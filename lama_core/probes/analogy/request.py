@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from lama_core.datasets.library.installed import STARTER_ANALOGIES
-from lama_core.errors import choose
 from lama_core.models.protocols import Pooling
 from lama_core.probes.analogy.instances import (
     HIDDEN,
@@ -15,9 +14,9 @@ from lama_core.probes.analogy.instances import (
     ProbeOptions,
     Setting,
 )
-from lama_core.probes.analogy.scorers import PAIR_SCORERS, PairScorerKind
+from lama_core.probes.analogy.scorers import PairScorerKind
 from lama_core.queries.analogy_templates import DEFAULT_TEMPLATE, TemplateChoice, template_name
-from lama_core.queries.pairs import NORMALISATIONS, NormaliseChoice
+from lama_core.queries.pairs import NormaliseChoice
 from lama_core.requests import option
 from lama_core.scoring import shared_fields
 
@@ -80,29 +79,21 @@ class AnalogyRequest(shared_fields.OutSettings, command="analogy probe", python=
 
     @property
     def settings(self) -> tuple[Setting, ...]:
-        """The chosen setting, or both. Raises UserError for an unknown one."""
-        known: tuple[SettingChoice, ...] = get_args(SettingChoice)
-        chosen = choose(self.setting, known, "setting")
-        return SETTINGS if chosen == "both" else (chosen,)
+        """The chosen setting, or both."""
+        return SETTINGS if self.setting == "both" else (self.setting,)
 
     @property
     def options(self) -> ProbeOptions:
-        """The options as `ProbeOptions`. Raises UserError for an invalid value."""
-        poolings: tuple[Pooling, ...] = get_args(Pooling)
-        names = [field.name for field in fields(ProbeOptions)]
-        checked = {
-            "template": template_name(self.template),
-            "normalise": choose(self.normalise, NORMALISATIONS, "normalisation"),
-            "pooling": choose(self.pooling, poolings, "pooling"),
-        }
-        return ProbeOptions(**{name: getattr(self, name) for name in names} | checked)
+        """The options as `ProbeOptions`. Raises UserError for an invalid template."""
+        options = {field.name: getattr(self, field.name) for field in fields(ProbeOptions)}
+        return ProbeOptions(**options | {"template": template_name(self.template)})
 
     @property
     def scorers(self) -> tuple[tuple[PairScorerKind, str], ...]:
         """The scorers as distinct (method, name)."""
-        scorers = (
-            (method, name)
-            for method, kind in PAIR_SCORERS.items()
-            for name in getattr(self, kind.field)
+        named: tuple[tuple[PairScorerKind, Sequence[str]], ...] = (
+            ("model", self.models),
+            ("vectors", self.vectors),
+            ("relbert", self.relbert),
         )
-        return tuple(dict.fromkeys(scorers))
+        return tuple(dict.fromkeys((method, name) for method, names in named for name in names))

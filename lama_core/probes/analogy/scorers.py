@@ -7,7 +7,6 @@ supervised setting it returns the features of a query pair with a candidate pair
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -117,9 +116,9 @@ class ModelPairScorer(PairScorer):
 
     def why_unscored(self, instance: Instance) -> str:
         """Return why the server refuses one of the instance's two sentences."""
-        pairs = (instance.positive, instance.negative or instance.positive)
-        sentences = [self._sentence(instance.query, pair) for pair in pairs]
-        return next(self._refusals[one] for one in sentences if one in self._refusals)
+        positive = self._sentence(instance.query, instance.positive)
+        negative = self._sentence(instance.query, instance.negative or instance.positive)
+        return self._refusals.get(positive) or self._refusals[negative]
 
     def _sentence(self, query: Pair, pair: Pair) -> str:
         return fill_template(self._template, (*query, *pair)).text
@@ -237,28 +236,13 @@ def _open_relbert(reference: str, *_: Any) -> VectorPairScorer:
     return VectorPairScorer(load_relbert(reference), "relbert")
 
 
-@dataclass(frozen=True, slots=True)
-class PairScorerFactory:
-    """A kind of scorer.
-
-    Attributes:
-        title: Name to show to users.
-        field: Field of `AnalogyRequest` with the names of such scorers.
-        open: Load a scorer, given its name, the words to score, the options, and a function that
-            loads a language model by name. Raises UserError if the scorer is not available.
-    """
-
-    title: str
-    field: str
-    open: Callable[[str, Sequence[str], ProbeOptions, Callable[[str], Any]], PairScorer]
-
-
-PAIR_SCORERS: dict[PairScorerKind, PairScorerFactory] = {
-    "model": PairScorerFactory("model", "models", _open_model),
-    "vectors": PairScorerFactory(
-        "vectors",
-        "vectors",
-        lambda source, words, *_: VectorPairScorer(load_vectors(source, words), "vectors"),
-    ),
-    "relbert": PairScorerFactory("RelBERT", "relbert", _open_relbert),
+# Kind of scorer -> function that loads one, given its name, the words to score, the options, and a
+# function that loads a language model by name. Raises UserError if the scorer is not available.
+PAIR_SCORERS: dict[
+    PairScorerKind,
+    Callable[[str, Sequence[str], ProbeOptions, Callable[[str], Any]], PairScorer],
+] = {
+    "model": _open_model,
+    "vectors": lambda source, words, *_: VectorPairScorer(load_vectors(source, words), "vectors"),
+    "relbert": _open_relbert,
 }

@@ -15,7 +15,6 @@ that P@1 is the accuracy. Columns in addition to those of every run:
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ from lama_core.probes.analogy.frequency import FrequencyTest, compare_frequency
 from lama_core.probes.analogy.instances import ProbeImpossible, ProbeOptions, Setting, words_of
 from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.analogy.scorers import PAIR_SCORERS, PairScorer, PairScorerKind
-from lama_core.progress import Unit
+from lama_core.progress import Unit, ignore
 from lama_core.queries.analogy_templates import begins_with_candidate
 from lama_core.runs.facts_table import read_columns
 from lama_core.runs.find import list_runs
@@ -121,27 +120,25 @@ class ProbeRun:
         return read_columns(self.info.path(FACTS_FILE))
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeListing:
-    """Finished probe runs (bundled ones first, then by date); a problem for each unreadable run."""
+def list_probe_runs(
+    folders: Sequence[Path] | None = None, *, on_problem: Callable[[str], None] = ignore
+) -> tuple[ProbeRun, ...]:
+    """Return all finished probe runs under `folders`, the bundled ones first, then by date.
 
-    runs: tuple[ProbeRun, ...]
-    problems: tuple[str, ...] = ()
-
-
-def list_probe_runs(folders: Sequence[Path] | None = None) -> ProbeListing:
-    """Return all finished probe runs under `folders` (None: the bundled and the user's runs)."""
+    folders: None is the bundled and the user's runs. on_problem: called with a message for each
+    unreadable run.
+    """
     listing = list_runs(folders, kinds=(AnalogySpec.kind,)).intact()
     runs: list[ProbeRun] = []
     problems = list(listing.problems)
     for run in (ProbeRun(Run(info)) for info in listing):
         try:
-            _ = run.details
+            runs += [run] if run.details else []
         except UserError as error:
             problems.append(str(error))
-        else:
-            runs.append(run)
-    return ProbeListing(tuple(runs), tuple(problems))
+    for problem in problems:
+        on_problem(problem)
+    return tuple(runs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,14 +188,16 @@ class AnalogySpec(RunSpec, kind="analogy", version=4):
     def scorer_key(self) -> tuple[Any, ...]:
         """Return a key; probes with the same key share a scorer and its cached numbers."""
         options = self.probe_options
-        how = (options.template, options.normalise, options.layer, options.pooling)
-        return (self.method, self.model, self.precision, self.data_digest, self.relations, *how)
+        return (
+            *(self.method, self.model, self.precision, self.data_digest, self.relations),
+            *(options.template, options.normalise, options.layer, options.pooling),
+        )
 
     def open(self, load: Load) -> PairScorer:
         """Load the scorer. Raises UserError if it has changed since the run was planned."""
         words = words_of(map(self.load_data().relation, self.relations))
         model = partial(load, precision=self.precision)
-        scorer = PAIR_SCORERS[self.method].open(self.model, words, self.probe_options, model)
+        scorer = PAIR_SCORERS[self.method](self.model, words, self.probe_options, model)
         unchanged: PairScorer = self.unchanged(scorer)
         return unchanged
 
@@ -231,19 +230,20 @@ class AnalogySpec(RunSpec, kind="analogy", version=4):
         def finish(tables: Sequence[pa.Table]) -> Finished:
             results = tuple(map(make_result, plans, tables))
             if is_model and not any(one.n for one in results):
-                columns = (table["excluded"].to_pylist() for table in tables)
-                reasons = named_reasons(chain.from_iterable(columns))
+                excluded_of = pa.concat_tables(tables, promote_options="default")["excluded"]
+                reasons = named_reasons(excluded_of.to_pylist())
                 raise NoFactCounts(f"No instance can be decided with {name}: {reasons}.")
-            about = (self.setting, self.probe, self.method, options)
-            details = ProbeDetails(*about, results, tuple(excluded), missing)
+            details = ProbeDetails(
+                self.setting, self.probe, self.method, options, results, tuple(excluded), missing
+            )
             templates = (options.template if is_model else "",)
             relations = tuple(
                 RelationInfo(one.name, one.kind, "", None, templates, one.n, one.n_excluded)
                 for one in results
             )
             rows = pa.concat_tables(tables, promote_options="default").unify_dictionaries()
-            kept = asdict(details)
-            return Finished(rows, relations, 2, kept | {"options": kept["options"] | FIXED})
+            kept = {"options": asdict(options) | FIXED}
+            return Finished(rows, relations, 2, asdict(details) | kept)
 
         return ScoringJob(AnalogyWork(tuple(plans)), finish)
 

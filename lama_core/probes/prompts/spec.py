@@ -40,7 +40,7 @@ from lama_core.probes.prompts.training_pairs import (
     pairs_digest,
     share_of,
 )
-from lama_core.progress import Unit
+from lama_core.progress import Unit, ignore
 from lama_core.runs.execute import save
 from lama_core.runs.facts_table import SCHEMA, check_size
 from lama_core.runs.find import list_runs, load_run
@@ -50,7 +50,6 @@ from lama_core.scoring.executors import Part, Tick
 from lama_core.scoring.preparation import NoFactCounts
 from lama_core.scoring.queries import Knowledge, gather_knowledge
 
-SAVED_METHODS = ("top1", "optimised")
 # Keys of `details.json`.
 OPTIONS = ("combinations", "recipes", "train_limit", "seed")
 DETAILS = {*OPTIONS, "candidates", "relations", "left_out"}
@@ -134,8 +133,7 @@ class StudySpec(RunSpec, kind="study", version=6):
                 on_note(note)
         if all(relation.excluded for relation in pending):
             raise UserError(pending[-1].excluded if pending else "Choose a relation to study.")
-        folder = cache_dir() / "prompt-distributions"
-        work = StudyWork(tuple(pending), self.asked, self.context, folder)
+        work = StudyWork(tuple(pending), self.asked, self.context)
         return ScoringJob(work, lambda tables: self._finish(work, tables))
 
     def _prepare_relation(
@@ -186,13 +184,22 @@ class StudySpec(RunSpec, kind="study", version=6):
             name: json.loads(table.schema.metadata[_DETAILS_METADATA])
             for name, table in zip(self.relations, tables, strict=True)
         }
-        relations, n_candidates = [], 0
-        for pool, test in ((pending.pool, pending.test) for pending in work.pending):
-            if test is not None:
-                of, n, n_excluded = test.relation, len(test.facts), len(test.excluded)
-                about = (of.name, of.source, of.label, of.type, pool.templates)
-                relations.append(RelationInfo(*about, n, n_excluded))
-                n_candidates = max(n_candidates, len(test.columns.words))
+        tested = [
+            (one.test.relation, one.pool, one.test) for one in work.pending if one.test is not None
+        ]
+        relations = tuple(
+            RelationInfo(
+                of.name,
+                of.source,
+                *(of.name, of.source, of.label, of.type, pool.templates),
+                *(len(test.facts), len(test.excluded)),
+                of.type,
+                pool.templates,
+                len(test.facts),
+                len(test.excluded),
+            )
+            for of, pool, test in tested
+        )
         details = {
             **{name: getattr(self.asked, name) for name in OPTIONS},
             "candidates": {
@@ -207,7 +214,8 @@ class StudySpec(RunSpec, kind="study", version=6):
         }
         plain = [table.replace_schema_metadata(None) for table in tables]
         rows = pa.concat_tables(plain, promote_options="default").unify_dictionaries()
-        return Finished(rows, tuple(relations), n_candidates, details)
+        n_candidates = max(len(test.columns.words) for *_, test in tested)
+        return Finished(rows, relations, n_candidates, details)
 
 
 def load_split(
@@ -247,12 +255,11 @@ class PendingRelation:
 
 @dataclass(frozen=True)
 class StudyWork:
-    """The relations of a study, as parts of a run. folder: Where distributions are stored."""
+    """The relations of a study, as parts of a run."""
 
     pending: tuple[PendingRelation, ...]
     request: StudyRequest
     context: Context
-    folder: Path
     unit: Unit = field(default="queries", init=False)
 
     @cached_property
@@ -271,7 +278,7 @@ class StudyWork:
                 relation.test,
                 self.request,
                 self.context,
-                folder=self.folder,
+                folder=cache_dir() / "prompt-distributions",
                 notes=relation.notes,
                 tick=tick,
             )
@@ -295,7 +302,7 @@ class Study:
     @property
     def relations(self) -> tuple[str, ...]:
         """The studied relations, in natural order (P9 before P10)."""
-        names = [relation.name for relation in self.info.relations]
+        names = (relation.name for relation in self.info.relations)
         return tuple(sorted(names, key=lambda name: (len(name), name)))
 
     @property
@@ -342,16 +349,14 @@ class Study:
 
 
 def list_studies(
-    folders: Sequence[Path] | None = None, *, on_problem: Callable[[str], None] | None = None
+    folders: Sequence[Path] | None = None, *, on_problem: Callable[[str], None] = ignore
 ) -> tuple[Study, ...]:
     """Return the user's studies, newest first, then the bundled ones.
 
-    on_problem: called with a message for each unreadable run; None raises UserError instead.
+    on_problem: called with a message for each unreadable run.
     """
     listing = list_runs(folders, kinds=(StudySpec.kind,)).intact()
     for problem in listing.problems:
-        if on_problem is None:
-            raise UserError(problem)
         on_problem(problem)
     infos = sorted(listing, key=lambda info: info.made, reverse=True)
     return tuple(Study(Run(info)) for info in sorted(infos, key=lambda info: info.bundled))
@@ -395,7 +400,7 @@ class EnsembleSpec(RunSpec, kind=ENSEMBLE, version=1):
 def save_ensembles(
     study: Study,
     request: StudyRequest,
-    methods: Sequence[str] = SAVED_METHODS,
+    methods: Sequence[str] = ("top1", "optimised"),
     folder: Path | None = None,
 ) -> tuple[Run, ...]:
     """Save a study's ensembles as runs, which Results, Facts and `compare` can show.
@@ -426,9 +431,11 @@ def _ensemble_run(
     info = study.info
     weights, relations, tables = [], [], []
     for one in studies:
-        keys = [(ensemble.combination, ensemble.method) for ensemble in one.ensembles]
-        number = keys.index(ensemble_name)
-        ensemble = one.ensembles[number]
+        number, ensemble = next(
+            (number, ensemble)
+            for number, ensemble in enumerate(one.ensembles)
+            if (ensemble.combination, ensemble.method) == ensemble_name
+        )
         weights.append((one.relation.name, tuple(ensemble.weights.tolist())))
         used = np.argsort(-ensemble.weights, kind="stable")[: np.count_nonzero(ensemble.weights)]
         templates = tuple(one.pool.templates[prompt] for prompt in used)

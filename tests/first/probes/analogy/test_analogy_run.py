@@ -113,9 +113,9 @@ def test_a_run_with_an_option_of_an_earlier_version_is_not_shown(tmp_path: Path)
     raw = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps(raw | {"options": raw["options"] | {"tails": "first"}}), "utf-8")
     write_info(run.info, run.info.folder)
-    found = list_probe_runs([tmp_path])
-    assert not found.runs
-    assert "made with an option that this version lacks" in found.problems[0]
+    problems: list[str] = []
+    assert not list_probe_runs([tmp_path], on_problem=problems.append)
+    assert "made with an option that this version lacks" in problems[0]
 
 
 @pytest.mark.parametrize("probe", PROBES)
@@ -151,7 +151,7 @@ def test_relations_with_too_few_pairs_are_left_out_with_the_reason(tmp_path: Pat
 
 
 def vector_judge(path: Path, words: tuple[str, ...]) -> VectorPairScorer:
-    judge = PAIR_SCORERS["vectors"].open(str(path), words, ProbeOptions(), lambda _: None)
+    judge = PAIR_SCORERS["vectors"](str(path), words, ProbeOptions(), lambda _: None)
     assert isinstance(judge, VectorPairScorer)
     return judge
 
