@@ -276,7 +276,7 @@ def _answers(lama: Lama, column: str, reference: str) -> dict[str, Value]:
     ranks = []
     printed = published_examples()
     for number, one in enumerate(printed):
-        lama.on_progress(Progress(f"Table 3: {column}", number, len(printed), "queries"))
+        lama.options.on_progress(Progress(f"Table 3: {column}", number, len(printed), "queries"))
         query = parse_query(one.query)
         blank = query_model(model, query, candidates, gold=one.gold, context=context).blanks[0]
         words = (f"{item.token} [{rounding.fixed(item.log_prob, 1)}]" for item in blank.predictions)

@@ -25,10 +25,5 @@ def find_paper(name: str) -> Paper[Any]:
         raise UserError(f"No paper given: choose {', '.join(first)} or {last}.")
     if name in REPRODUCTIONS:
         return REPRODUCTIONS[name]
-    papers = all_papers()
+    papers: dict[str, Paper[Any]] = {**plugins.rows("papers"), **REPRODUCTIONS}
     return papers[choose(name, papers, "paper")]
-
-
-def all_papers() -> dict[str, Paper[Any]]:
-    """Return the papers by name, those of plug-ins last."""
-    return {**plugins.rows("papers"), **REPRODUCTIONS}

@@ -176,7 +176,9 @@ class Bear(PaperInputs):
                     limit=self.options.limit,
                 )
                 (spec,) = plan(request, load=self.load)
-                run = execute(spec, on_progress=self.on_progress, on_note=self.options.on_note)
+                run = execute(
+                    spec, on_progress=self.options.on_progress, on_note=self.options.on_note
+                )
                 found.append(over_facts(score_table([run], by="relation", ranking=RANKING)))
         return () if model in self.missing else tuple(found)
 

@@ -191,8 +191,7 @@ class StudySpec(RunSpec, kind="study", version=6):
             RelationInfo(
                 of.name,
                 of.source,
-                *(of.name, of.source, of.label, of.type, pool.templates),
-                *(len(test.facts), len(test.excluded)),
+                of.label,
                 of.type,
                 pool.templates,
                 len(test.facts),
