@@ -159,8 +159,9 @@ def _rankings(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
     tables = []
     for ranking in RANKINGS:
         table = _show(scores, runs, step, ranking=ranking).frame
-        row = _labels(table) + f", {ranking}"
-        tables.append(table.assign(row=row, value=table["p_at_k"], freq=np.nan))
+        tables.append(
+            table.assign(row=_labels(table) + f", {ranking}", value=table["p_at_k"], freq=np.nan)
+        )
     both = pd.concat(tables, ignore_index=True)
     return both.sort_values("relation", kind="stable", key=lambda names: pd.factorize(names)[0])
 
@@ -225,8 +226,9 @@ def _readings(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
     readings = readings_of(place.series) if place is not None else None
     if place is None or readings is None:
         return pd.DataFrame()
-    last = training_of(runs[-1:], [place.step], relations=step.relations, k=step.k)
-    table = precision_by_readings(last, readings)
+    table = precision_by_readings(
+        training_of(runs[-1:], [place.step], relations=step.relations, k=step.k), readings
+    )
     return table.assign(run=runs[-1].info.id, row=table["readings"], value=table["p_at_k"])
 
 

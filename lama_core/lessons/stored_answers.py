@@ -120,8 +120,9 @@ def find_stored(text: str, runs: Iterable[Run]) -> Stored | None:
 
 def recorded_answer(text: str, name: str, settings: ClozeSettings) -> Stored | None:
     """Return a model's recorded answer to a query; None if none has these settings."""
-    query = parse_query(text).text()
-    found = recorded_answers().get((name, tuple(settings.models), settings.context, query))
+    found = recorded_answers().get(
+        (name, tuple(settings.models), settings.context, parse_query(text).text())
+    )
     if found is None or settings.candidates != COMMON or found.n_candidates is None:
         return None
     return Stored("", found, found.n_candidates, COMMON, (found.gold,) if found.gold else ())

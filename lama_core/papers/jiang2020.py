@@ -253,8 +253,9 @@ def _weights(studies: Studies, model: str) -> Iterator[Item]:
     for one in found[:SHOWN_GAINS]:
         values = theirs.get(one.relation, ())
         what = f"{one.relation} {one.label}: gain"
-        gain = values[-1] if values else None
-        yield _unnamed_row(studies, model, what, one.n, 100 * one.gain, gain)
+        yield _unnamed_row(
+            studies, model, what, one.n, 100 * one.gain, values[-1] if values else None
+        )
         for template, weight in one.weights[:SHOWN_WEIGHTS]:
             what = f"{one.relation}: weight of {template}"
             printed = zip(values[:6:2], values[1:6:2], strict=True)
@@ -286,8 +287,9 @@ def _models(studies: Studies) -> Iterator[Item]:
 
 def _patterns(studies: Studies) -> Iterator[Item]:
     """Yield Table 11: ReVerb's patterns, as regular expressions."""
-    printed = published_table(PAPER, "table11").rows
-    for row, (name, pattern) in zip(printed, analyses.PATTERNS.items(), strict=False):
+    for row, (name, pattern) in zip(
+        published_table(PAPER, "table11").rows, analyses.PATTERNS.items(), strict=False
+    ):
         yield ReproducedRow("", name, 0, pattern.pattern, row.values[0], differs="notation")
 
 
@@ -314,8 +316,9 @@ class Curves:
                 {"series": f"{model}: {name}", "k": float(k), "value": 100 * value}
                 for k, value in enumerate(values, start=1)
             ]
-            axis = Axis(column="k", title="K, prompts")
-            yield chart("lines", self.figure, points, axis, "P@1, %")
+            yield chart(
+                "lines", self.figure, points, Axis(column="k", title="K, prompts"), "P@1, %"
+            )
             for k in SHOWN_K:
                 if k <= len(values):
                     yield ReproducedRow(
@@ -432,9 +435,10 @@ def _transfer(studies: Studies) -> Iterator[Item]:
                         differs=studies.differs(found.n_relations, found.n),
                     )
     if not n_rows:
-        command = f"lama-explorer reproduce {PAPER} --model {studies.asked[0]} --model OTHER"
         yield UnavailableItem(
-            "prompt weights of another model", "only one model was requested", command
+            "prompt weights of another model",
+            "only one model was requested",
+            f"lama-explorer reproduce {PAPER} --model {studies.asked[0]} --model OTHER",
         )
     yield (
         "Computed on the facts whose best candidates a study stores. For "

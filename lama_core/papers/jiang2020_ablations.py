@@ -57,8 +57,9 @@ def ablated(studies: Studies) -> Iterator[Item]:
             f"all {n_all} mined prompts have only words between subject and object; mining by "
             "dependency paths needs spaCy's parser"
         )
-        command = "lama-explorer prompts mine RELATION --text FILE --method both"
-        yield UnavailableItem("Table 7", reason, command)
+        yield UnavailableItem(
+            "Table 7", reason, "lama-explorer prompts mine RELATION --text FILE --method both"
+        )
         return
 
     def rows_of(studies: Studies, model: str) -> Iterator[Item]:

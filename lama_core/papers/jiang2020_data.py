@@ -272,8 +272,9 @@ class Studies(PaperInputs):
                 lines = (json.dumps({"template": text}, ensure_ascii=False) for text in texts)
                 (mined / f"{name}.jsonl").write_text("".join(f"{x}\n" for x in lines), "utf-8")
 
-        content = json.dumps({name: list(texts) for name, texts in pools.items()})
-        folder = self._kept("prompts", content, write)
+        folder = self._kept(
+            "prompts", json.dumps({name: list(texts) for name, texts in pools.items()}), write
+        )
         return replace(
             self.fewer(model), relations=tuple(pools), prompts=folder, combinations=("mine",)
         )

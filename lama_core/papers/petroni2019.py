@@ -95,8 +95,9 @@ def models(lama: Lama) -> Iterator[Item]:
         for what, value in ours.items():
             row = theirs.get(column)
             published = None if row is None else row.values[table.columns.index(what)]
-            reason = "" if value else NOT_SAID
-            yield ReproducedRow(column, what, 1, value or None, published, reason)
+            yield ReproducedRow(
+                column, what, 1, value or None, published, "" if value else NOT_SAID
+            )
     yield "Our values are from the catalogue, which takes them from the models' cards."
 
 
@@ -143,8 +144,9 @@ def _run_rows(lama: Lama, column: str, run: Run, figure: str) -> Iterator[Reprod
         what, published = _what(row), TABLE2.of_row(row, column)
         line = lines.get(row.labels[:3])
         if line is None or not line["n"]:
-            reason = NO_DATA if line is None else NO_FACT
-            yield ReproducedRow(column, what, 0, None, published, reason)
+            yield ReproducedRow(
+                column, what, 0, None, published, NO_DATA if line is None else NO_FACT
+            )
             continue
         differs = lama.differs(
             relations=(int(line["n_relations"]), int(n_relations)) if n_relations else None,
@@ -157,8 +159,9 @@ def _run_rows(lama: Lama, column: str, run: Run, figure: str) -> Iterator[Reprod
         for name, theirs, one in shown:
             low, high = 100 * float(one["low"]), 100 * float(one["high"])
             interval = (low, high) if figure == "p_at_1" and low == low else None
-            value = 100 * float(one[figure])
-            yield ReproducedRow(column, name, int(one["n"]), value, theirs, "", differs, interval)
+            yield ReproducedRow(
+                column, name, int(one["n"]), 100 * float(one[figure]), theirs, "", differs, interval
+            )
 
 
 def _counted(n: int, n_excluded: int, of_facts: int) -> tuple[int, int] | None:
@@ -216,8 +219,9 @@ def questions(lama: Lama) -> Iterator[Item]:
         table = score_table([run], by="source", ranking=RANKING, k=10)
         line = next((one for one in table.to_dict("records") if one["source"] == SQUAD), None)
         if line is None or not line["n"]:
-            reason = NO_DATA if line is None else NO_FACT
-            rows.append(ReproducedRow(column, what, 0, None, theirs, reason))
+            rows.append(
+                ReproducedRow(column, what, 0, None, theirs, NO_DATA if line is None else NO_FACT)
+            )
             continue
         n, n_facts = int(line["n"]), int(total.labels[3] or 0)
         differs = lama.differs(facts=_counted(n, int(line["n_excluded"]), n_facts))
@@ -226,8 +230,9 @@ def questions(lama: Lama) -> Iterator[Item]:
         rows.append(ReproducedRow(column, what, n, value, theirs, "", differs, interval))
     yield from rows
     yield from _without_bert(lama, {what: published.number(BERT_LARGE, source=SQUAD)})
-    drqa = published.number(DRQA.what, source=SQUAD)
-    yield ReproducedRow(DRQA.what, what, 0, None, drqa, DRQA.reason)
+    yield ReproducedRow(
+        DRQA.what, what, 0, None, published.number(DRQA.what, source=SQUAD), DRQA.reason
+    )
     yield from compared(
         "P@10 on SQuAD",
         rows,
@@ -396,8 +401,9 @@ def spread(lama: Lama) -> Iterator[Item]:
     table = published_table(PAPER, "figure4")
     yield table.note
     for row in table.rows:
-        verdict = str(row.values[0])
-        yield ReproducedRow(str(row.labels[0]), "variability", 0, None, verdict, NO_NUMBER)
+        yield ReproducedRow(
+            str(row.labels[0]), "variability", 0, None, str(row.values[0]), NO_NUMBER
+        )
     if lama.data.other:
         yield (
             "The starter facts' sentences are filled templates, not natural mentions as in the "

@@ -79,7 +79,8 @@ def _drawn(figure: Figure) -> str:
     """Return a chart as SVG; browsers show a mark's text under the mouse."""
     import vl_convert  # takes longer to load than the other modules of a command
 
-    look = vega.Look(width=720, legend=True)
-    made = vega.specification(figure, model_colours([*figure.names]), look)
+    made = vega.specification(
+        figure, model_colours([*figure.names]), vega.Look(width=720, legend=True)
+    )
     picture = MARK.sub(r"\1><title>\2</title></path>", vl_convert.vegalite_to_svg(made))
     return f'<figure class=wide aria-label="{escape(figure.title)}">{picture}</figure>'

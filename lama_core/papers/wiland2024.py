@@ -263,8 +263,9 @@ def _baseline(bear: Bear, published: float | None) -> ReproducedRow:
     """Return the chance level, computed as on the leaderboard: mean over facts of 1 / answers."""
     chance = bear.chance()
     if chance is None:
-        reason = NO_BEAR if bear.dataset is None else NO_FACT
-        return ReproducedRow(BASELINE, MEAN, 0, None, published, reason)
+        return ReproducedRow(
+            BASELINE, MEAN, 0, None, published, NO_BEAR if bear.dataset is None else NO_FACT
+        )
     differs = bear.differs([chance] * N_TEMPLATES)
     return ReproducedRow(BASELINE, MEAN, chance.n, 100 * chance.chance, published, "", differs)
 

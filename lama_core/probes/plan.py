@@ -64,8 +64,9 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> tuple[ClozeSpec
         open_index(corpus, request.on_progress)  # builds it if it doesn't exist
         book = OpenBook(corpus, request.segments)
     models = load_known_models(request, load)
-    kinds = {model.name: model.kind for model in models}
-    shared_fields.check_segments(request.segments, request.open_book, kinds)
+    shared_fields.check_segments(
+        request.segments, request.open_book, {model.name: model.kind for model in models}
+    )
     n_ranges = 1
     if queries.prompts.kind in ("template", "sentences"):
         n_rows = most_questions(queries.dataset, queries.names, queries.prompts, request.limit)
@@ -254,8 +255,9 @@ def load_each(request: Any, load: Callable[[str], Loaded]) -> list[tuple[str, Lo
 
 def _vocabulary_key(vocabulary: Vocabulary) -> str:
     """Return a digest of a vocabulary's tokens."""
-    tokens = sorted(vocabulary.tokens().items())
-    return text_digest(repr((vocabulary.size, vocabulary.cased, tokens)))
+    return text_digest(
+        repr((vocabulary.size, vocabulary.cased, sorted(vocabulary.tokens().items())))
+    )
 
 
 def relations_with_facts(dataset: Dataset, names: Sequence[str]) -> tuple[Relation, ...]:

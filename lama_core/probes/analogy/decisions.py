@@ -211,8 +211,9 @@ def pair_from_text(text: str) -> Pair:
 
 def make_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
     """Return the rows as a table; missing values become null."""
-    columns = {name: [row.get(name) for row in rows] for name in ROWS.names}
-    return make_facts_table(columns, len(rows), ROWS)
+    return make_facts_table(
+        {name: [row.get(name) for row in rows] for name in ROWS.names}, len(rows), ROWS
+    )
 
 
 def classify(

@@ -111,8 +111,9 @@ class ModelPairScorer(PairScorer):
             self._scored = positives, self._scores(positives, on_done, half)
         else:
             on_done(half)
-        scores = self._scores(negatives, on_done, len(instances) - half)
-        return np.stack([self._scored[1], scores], axis=1)
+        return np.stack(
+            [self._scored[1], self._scores(negatives, on_done, len(instances) - half)], axis=1
+        )
 
     def why_unscored(self, instance: Instance) -> str:
         """Return why the server refuses one of the instance's two sentences."""
@@ -226,8 +227,9 @@ def _open_model(
             )
         return hidden_states(model, texts, spans, layer=options.layer, pooling=options.pooling)
 
-    template = resolve_template(options.template)
-    return ModelPairScorer(model, embed, template=template, normalise=options.normalise)
+    return ModelPairScorer(
+        model, embed, template=resolve_template(options.template), normalise=options.normalise
+    )
 
 
 def _open_relbert(reference: str, *_: Any) -> VectorPairScorer:

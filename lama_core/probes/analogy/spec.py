@@ -196,8 +196,9 @@ class AnalogySpec(RunSpec, kind="analogy", version=4):
     def open(self, load: Load) -> PairScorer:
         """Load the scorer. Raises UserError if it has changed since the run was planned."""
         words = words_of(map(self.load_data().relation, self.relations))
-        model = partial(load, precision=self.precision)
-        scorer = PAIR_SCORERS[self.method](self.model, words, self.probe_options, model)
+        scorer = PAIR_SCORERS[self.method](
+            self.model, words, self.probe_options, partial(load, precision=self.precision)
+        )
         unchanged: PairScorer = self.unchanged(scorer)
         return unchanged
 
@@ -230,8 +231,9 @@ class AnalogySpec(RunSpec, kind="analogy", version=4):
         def finish(tables: Sequence[pa.Table]) -> Finished:
             results = tuple(map(make_result, plans, tables))
             if is_model and not any(one.n for one in results):
-                excluded_of = pa.concat_tables(tables, promote_options="default")["excluded"]
-                reasons = named_reasons(excluded_of.to_pylist())
+                reasons = named_reasons(
+                    pa.concat_tables(tables, promote_options="default")["excluded"].to_pylist()
+                )
                 raise NoFactCounts(f"No instance can be decided with {name}: {reasons}.")
             details = ProbeDetails(
                 self.setting, self.probe, self.method, options, results, tuple(excluded), missing
@@ -242,8 +244,9 @@ class AnalogySpec(RunSpec, kind="analogy", version=4):
                 for one in results
             )
             rows = pa.concat_tables(tables, promote_options="default").unify_dictionaries()
-            kept = {"options": asdict(options) | FIXED}
-            return Finished(rows, relations, 2, asdict(details) | kept)
+            return Finished(
+                rows, relations, 2, asdict(details) | {"options": asdict(options) | FIXED}
+            )
 
         return ScoringJob(AnalogyWork(tuple(plans)), finish)
 

@@ -187,8 +187,9 @@ class ClozeSpec(RunSpec, kind="cloze", version=2):
                 first = scored.questions[int(segment.rows[0])].relation.name
                 words[first * self.candidates.per_relation] = tuple(segment.columns.words)
             relations = self._describe(dataset, scored.questions)
-            n_candidates = max(map(len, words.values()), default=0)
-            return Finished(rows, relations, n_candidates, self.details(), words)
+            return Finished(
+                rows, relations, max(map(len, words.values()), default=0), self.details(), words
+            )
 
         return ScoringJob(work, finish)
 
@@ -234,8 +235,9 @@ class ClozeSpec(RunSpec, kind="cloze", version=2):
         if self.open_book is None:
             return {}
         index = self.open_book.index
-        about = {"name": index.name, "digest": index.digest, "passages": index.n_passages}
-        return {"open_book": about}
+        return {
+            "open_book": {"name": index.name, "digest": index.digest, "passages": index.n_passages}
+        }
 
     def _describe(
         self, dataset: Dataset, questions: Sequence[Question]
@@ -283,8 +285,9 @@ class ClozeWork(SegmentWork):
             batches = [[query for batch in batches for query in batch]]
 
         def score_queries(queries: Sequence[int]) -> pa.Table:
-            block = score_segment(model, self.segments[segment], queries)
-            return self.answer(model, segment, block)
+            return self.answer(
+                model, segment, score_segment(model, self.segments[segment], queries)
+            )
 
         scored = []
         for batch in batches:

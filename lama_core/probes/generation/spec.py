@@ -101,8 +101,9 @@ class GenerationWork:
             return generate(scorer, some, self.max_tokens)
 
         rows: list[dict[str, Any]] = []
-        prompts = self.prompts[number * PART : (number + 1) * PART]
-        for asked, found in score_accepted(answer, prompts):
+        for asked, found in score_accepted(
+            answer, self.prompts[number * PART : (number + 1) * PART]
+        ):
             if isinstance(found, TextRefusedError):
                 rows.append({REFUSED: found.excluded})
             else:

@@ -82,8 +82,9 @@ def score_both_ways(
                 for column in best[number]
             ]
         )
-        log_probs = [score.log_prob / len(score.pieces) for score in scores]
-        backward[:, number] = np.reshape(log_probs, (len(prompts), -1))
+        backward[:, number] = np.reshape(
+            [score.log_prob / len(score.pieces) for score in scores], (len(prompts), -1)
+        )
         on_fact(number + 1, len(asked.facts))
     backward[~np.isfinite(backward)] = 0  # a token of the subject is unknown, for all objects
     chosen = np.take_along_axis(forward, best[None], axis=2)
@@ -100,8 +101,9 @@ def ask_backward(prompt: Prompt, obj: str) -> Query:
 
 def right_both_ways(features: BothWays, weights: Floats) -> NDArray[np.bool_]:
     """Return whether the gold answer is first, bool [fact]; False if not among the objects."""
-    best = np.tensordot(weights, features.log_probs, axes=1).argmax(axis=1)
-    return np.asarray(best == features.gold)
+    return np.asarray(
+        np.tensordot(weights, features.log_probs, axes=1).argmax(axis=1) == features.gold
+    )
 
 
 def best_objects(scores: Floats, n_objects: int, gold: Ints | None = None) -> Ints:

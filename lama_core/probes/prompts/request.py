@@ -137,8 +137,9 @@ class StudyRequest(SelectRequest, command="prompts fit", python="study"):
         """Set the default combinations: the paper's, and `user` if the user has added prompts."""
         super().__post_init__()
         if not self.combinations:
-            chosen = (*COMBINATIONS, *(["user"] if self.own else []))
-            object.__setattr__(self, "combinations", chosen)
+            object.__setattr__(
+                self, "combinations", (*COMBINATIONS, *(["user"] if self.own else []))
+            )
 
     @property
     def study(self) -> "StudyRequest":

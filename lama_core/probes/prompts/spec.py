@@ -211,10 +211,12 @@ class StudySpec(RunSpec, kind="study", version=6):
                 record["left_out"] for record in by_relation.values() if "left_out" in record
             ],
         }
-        plain = [table.replace_schema_metadata(None) for table in tables]
-        rows = pa.concat_tables(plain, promote_options="default").unify_dictionaries()
-        n_candidates = max(len(test.columns.words) for *_, test in tested)
-        return Finished(rows, relations, n_candidates, details)
+        rows = pa.concat_tables(
+            [table.replace_schema_metadata(None) for table in tables], promote_options="default"
+        ).unify_dictionaries()
+        return Finished(
+            rows, relations, max(len(test.columns.words) for *_, test in tested), details
+        )
 
 
 def load_split(
@@ -248,8 +250,9 @@ class PendingRelation:
     @property
     def size(self) -> int:
         """Number of queries."""
-        n_facts = sum(len(asked.facts) for asked in (self.train, self.test) if asked)
-        return len(self.pool.entries) * n_facts
+        return len(self.pool.entries) * sum(
+            len(asked.facts) for asked in (self.train, self.test) if asked
+        )
 
 
 @dataclass(frozen=True)
@@ -283,8 +286,9 @@ class StudyWork:
             )
             table = write_study(study, relation.test, relation.knowledge, model.vocabulary)
             details = write_details(study)
-        text = json.dumps(details, ensure_ascii=False, allow_nan=False)
-        return table.replace_schema_metadata({_DETAILS_METADATA: text.encode()})
+        return table.replace_schema_metadata(
+            {_DETAILS_METADATA: json.dumps(details, ensure_ascii=False, allow_nan=False).encode()}
+        )
 
 
 @dataclass(frozen=True)
@@ -321,8 +325,9 @@ class Study:
     def candidates(self) -> Candidates:
         """The ranked words."""
         raw = self.details["candidates"]
-        words = None if raw["words"] is None else tuple(raw["words"])
-        return Candidates(raw["name"], words, raw["fold_case"])
+        return Candidates(
+            raw["name"], None if raw["words"] is None else tuple(raw["words"]), raw["fold_case"]
+        )
 
     @property
     def details(self) -> dict[str, Any]:
@@ -363,8 +368,9 @@ def list_studies(
 
 def find_study(name: str) -> Study:
     """Return the study with this name, start of a name, or folder."""
-    remedy = "`prompts fit` makes one"
-    return Study(load_run(name, kinds=(StudySpec.kind,), what="study", remedy=remedy))
+    return Study(
+        load_run(name, kinds=(StudySpec.kind,), what="study", remedy="`prompts fit` makes one")
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -446,8 +452,9 @@ def _ensemble_run(
     table = pa.concat_tables(tables)
     table = table.select([name for name in SCHEMA.names if name in table.column_names])
     # All ensembles get prompt 0, so that `compare` can pair the rows of two ensembles.
-    zeros = pa.array(np.zeros(table.num_rows, np.int16))
-    table = table.set_column(table.column_names.index("prompt"), "prompt", zeros)
+    table = table.set_column(
+        table.column_names.index("prompt"), "prompt", pa.array(np.zeros(table.num_rows, np.int16))
+    )
     drawn = info.limit is not None and study.details["seed"] is not None
     name = " ".join(ensemble_name) + (f", {info.limit} drawn facts a relation" if drawn else "")
     same = ("data_digest", "model_identity", "model_kind", "precision", "context")

@@ -135,8 +135,9 @@ def _test_rows(
     rows = np.concatenate([study.rows.ravel(), study.ensemble_rows.ravel()])
     rows["query"] = np.arange(len(rows))
     scored = np.flatnonzero([question.excluded is None for question in questions])
-    gold = np.zeros(len(rows), np.int64)
-    segment = Segment(asked.columns, (), (), scored, gold, pad_columns([()] * len(rows)))
+    segment = Segment(
+        asked.columns, (), (), scored, np.zeros(len(rows), np.int64), pad_columns([()] * len(rows))
+    )
     return make_rows(Prepared(tuple(questions), (segment,)), [(0, rows)], knowledge, vocabulary)
 
 
@@ -271,8 +272,9 @@ def _read_shortlist(
     shown = asked.filter(near.is_valid())
     n_shown = int(np.asarray(near.slice(0, n_facts).is_valid()).sum())
     n_prompts = shown.num_rows // n_shown
-    of_words = shown["near_words"].slice(0, n_shown).combine_chunks().flatten()
-    columns = words.numbers(of_words).reshape(n_shown, -1)
+    columns = words.numbers(
+        shown["near_words"].slice(0, n_shown).combine_chunks().flatten()
+    ).reshape(n_shown, -1)
     highest = shown["near_highest"].to_numpy().reshape(n_prompts, n_shown)
     values = shown["near"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
     values = values.reshape(n_prompts, n_shown, -1).astype(np.float32)
