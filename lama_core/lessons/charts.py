@@ -41,8 +41,6 @@ from lama_core.views.ways import ways
 from lama_core.views.wording import wording
 
 COLUMNS = ("run", "row", "value", "low", "high", "n", "freq", "note")
-UNNAMED = ("measure", "row")  # what rows are, if this says less than their names
-MOST_NOTES = 4  # slices for which notes give the difference between two models
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +121,7 @@ def _ranks(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
 def _slices(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
     """Return P@k on each slice of one way; of two runs, also their difference on few slices."""
     table = figure_rows(_show(slices, runs, step, slice_by=step.by).figure)
-    if len(runs) != 2 or not 0 < table["row"].nunique() <= MOST_NOTES:
+    if len(runs) != 2 or not 0 < table["row"].nunique() <= 4:
         return table
     a, b = (run.info.model for run in runs)
     lines = slice_differences(join_answers(runs), k=step.k, relations=step.relations)
@@ -131,15 +129,12 @@ def _slices(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
     notes = {
         (
             label := slice_label(step.by, str(name))
-        ): f"{label}: {a} minus {b} {_points(-line['difference'])} points (95 % interval "
-        f"{_points(-line['high'])} to {_points(-line['low'])}; {line['n']:,} facts)."
+        ): f"{label}: {a} minus {b} {percent(-line['difference'], signed=True)} points (95 % "
+        f"interval {percent(-line['high'], signed=True)} to {percent(-line['low'], signed=True)}; "
+        f"{line['n']:,} facts)."
         for name, line in lines.iterrows()
     }
     return table.assign(note=[notes.get(name, "") for name in table["row"]])
-
-
-def _points(difference: float) -> str:
-    return percent(difference, signed=True)
 
 
 def _totals(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
@@ -334,7 +329,7 @@ def chart_figure(step: ShowRun, table: pd.DataFrame, names: Mapping[str, str]) -
     return Figure(
         shape="bars",
         frame=table.assign(said=lines, shown=table["value"].map(percent)).reset_index(drop=True),
-        by=Axis(column="row", title="" if kind.rows in UNNAMED else kind.rows_of(step)),
+        by=Axis(column="row", title="" if kind.rows in ("measure", "row") else kind.rows_of(step)),
         value=Axis(column="value", title="share, %", share=True),
         series="model",
         names=names,

@@ -58,8 +58,6 @@ FIGURES = (
     "analogies",
 )
 SLICED_BY = (*SLICINGS, ORIGIN, DOMAIN, PAIR_SEEN, WORDING_SEEN)  # of the figure `slices`
-Of = Literal["object", "subject"]
-LessonContext = Literal["auto", "left", "both"]
 # All but the first two are page names of version 0.1; their parameters open the matching screens.
 Page = Literal["ask", "results", "cloze", "analogy", "facts", "prompts"]
 LessonText = Annotated[str, Meta(max_length=20_000)]
@@ -191,7 +189,7 @@ class ModelStep(Step, frozen=True, kw_only=True):
 class Live(ModelStep, frozen=True, kw_only=True):
     """A step that queries models now; context: What causal models see, as on the page Ask."""
 
-    context: LessonContext = "auto"
+    context: Literal["auto", "left", "both"] = "auto"
 
     @property
     def known_context(self) -> Context | None:
@@ -322,7 +320,7 @@ class ShowRun(ModelStep, frozen=True, kw_only=True, tag="run"):
     relations: Texts = ()
     k: Annotated[int, Meta(ge=1, le=100)] = 1
     by: LessonText = "gold in the subject"
-    of: Of = "object"
+    of: Literal["object", "subject"] = "object"
     options: dict[str, LessonText | int | float | bool] = {}
 
     def check(self) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from lama_core.candidates.lists import COMMON, is_per_model
 from lama_core.errors import UserError
+from lama_core.lessons.lesson import N_BEST
 from lama_core.models.protocols import KINDS, Context
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
@@ -27,7 +28,6 @@ from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.shared_fields import ClozeSettings
 from lama_core.texts import word_key
 
-N_BEST = 5
 RECORDED = ASSETS / "recorded_answers.json"
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from lama_core.datasets.variants import uhn_substring
 from lama_core.errors import UserError
+from lama_core.grouping import grouped
 from lama_core.papers.charts import boxes, chart, compared
 from lama_core.papers.framework import (
     Paper,
@@ -331,12 +332,16 @@ def _divergence(studies: Studies, model: str) -> Iterator[Item]:
     relations = studies.relations(model)
     pairs = [pair for one in relations for pair in analyses.prompt_pairs(one, "mine")]
     found = analyses.measure_divergence(pairs)
-    bins: dict[str, list[float]] = {}
-    for pair in pairs:
-        bins.setdefault(_bin_label(pair.bin_number), []).append(100 * pair.divergence)
-    title = f"Divergence of two prompts by edit distance, {model}"
-    axes = ("edit distance of two mined prompts", "divergence, % of facts")
-    yield boxes(title, [(model, label, values) for label, values in bins.items()], *axes)
+    bins = grouped((pair.bin_number, 100 * pair.divergence) for pair in pairs)
+    yield boxes(
+        f"Divergence of two prompts by edit distance, {model}",
+        [
+            (model, f"{n / analyses.N_BINS:.1f} to {(n + 1) / analyses.N_BINS:.1f}", values)
+            for n, values in bins.items()
+        ],
+        "edit distance of two mined prompts",
+        "divergence, % of facts",
+    )
     edits = published_table(PAPER, "edit-distances")
     for title, sets in (("mined", ("mine",)), ("paraphrased", ("mine+para", "man+para"))):
         here = [n for x in relations for name in sets for n in paper_tables.edit_distances(x, name)]
@@ -358,11 +363,6 @@ def _divergence(studies: Studies, model: str) -> Iterator[Item]:
         "all values are equal" if constant else "",
         joined(differs, NO_NAME) if known else "",
     )
-
-
-def _bin_label(number: int) -> str:
-    """Return the label of a bin of `analyses.measure_divergence`."""
-    return f"{number / analyses.N_BINS:.1f} to {(number + 1) / analyses.N_BINS:.1f}"
 
 
 def _pattern_ranks(studies: Studies) -> Iterator[Item]:
@@ -448,10 +448,12 @@ def _transfer(studies: Studies) -> Iterator[Item]:
 
 def _made_with(study: Study) -> tuple[object, ...]:
     """Return a study's facts, prompts and sets as a key; studies with equal keys are comparable."""
-    info = study.info
-    details = study.details
-    templates = tuple(relation.templates for relation in info.relations)
-    return info.data_digest, info.limit, tuple(details["combinations"]), templates
+    return (
+        study.info.data_digest,
+        study.info.limit,
+        tuple(study.details["combinations"]),
+        tuple(relation.templates for relation in study.info.relations),
+    )
 
 
 LPAQA_PAPER = Paper(

@@ -37,7 +37,6 @@ from lama_core.scoring.retrieval import open_index
 
 # The released code does not remove the other valid objects, so its numbers are raw.
 RANKING: Ranking = "raw"
-PUBLISHED_LIST = "lama"
 TREX = "TREx"
 MANUAL, TEN_SENTENCES = "manual", "ten-sentences"
 EXTRACTORS = ("RE_n", "RE_o")  # models of the runs of `extract`
@@ -72,7 +71,7 @@ class Lama(PaperInputs):
         path = Path(self.data.name).expanduser() / VOCABULARY_FILE
         if path.is_file():
             return f"file:{path}"
-        return PUBLISHED_LIST if lama_vocabulary_path() and not self.data.other else COMMON
+        return "lama" if lama_vocabulary_path() and not self.data.other else COMMON
 
     @cached_property
     def models(self) -> dict[str, str]:

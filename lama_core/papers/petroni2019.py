@@ -49,31 +49,19 @@ from lama_core.views.figure import Axis
 
 PAPER = "petroni2019"
 BERT_LARGE = "BERT-large"
-CHARTED = ("Freq", "BERT-base", "BERT-large")  # models whose published values are charted, too
 NO_FACT = "no fact counts"
-NO_NUMBER = "the paper prints no number"
-NOT_SAID = "the model's publisher doesn't report it"
-UNKNOWN = "unknown, or equal for all facts"
 # A baseline of Table 2 that has no counterpart in this project.
 DRQA = UnavailableItem(
     "DrQA",
     "needs a trained reader, which the project doesn't include; `read --reader MODEL` runs any "
     "question-answering model instead",
 )
-EXTRACTOR = "another extractor and another text"
 # Differences from the paper in the measures of Figure 3.
 OTHER_MEASURES = {
     "SM": "counts not from BERT's training text",
     "OM": "counts not from BERT's training text",
     "SOCS": "vectors not from spaCy",
 }
-NO_COUNTS = UnavailableItem(
-    "mentions in BERT's training text (Figure 3: SM, OM)",
-    "neither the text nor the paper's version of it was published",
-)
-NO_VECTORS = UnavailableItem(
-    "spaCy's vectors (Figure 3: SOCS)", "replaced by the model's input embeddings"
-)
 TABLE2 = published_table(PAPER, "table2")
 (TREX_TOTAL,) = (row for row in TABLE2.rows if row.labels[:3] == (TREX, None, None))
 
@@ -95,9 +83,8 @@ def models(lama: Lama) -> Iterator[Item]:
         for what, value in ours.items():
             row = theirs.get(column)
             published = None if row is None else row.values[table.columns.index(what)]
-            yield ReproducedRow(
-                column, what, 1, value or None, published, "" if value else NOT_SAID
-            )
+            reason = "" if value else "the model's publisher doesn't report it"
+            yield ReproducedRow(column, what, 1, value or None, published, reason)
     yield "Our values are from the catalogue, which takes them from the models' cards."
 
 
@@ -119,7 +106,9 @@ def sources(lama: Lama) -> Iterator[Item]:
     for column, run in lama.extracted():
         for row in _run_rows(lama, column, run, "p_at_1"):
             if row.ours is not None:
-                rows.append(replace(row, differs=joined(EXTRACTOR, row.differs)))
+                rows.append(
+                    replace(row, differs=joined("another extractor and another text", row.differs))
+                )
             elif row.published is not None:
                 rows.append(row)
     missing = [one for name, one in lama.missing.items() if name != BOOK]
@@ -131,7 +120,9 @@ def sources(lama: Lama) -> Iterator[Item]:
         "P@1 of each source",
         [row for row in rows if "total" in row.what],
         y_title="P@1, %",
-        published=lambda row: row.model in CHARTED and not lama.data.other,
+        published=lambda row: (
+            row.model in ("Freq", "BERT-base", BERT_LARGE) and not lama.data.other
+        ),
     )
     yield DRQA
 
@@ -253,10 +244,9 @@ def examples(lama: Lama) -> Iterator[Item]:
     published |= _golds([one.rank for one in printed])
     differs = "other candidates" if lama.own_words else ""
     for column, reference in lama.usable.items():
-        own = column == BERT_LARGE
         for what, value in _answers(lama, column, reference).items():
             n = len(printed) if isinstance(value, float) else 1
-            theirs, differing = (published[what], differs) if own else (None, "")
+            theirs, differing = (published[what], differs) if column == BERT_LARGE else (None, "")
             yield ReproducedRow(column, what, n, value, theirs, differs=differing)
     yield from _without_bert(lama, published)
     yield "In brackets: natural log-probability over the model's whole vocabulary."
@@ -284,8 +274,9 @@ def _answers(lama: Lama, column: str, reference: str) -> dict[str, Value]:
         lama.options.on_progress(Progress(f"Table 3: {column}", number, len(printed), "queries"))
         query = parse_query(one.query)
         blank = query_model(model, query, candidates, gold=one.gold, context=context).blanks[0]
-        words = (f"{item.token} [{rounding.fixed(item.log_prob, 1)}]" for item in blank.predictions)
-        found[one.query] = ", ".join(words)
+        found[one.query] = ", ".join(
+            f"{item.token} [{rounding.fixed(item.log_prob, 1)}]" for item in blank.predictions
+        )
         ranks.append(blank.gold.rank if blank.gold else None)
     return found | _golds(ranks)
 
@@ -351,9 +342,12 @@ def correlations(lama: Lama) -> Iterator[Item]:
     rows = []
     for column, run in lama.runs():
         reference = lama.usable[column]
-        vectors = getattr(lama.load(reference), "word_vectors", None)
         found = correlate(
-            run, mentions_of(reference), vectors, ranking=RANKING, relations=lama.trex
+            run,
+            mentions_of(reference),
+            getattr(lama.load(reference), "word_vectors", None),
+            ranking=RANKING,
+            relations=lama.trex,
         )
         yield f"{column}, SM and OM: {found.mentions}."
         matrix = found.matrix.to_dict()
@@ -363,16 +357,17 @@ def correlations(lama: Lama) -> Iterator[Item]:
             value = float(matrix[other][one])
             measures = (OTHER_MEASURES.get(name, "") for name in (one, other) if own)
             known = value == value
-            row = ReproducedRow(
-                column,
-                f"{one} and {other}",
-                found.n,
-                value if known else None,
-                published if own else None,
-                "" if known else UNKNOWN,
-                joined(differs, *measures),
+            rows.append(
+                ReproducedRow(
+                    column,
+                    f"{one} and {other}",
+                    found.n,
+                    value if known else None,
+                    published if own else None,
+                    "" if known else "unknown, or equal for all facts",
+                    joined(differs, *measures),
+                )
             )
-            rows.append(row)
     rows += _without_bert(lama, {f"{one} and {other}": x for (one, other), x in cells.items()})
     yield from rows
     yield from compared(
@@ -382,7 +377,13 @@ def correlations(lama: Lama) -> Iterator[Item]:
         y_title="correlation",
         published=lambda row: not lama.data.other,
     )
-    yield from (NO_COUNTS, NO_VECTORS)
+    yield UnavailableItem(
+        "mentions in BERT's training text (Figure 3: SM, OM)",
+        "neither the text nor the paper's version of it was published",
+    )
+    yield UnavailableItem(
+        "spaCy's vectors (Figure 3: SOCS)", "replaced by the model's input embeddings"
+    )
 
 
 def spread(lama: Lama) -> Iterator[Item]:
@@ -402,7 +403,12 @@ def spread(lama: Lama) -> Iterator[Item]:
     yield table.note
     for row in table.rows:
         yield ReproducedRow(
-            str(row.labels[0]), "variability", 0, None, str(row.values[0]), NO_NUMBER
+            str(row.labels[0]),
+            "variability",
+            0,
+            None,
+            str(row.values[0]),
+            "the paper prints no number",
         )
     if lama.data.other:
         yield (

@@ -312,22 +312,24 @@ def _published(
     )
 
 
-BY_KIND = AccuracyTable(
-    SETTINGS,
-    "kind of relation",
-    lambda found: found.judges,
-    partial(probe_accuracies, by="kind"),
-    published_by_kind,
-)
-RELATIONS = AccuracyTable(
-    ("supervised",),
-    "relation",
-    lambda found: found.by_relation,
-    lambda runs: [*probe_accuracies(runs, by="relation"), *unmarked_accuracies(runs)],
-    lambda: [*published_by_relation(), *published_unmarked()],
-)
-
-
 ANALOGY_PAPER = Paper(
-    PAPER, JudgeRuns, {"table1": BY_KIND, "table2": RELATIONS, "section4": section4}
+    PAPER,
+    JudgeRuns,
+    {
+        "table1": AccuracyTable(
+            SETTINGS,
+            "kind of relation",
+            lambda found: found.judges,
+            partial(probe_accuracies, by="kind"),
+            published_by_kind,
+        ),
+        "table2": AccuracyTable(
+            ("supervised",),
+            "relation",
+            lambda found: found.by_relation,
+            lambda runs: [*probe_accuracies(runs, by="relation"), *unmarked_accuracies(runs)],
+            lambda: [*published_by_relation(), *published_unmarked()],
+        ),
+        "section4": section4,
+    },
 )

@@ -24,10 +24,8 @@ from lama_core.runs.facts_table import read_columns
 from lama_core.runs.info import FACTS_FILE, RunInfo
 
 AccuracyBy = Literal["relation", "kind"]
-BYS: tuple[AccuracyBy, ...] = ("relation", "kind")
 RELATION_KINDS = ("encyclopedic", "lexicographic", "derivational", "inflectional")
 ALL = "all"
-SEMANTIC = ("encyclopedic", "lexicographic")
 UNMARKED = "semantic, without marked"
 # The probes that the paper combines as `random`, and the columns of a table.
 RANDOM_PROBES = ("random-head", "random-tail")
@@ -92,7 +90,8 @@ def unmarked_accuracies(runs: Iterable[ProbeRun]) -> list[ProbeAccuracy]:
             [
                 one
                 for one in _with_accuracy(run)
-                if one.kind in SEMANTIC and not (one.one_to_many or one.bidirectional)
+                if one.kind in ("encyclopedic", "lexicographic")
+                and not (one.one_to_many or one.bidirectional)
             ],
         )
         for run in runs

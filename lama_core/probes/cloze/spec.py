@@ -35,7 +35,6 @@ from lama_core.scoring.refusals import exclude_refused, join_rows, score_accepte
 from lama_core.scoring.retrieval import OpenBook
 from lama_core.scoring.top_answers import from_table, rank_block, to_table
 
-OPEN_BOOK = "open-book"
 # Rows that are prepared and scored on their own, so that workers can divide the preparation of a
 # large run. Runs with fewer rows are as in earlier versions.
 RANGE = 1 << 16
@@ -127,7 +126,7 @@ class ClozeSpec(RunSpec, kind="cloze", version=2):
 
     def prompt_name(self) -> str:
         """Return the prompt set's name, after `open-book` if the run has open-book context."""
-        return self.prompts.name if self.open_book is None else f"{OPEN_BOOK} {self.prompts.name}"
+        return self.prompts.name if self.open_book is None else f"open-book {self.prompts.name}"
 
     def prompt_kind(self) -> PromptKind:
         return self.prompts.kind

@@ -55,7 +55,6 @@ from lama_core.scoring.refusals import REFUSED, score_accepted
 from lama_core.types import Fact
 
 LONGEST_MARK = 60  # characters that a note shows
-MIN_SAME = 10  # answers of a run, of which most are the same
 PART = 64  # questions that a model answers together
 HAS_CONTROL = "question or example contains a control token of the model"
 ANSWERS = pa.schema(
@@ -351,7 +350,7 @@ def _notes(answers: Sequence[dict[str, Any]], model_name: str, max_tokens: int) 
                 "which isn't part of the answer."
             )
     for text, n_same in Counter(answer["text"].strip() for answer in answers).most_common(1):
-        if text and n >= MIN_SAME and 2 * n_same > n:
+        if text and n >= 10 and 2 * n_same > n:
             yield (
                 f"{model_name}: {n_same:,} of {n:,} answers are {text[:LONGEST_MARK]!r}. If this "
                 "isn't an answer, the model writes something before it."

@@ -47,7 +47,6 @@ from lama_core.types import Fact, Query
 RefillForm = Literal["paper", "words"]
 
 MAX_PAIRS = 50  # facts, with the form `words`
-MAX_ROUNDS = 10
 by_log_prob = attrgetter("log_prob")
 PLACEHOLDER = re.compile(r"\[\s*([XYxy])\s*\]")
 
@@ -147,7 +146,7 @@ def refine(template: str, refiller: Refiller) -> tuple[str, ...]:
     """
     _places(template, refiller)
     steps = [template]
-    for _ in range(MAX_ROUNDS):
+    for _ in range(10):
         before = current = steps[-1]
         for place in refiller.places(current):
             scores = refiller.log_probs(current, place)
