@@ -117,18 +117,10 @@ def warm_answers(repetitions: int) -> list[BenchRow]:
         bare_passes(causal, [[causal.encode(query, "left").token_ids]]),
     ]
 
-    def bare() -> None:
-        for run_passes in passes:
-            run_passes()
-
-    def with_word_ends() -> None:
-        bare()
-        of_words()
-
     of_words = bare_passes(causal, [[(number,) for number in range(1000, 1006)]])
     ways: list[Way] = [
-        bare,
-        with_word_ends,
+        lambda: [one() for one in passes],
+        lambda: [one() for one in (*passes, of_words)],
         lambda: [query_model(model, query, candidates) for model in (masked, causal)],
     ]
     limit, whole_words, ours = medians(ways, repetitions)

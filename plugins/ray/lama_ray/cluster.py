@@ -91,10 +91,10 @@ class RayExecutor:
                         )
                     continue
                 last_report = time.monotonic()
-                (reports,) = ready
+                reports: Any = ready[0]
                 started.add(reports)
                 try:
-                    event = ray.get(next(reports))
+                    event: Any = ray.get(next(reports))
                 except StopIteration:
                     task = pending.pop(reports)
                     started.discard(reports)
@@ -108,8 +108,8 @@ class RayExecutor:
                 else:
                     yield event
         finally:
-            for reports in pending:
-                ray.cancel(reports, force=True)
+            for left in pending:
+                ray.cancel(left, force=True)
 
 
 def _failure(error: Exception) -> Exception:
