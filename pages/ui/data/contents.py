@@ -125,10 +125,12 @@ def _draw_relations(dataset: Dataset) -> None:
     else:
         own = "templates" if relation.own_templates else "sentence with a blank"
         st.caption(f"No shared template: each fact has its own {own}.")
-    if relation.negated_template:
-        st.caption(f"Negated: {plain(relation.negated_template)}")
-    if relation.domains:
-        st.caption(f"Domains: {plain(', '.join(relation.domains))}")
+    for name, text in (
+        ("Negated", relation.negated_template),
+        ("Domains", ", ".join(relation.domains)),
+    ):
+        if text:
+            st.caption(f"{name}: {plain(text)}")
     if relation.answers:
         st.markdown(f"### {len(relation.answers):,} answers to choose from")
         _draw_rows(relation.answers, lambda answer: {"answer": answer})

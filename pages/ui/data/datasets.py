@@ -61,8 +61,10 @@ Japan,currency,yen,The currency of [X] is the [Y] .
 
 def draw_sets() -> None:
     """Draw the table of datasets and, next to it, the one that was clicked last, with its facts."""
-    sources = [row for row in installed.listing() if row.installed or visitors.may("fetch")]
-    sources.sort(key=lambda listed: not listed.installed)
+    sources = sorted(
+        (row for row in installed.listing() if row.installed or visitors.may("fetch")),
+        key=lambda listed: not listed.installed,
+    )
     table = pd.DataFrame(
         {
             "name": listed.name,

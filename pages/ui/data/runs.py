@@ -68,7 +68,12 @@ def draw_runs() -> None:
             links.draw_link("New run", "play_arrow", there, screens.NEW_RUN, type="primary")
             links.draw_link("New study", "science", there, screens.NEW_STUDY, type="secondary")
         own = [run for run in kept if not run.bundled]
-        st.markdown(_count(own, len(kept) - len(own)))
+        size = format_bytes(sum(run.n_bytes for run in own))
+        own_runs = f"**{counted(len(own), 'run')}** of your own ({size})"
+        st.markdown(
+            f"{own_runs if own else 'No runs of your own yet'}; {len(kept) - len(own)} came with "
+            "the project."
+        )
     of_jobs = {run.name: _job_of(run) for run in kept if not run.info and not run.problem}
     for job in (*jobs.running(), *jobs.ended_runs()):
         if job.running:
@@ -89,7 +94,7 @@ def draw_runs() -> None:
         n_runs = Counter(map(_name, runs))
         table = pd.DataFrame(
             {
-                "run": f"{'↳ ' * _is_ensemble(run)}{_name(run)}"
+                "run": f"{'↳ ' * bool(run.info and run.info.kind == ENSEMBLE)}{_name(run)}"
                 + f", {run.changed[11:16]}" * (n_runs[_name(run)] > 1),
                 "data": run.info.dataset if run.info else None,
                 "scored": run.info.n if run.info else None,
@@ -156,22 +161,11 @@ def _grouped(runs: list[KeptRun]) -> list[KeptRun]:
     studies = [at for at, run in enumerate(runs) if run.info and run.info.kind == "study"]
     places = {
         run.name: next((study for study in studies if study > at), len(runs)) + 0.5
-        if _is_ensemble(run)
+        if run.info and run.info.kind == ENSEMBLE
         else at
         for at, run in enumerate(runs)
     }
     return sorted(runs, key=lambda run: places[run.name])
-
-
-def _is_ensemble(run: KeptRun) -> bool:
-    return run.info is not None and run.info.kind == "ensemble"
-
-
-def _count(own: list[KeptRun], n_others: int) -> str:
-    """A sentence with the number of runs, own ones with their size, and what to do with them."""
-    size = format_bytes(sum(run.n_bytes for run in own))
-    own_runs = f"**{counted(len(own), 'run')}** of your own ({size})"
-    return f"{own_runs if own else 'No runs of your own yet'}; {n_others} came with the project."
 
 
 def _prompts(kind: str, prompts: str) -> str:

@@ -49,8 +49,8 @@ def draw_fact(choice: PromptsChoice) -> None:
             continue
         best = study.first_answers(study.ensemble_rows[at, fact])
         word = study.words.get(int(best), "?") + " ✓" * bool(study.ensemble_ranks[at, fact] == 1)
-        method = METHODS_IN_WORDS.get(ensemble.method, ensemble.method)
-        chips.append(f'<span class="lx-chip">{escape(method)}: {escape(word)}</span>')
+        said = f"{METHODS_IN_WORDS.get(ensemble.method, ensemble.method)}: {word}"
+        chips.append(f'<span class="lx-chip">{escape(said)}</span>')
     st.html(f"<div>{''.join(chips)}</div>")
     _draw_answers(choice, order[:MOST_PROMPTS], fact)
     if rest := order[MOST_PROMPTS:]:
@@ -75,20 +75,18 @@ def _answers(choice: PromptsChoice, prompt: int, fact: int) -> str:
     row = study.rows[prompt, fact]
     query = fill(study.pool.prompts[prompt].template, study.test[fact].subject).text("____")
     cells = []
-    for rank, (word, log_prob) in enumerate(study.answers(row, fact)[:N_WORDS]):
+    for rank, (word, log_prob) in enumerate(study.answers(row, fact)[:N_WORDS], start=1):
         prob = float(np.exp(log_prob))
-        gold = "gold" if word == study.objects[fact] else ""
         cells.append(
-            f'<tr class="{gold}"><td class="rank">{rank + 1}</td>'
+            f'<tr class="{"gold" * (word == study.objects[fact])}"><td class="rank">{rank}</td>'
             f'<td class="word">{escape(word)}</td>'
             f'<td class="bar"><div style="width:{100 * prob:.2f}%;background:{choice.colour}">'
             f'</div></td><td class="num">{probability(prob)}</td></tr>'
         )
-    rank = int(study.ranks[prompt, fact])
-    blind = "" if choice.shows_subject(prompt) else BLIND
     return (
-        f'<div class="lx-name" style="font-size:1rem">{escape(query)}</div>{blind}'
-        f'<div class="lx-muted">right answer: rank {rank:,}, '
+        f'<div class="lx-name" style="font-size:1rem">{escape(query)}</div>'
+        f"{BLIND * (not choice.shows_subject(prompt))}"
+        f'<div class="lx-muted">right answer: rank {int(study.ranks[prompt, fact]):,}, '
         f"log-prob. {fixed(row['log_prob'], 2)}</div>"
         '<table class="lx"><thead><tr><th>#</th><th>word</th><th class="num" colspan="2">'
         f"probability</th></tr></thead><tbody>{''.join(cells)}</tbody></table>"

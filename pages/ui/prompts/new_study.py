@@ -53,7 +53,7 @@ def _show(names: Sequence[str]) -> NoReturn:
     st.session_state[MADE_STUDY_KEY] = [study.id]
     there = {**screens.PROMPTS, "study": [study.id]}
     if len(study.relations) == 1:  # with the visitor's own prompts
-        one = study.relations[0]
+        (one,) = study.relations
         title = relation_label(one.name, one.label)
         there |= {"prompts_view": screens.ONE_RELATION, "relation": title, "set": TITLES["all"]}
     links.go(screens.RESULTS, there)

@@ -95,7 +95,7 @@ def only_right(choice: PromptsChoice, number: int, template: str) -> Sequence[in
         return np.flatnonzero(study.only_right[number]).tolist()
     trial, facts = st.session_state[TRIALS][_mark(choice)][template]
     others = (study.ranks[:, list(facts)] == 1).any(axis=0)
-    return [fact for fact, is_only in zip(facts, trial.right & ~others, strict=True) if is_only]
+    return np.array(facts)[trial.right & ~others].tolist()
 
 
 def said_ends(low: float, high: float, *, signed: bool = False) -> str:

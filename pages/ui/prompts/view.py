@@ -6,7 +6,6 @@ It opens on all relations of a study; a relation and a fact of it are opened fro
 import streamlit as st
 
 from pages.ui.prompts.study_choice import (
-    PromptsChoice,
     choose_study,
     describe,
     describe_ranking,
@@ -24,8 +23,27 @@ PARTS = {
 }
 
 
-def draw_view(view: str, part: str, choice: PromptsChoice) -> None:
-    """Draw a part of a view of the study; only the module of this part is imported."""
+def draw_prompts_tab() -> None:
+    """Draw the view, its choices and its part."""
+    left, right = st.columns([4, 5])
+    asked = {*st.query_params}
+    if links.is_new_url() and "prompts_view" not in asked and {"relation", "try"} & asked:
+        links.set_param("prompts_view", [ONE])  # a URL of an earlier version
+    view = pick("View", VIEWS, key="prompts_view", place=left, label_visibility="collapsed")
+    part = ""
+    if view in PARTS:
+        key, parts = PARTS[view]
+        part = pick("Show", parts, key=key, place=right, label_visibility="collapsed")
+    choice = choose_study(of_relation=view != ALL, of_set=part != screens.IN_PAPER)
+    if choice is None:
+        show_note(
+            "There is no study of prompts yet. A study queries a model about the same facts with "
+            "many prompts."
+        )
+        links.draw_link("Start a study", "play_arrow", screens.DATA, screens.NEW_STUDY)
+        return
+    links.set_param("prompts_view", [view])  # also the default, as the URL may name a relation
+    # Only the module of the open part is imported.
     if view == FACT:
         from pages.ui.prompts.fact import draw_fact
 
@@ -54,29 +72,6 @@ def draw_view(view: str, part: str, choice: PromptsChoice) -> None:
         from pages.ui.prompts.published import draw_published
 
         draw_published(choice)
-
-
-def draw_prompts_tab() -> None:
-    """Draw the view, its choices and its part."""
-    left, right = st.columns([4, 5])
-    asked = {*st.query_params}
-    if links.is_new_url() and "prompts_view" not in asked and {"relation", "try"} & asked:
-        links.set_param("prompts_view", [ONE])  # a URL of an earlier version
-    view = pick("View", VIEWS, key="prompts_view", place=left, label_visibility="collapsed")
-    part = ""
-    if view in PARTS:
-        key, parts = PARTS[view]
-        part = pick("Show", parts, key=key, place=right, label_visibility="collapsed")
-    choice = choose_study(of_relation=view != ALL, of_set=part != screens.IN_PAPER)
-    if choice is None:
-        show_note(
-            "There is no study of prompts yet. A study queries a model about the same facts with "
-            "many prompts."
-        )
-        links.draw_link("Start a study", "play_arrow", screens.DATA, screens.NEW_STUDY)
-        return
-    links.set_param("prompts_view", [view])  # also the default, as the URL may name a relation
-    draw_view(view, part, choice)
     if part == screens.IN_PAPER:  # its tables say the rest
         st.caption(describe_ranking(choice.study))
     else:

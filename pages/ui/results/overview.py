@@ -151,25 +151,22 @@ def draw_overview(choice: RunChoice) -> None:
         draw_leaderboard(choice, shown)
     st.markdown(f"### {_heading(choice, measure)} by relation")
     _draw_relations(choice, shown, measure, is_best_first)
-    if not choice.all_words:
-        return
-    with st.expander("The published models (Table 1 of Petroni et al. 2019)"):
-        draw_table(published_table("petroni2019", "table1").frame())
-        links.draw_link(
-            "Published scores on LAMA's T-REx",
-            "arrow_forward",
-            screens.RESULTS,
-            {**choice.params(), **screens.chart(screens.LAMA_TREX)},
-        )
+    if choice.all_words:
+        with st.expander("The published models (Table 1 of Petroni et al. 2019)"):
+            draw_table(published_table("petroni2019", "table1").frame())
+            links.draw_link(
+                "Published scores on LAMA's T-REx",
+                "arrow_forward",
+                screens.RESULTS,
+                {**choice.params(), **screens.chart(screens.LAMA_TREX)},
+            )
 
 
 def _heading(choice: RunChoice, measure: ScoreMeasure) -> str:
     """Return the measure as a heading, with the prompts if they aren't the manual ones."""
-    title = measure.label[0].upper() + measure.label[1:]
     kinds = list(dict.fromkeys(run.prompts_said for run in choice.runs))
-    if kinds == ["manual"]:
-        return title
-    return f"{title} ({plain(', '.join(kinds))}{' prompts' * choice.all_words})"
+    prompts = f" ({plain(', '.join(kinds))}{' prompts' * choice.all_words})"
+    return measure.label[0].upper() + measure.label[1:] + prompts * (kinds != ["manual"])
 
 
 def _draw_headline(choice: RunChoice, shown: ShownScores, measure: ScoreMeasure) -> str:

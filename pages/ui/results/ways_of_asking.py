@@ -43,8 +43,12 @@ def ways_need(choice: RunChoice, listing: RunListing) -> str:
 def _models(choice: RunChoice, listing: RunListing) -> dict[str, dict[str, list[RunInfo]]]:
     """Model -> way of asking -> runs on the chosen data; models with the most ways come first."""
     found = runs_by_way(listing)
-    of_data = ((model, found[data, model]) for data, model in found if data == choice.data)
-    return dict(sorted(of_data, key=lambda item: -len(item[1])))
+    return dict(
+        sorted(
+            ((model, ways) for (data, model), ways in found.items() if data == choice.data),
+            key=lambda item: -len(item[1]),
+        )
+    )
 
 
 def draw_ways(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
@@ -53,9 +57,13 @@ def draw_ways(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
     with st.container(key="way-choice"):
         boxes = st.columns([1, 1, 1, 1], vertical_alignment="bottom")
     wanted = {run.model for run in choice.runs}
-    first = next((name for name in models if name in wanted), next(iter(models)))
     model = choose(
-        "Model", list(models), key="way_model", first=first, show=title_of, place=boxes[0]
+        "Model",
+        list(models),
+        key="way_model",
+        first=next((name for name in models if name in wanted), ""),
+        show=title_of,
+        place=boxes[0],
     )
     runs = [
         _choose_run(way, of_way, box)

@@ -54,8 +54,8 @@ def fact_key(joined: JoinedAnswers, row: int) -> str:
 def find_fact(joined: JoinedAnswers, key: str) -> int | None:
     """Return the row with that key; None if there is no such row."""
     name, _, prompt = key.rpartition("#")
-    is_it = (joined.facts["fact_id"] == name) & (joined.facts["prompt"].astype(str) == prompt)
-    return next(map(int, np.flatnonzero(is_it)), None)
+    rows = np.flatnonzero(joined.facts["fact_id"] == name)
+    return next((int(row) for row in rows if str(joined.facts["prompt"].iloc[row]) == prompt), None)
 
 
 def make_table(
