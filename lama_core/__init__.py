@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lama_core.datasets.library.download import get_data as get_data
     from lama_core.datasets.library.download import import_data as import_data
     from lama_core.datasets.library.installed import list_datasets as list_datasets
     from lama_core.datasets.library.installed import load_dataset as load_dataset
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from lama_core.models.devices import use_device as use_device
     from lama_core.models.listing import get_model as get_model
     from lama_core.models.listing import list_models as list_models
-    from lama_core.papers.reproduce import reproduce as reproduce
     from lama_core.probes.analogy.multiple_choice import analogy_questions as analogy_questions
     from lama_core.probes.analogy.plan import analogy_probe as analogy_probe
     from lama_core.probes.generation.plan import generate as generate
@@ -34,15 +34,12 @@ if TYPE_CHECKING:
     from lama_core.queries.answers import rank as rank
     from lama_core.queries.batch import batch as batch
     from lama_core.queries.cloze import fill as fill
-    from lama_core.queries.get_data import get_data as get_data
     from lama_core.queries.grid import grid as grid
     from lama_core.queries.inspect import inspect as inspect
     from lama_core.queries.pairs import score_analogies as score_analogies
     from lama_core.queries.question import ask as ask
     from lama_core.queries.sentences import sentences as sentences
     from lama_core.queries.wordings import relation as relation
-    from lama_core.runs.exporting import export_run as export_run
-    from lama_core.runs.importers.importing import import_run as import_run
     from lama_core.runs.manage import list_runs as list_runs
     from lama_core.runs.manage import load_run as load_run
     from lama_core.views.analogies import analogies as analogies
@@ -69,12 +66,11 @@ __version__ = "0.2.0"
 # Module -> the public names in it, the same as in the imports above, which only type checkers read;
 # `open_model=load_model` is another name.
 _MODULES = {
-    "datasets.library.download": "import_data",
+    "datasets.library.download": "get_data import_data",
     "datasets.library.installed": "list_datasets load_dataset",
     "models.cache": "open_model=load_model",
     "models.devices": "use_device",
     "models.listing": "get_model list_models",
-    "papers.reproduce": "reproduce",
     "probes.analogy.multiple_choice": "analogy_questions",
     "probes.analogy.plan": "analogy_probe",
     "probes.generation.plan": "generate",
@@ -89,15 +85,12 @@ _MODULES = {
     "queries.answers": "rank",
     "queries.batch": "batch",
     "queries.cloze": "fill",
-    "queries.get_data": "get_data",
     "queries.grid": "grid",
     "queries.inspect": "inspect",
     "queries.pairs": "score_analogies",
     "queries.question": "ask",
     "queries.sentences": "sentences",
     "queries.wordings": "relation",
-    "runs.exporting": "export_run",
-    "runs.importers.importing": "import_run",
     "runs.manage": "list_runs load_run",
     "views.analogies": "analogies",
     "views.calibration": "calibration",
@@ -132,7 +125,8 @@ def __getattr__(name: str) -> Any:
         module, there = _NAMES[name]
         return getattr(import_module(module), there)
     why = ""
-    if not name.startswith("_") and not _is_module(name):
+    place = os.path.join(__path__[0], name)  # Python asks for a module before it imports it
+    if not (name.startswith("_") or os.path.isdir(place) or os.path.isfile(f"{place}.py")):
         plugins = import_module("lama_core.plugins")
         if (function := plugins.find_function(name)) is not None:
             return function
@@ -145,9 +139,3 @@ def __dir__() -> list[str]:
     plugins = import_module("lama_core.plugins")
     added = (name for table in plugins.FUNCTIONS for name in plugins.names(table))
     return sorted({*globals(), *__all__, *added})
-
-
-def _is_module(name: str) -> bool:
-    """Whether a module of the library has this name: Python asks for it before it imports it."""
-    place = os.path.join(__path__[0], name)
-    return os.path.isdir(place) or os.path.isfile(f"{place}.py")

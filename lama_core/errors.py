@@ -1,10 +1,11 @@
 """The exception for mistakes that a user can fix, and functions that check names."""
 
+import copyreg
 import difflib
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Choice = TypeVar("Choice", bound=str)
 
@@ -15,6 +16,10 @@ class UserError(Exception):
     The command line prints the message and exits with status 2; a page shows the message. Any other
     exception that reaches the user is a bug in this project.
     """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Keep message and attributes when the scoring process pickles it."""
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
 
 def reason_of(error: Exception) -> str:
@@ -44,9 +49,6 @@ class NoStartTokenError(UserError):
         )
         self.model = model
 
-    def __reduce__(self) -> tuple[type["NoStartTokenError"], tuple[str]]:
-        return type(self), (self.model,)  # pickled by the scoring process
-
 
 class TextRefusedError(UserError):
     """A server refuses one text, which is too long for it or which its content filter stops.
@@ -65,9 +67,6 @@ class TextRefusedError(UserError):
         """Why a fact with this text is excluded."""
         return f"refused by the server ({self.reason})"
 
-    def __reduce__(self) -> tuple[type["TextRefusedError"], tuple[str, str]]:
-        return type(self), (self.reason, self.remedy)  # pickled by the scoring process
-
 
 class TimeOverError(UserError):
     """The time limit was reached before a model had rescored all proposed words."""
@@ -77,10 +76,6 @@ class TimeOverError(UserError):
             f"{name} rescored {n_done:,} of {n_words:,} words in the time that a query may take "
             "here, so there is no ranking. Try again, or rescore fewer words (Options)."
         )
-        self.parts = (name, n_done, n_words)
-
-    def __reduce__(self) -> tuple[type["TimeOverError"], tuple[str, int, int]]:
-        return type(self), self.parts  # pickled by the scoring process
 
 
 class ControlTokenError(UserError):
@@ -102,9 +97,6 @@ class NotFetchedError(UserError):
         )
         self.what = what
         self.source = source
-
-    def __reduce__(self) -> tuple[type["NotFetchedError"], tuple[str, str]]:
-        return type(self), (self.what, self.source)  # pickled by the scoring process
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +130,8 @@ def choose(name: str, known: Iterable[Choice], what: str) -> Choice:
         UserError: If the name is unknown; suggests the most similar one and lists all.
     """
     names = tuple(known)
-    for valid in names:
-        if name == valid:
-            return valid
+    if name in names:
+        return names[names.index(name)]
     listed = " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
     hint = did_you_mean(name, names)
     raise UserError(f"Unknown {what} {name[:60]!r}{hint}: choose {listed}.")

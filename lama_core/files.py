@@ -63,15 +63,15 @@ def _holder(file: Path) -> str:
     """Return the process that has a lock file open, in brackets; empty if it isn't known."""
     import psutil  # slow to import
 
-    path, found = os.path.realpath(file), ""
-    if sys.platform != "win32":  # there, listing open files can take without end
-        for process in psutil.process_iter():
-            with suppress(psutil.Error, OSError):
-                if any(one.path == path for one in process.open_files()):
-                    is_stopped = process.status() == psutil.STATUS_STOPPED
-                    command = " ".join(shlex.join(process.cmdline()).split())[:200]
-                    found = f" ({process.pid}: {command}{', stopped' if is_stopped else ''})"
-    return found
+    path = os.path.realpath(file)
+    # On Windows, listing open files can take without end.
+    for process in psutil.process_iter() if sys.platform != "win32" else ():
+        with suppress(psutil.Error, OSError):
+            if any(one.path == path for one in process.open_files()):
+                command = " ".join(shlex.join(process.cmdline()).split())[:200]
+                is_stopped = process.status() == psutil.STATUS_STOPPED
+                return f" ({process.pid}: {command}{', stopped' if is_stopped else ''})"
+    return ""
 
 
 @contextmanager
@@ -116,42 +116,31 @@ def atomic_file(path: Path) -> Iterator[Path]:
     Raises:
         OSError: If the file can't be written; it names `path`.
     """
-    with _naming(path):
+    try:
         with suppress(FileNotFoundError):
             path.stat()  # raises OSError if links form a loop
         if path.exists() and not path.is_file() and not path.is_dir():
             with tempfile.TemporaryDirectory() as folder:
                 yield (part := Path(folder) / path.name)
-                _write_to_device(part, path)
+                # Non-blocking: opening a pipe would wait for a reader.
+                number = os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
+                with os.fdopen(number, "wb") as out, part.open("rb") as written:
+                    if sys.platform != "win32":
+                        os.set_blocking(number, True)
+                    shutil.copyfileobj(written, out)
             return
         target = Path(os.path.realpath(path)) if path.is_symlink() else path
-        with work_folder(target.parent) as folder:
-            part = folder / target.name
+        with work_folder(target.parent) as work:
+            part = work / target.name
             part.touch()
             yield part
             with part.open("rb") as written:
                 os.fsync(written.fileno())
             part.replace(target)
-
-
-@contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Let an OSError name `path`, if it names no file or one in a work folder."""
-    try:
-        yield
-    except OSError as error:
+    except OSError as error:  # perhaps without a file name, or with one in the work folder
         if error.filename is None or WORK in str(error.filename):
             error.filename, error.filename2 = str(path), None
         raise
-
-
-def _write_to_device(part: Path, device: Path) -> None:
-    # Non-blocking: opening a pipe would wait for a reader.
-    number = os.open(device, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
-    with os.fdopen(number, "wb") as out, part.open("rb") as written:
-        if sys.platform != "win32":
-            os.set_blocking(number, True)
-        shutil.copyfileobj(written, out)
 
 
 def check_path(given: str | Path) -> None:

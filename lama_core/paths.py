@@ -61,8 +61,7 @@ def corpus_files() -> list[Path]:
     folder = training_dir() / "corpus"
     if not (folder / CORPUS_SUMMARY).is_file():  # written last; without it, files may be missing
         return []
-    held_out = set(folder.glob("*.held-out.txt"))
-    return sorted(set(folder.glob("*.txt")) - held_out)
+    return sorted(set(folder.glob("*.txt")) - set(folder.glob("*.held-out.txt")))
 
 
 def data_dir() -> Path:

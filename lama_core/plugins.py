@@ -29,6 +29,8 @@ OWN = {
         *("elmo", "fconv", "transformer-xl"),
         *("ELMo", "ERNIE (Tsinghua)", "fairseq's fconv_lm", "Transformer-XL"),
     ),
+    "papers": ("reproduce",),
+    "tool_results": ("import_run", "export_run"),
 }
 Rows = Mapping[str, str]  # name -> `module:object`
 log = logging.getLogger("lama_explorer")
@@ -40,30 +42,32 @@ class Plugin:
     """The rows that a package adds. Each row is a name and the text `module:object`.
 
     Attributes:
-        name: Its name, in messages and in `needs`.
+        name: Its name, in messages.
         about: What it adds, in one sentence.
         queries: Python function -> the `QueryFunction` of a kind of query.
         views: Python function -> the `ViewFunction` of a view of finished runs; its chart, if it
             has one, is a chart of lessons, too.
         probes: Python function -> the `RunFunction` that makes runs.
         kinds: Kind of run in `run.json` -> its `ProbeKind`.
+        imports: Python function -> the `Function` that imports runs, which store its request.
         functions: Python function -> the object itself.
-        commands: Command -> the `cyclopts.App`; queries, views and probes have commands already,
-            named as their functions, with - for _.
+        commands: Command, or `runs` and a command of this group -> the `cyclopts.App`; queries,
+            views and probes have commands already, named as their functions, with - for _.
         backends: `model_type` in a model's `config.json` -> the `Backend` that opens the folder.
         sources: Prefix of models' names, such as `ollama` for `ollama:NAME` -> the `AddedSource`.
         releases: Name of an old format of weights -> the `Release` that `models convert` reads.
         formats: Name of a format of data -> the `Format`.
         result_formats: Name of a format of other tools' results -> the `ResultsFormat`.
         executors: Value of `--executor` -> the function that makes the executor.
-        stores: Scheme of the addresses of `--parts-at`, or `*` for all others -> the `PartsPlace`.
-        papers: Paper -> the `Paper` for `reproduce`.
+        stores: Scheme of the addresses of `--parts-at`, or `*` for all others -> a function of an
+            address that returns an object with the methods of `runs.parts.Folder`.
+        papers: Paper -> the `Paper` for `reproduce` (`plugins/papers`).
         tabs: Title of a tab of the page Ask -> the `Tab` that draws a kind of query.
         lessons: Name of a lesson -> the `Path` of its file, which has this name.
         charts: Name of a chart of the tab More -> the `MenuChart`.
+        file_forms: What files have -> the `FileForm` of the tab Import that takes them.
         pages: Path of a page's URL -> the function that draws the page, without arguments.
         help: Command -> what `--help` says of it, where `about` says less.
-        needs: Names of the plug-ins that it imports.
     """
 
     name: str
@@ -72,6 +76,7 @@ class Plugin:
     views: Rows = field(default_factory=dict)
     probes: Rows = field(default_factory=dict)
     kinds: Rows = field(default_factory=dict)
+    imports: Rows = field(default_factory=dict)
     functions: Rows = field(default_factory=dict)
     commands: Rows = field(default_factory=dict)
     backends: Rows = field(default_factory=dict)
@@ -85,9 +90,9 @@ class Plugin:
     tabs: Rows = field(default_factory=dict)
     lessons: Rows = field(default_factory=dict)
     charts: Rows = field(default_factory=dict)
+    file_forms: Rows = field(default_factory=dict)
     pages: Rows = field(default_factory=dict)
     help: Rows = field(default_factory=dict)
-    needs: tuple[str, ...] = ()
 
     def rows(self) -> dict[str, Rows]:
         """Return table -> the plug-in's rows in it, without empty tables."""
@@ -101,6 +106,7 @@ TABLES = {
     "views": "lama_core.views.view:ViewFunction",
     "probes": "lama_core.probes.making_runs:RunFunction",
     "kinds": "lama_core.probes.kinds:ProbeKind",
+    "imports": "lama_core.requests:Function",
     "functions": "builtins:object",
     "commands": "cyclopts:App",
     "backends": "lama_core.models.registry:Backend",
@@ -110,21 +116,22 @@ TABLES = {
     "result_formats": "lama_core.runs.importers.results:ResultsFormat",
     "executors": "collections.abc:Callable",
     "stores": "collections.abc:Callable",
-    "papers": "lama_core.papers.framework:Paper",
+    "papers": "builtins:object",
     "lessons": "pathlib:Path",
     "tabs": "pages.ui.queries.tab:Tab",
     "charts": "pages.ui.results.more:MenuChart",
+    "file_forms": "pages.ui.data.file_forms:FileForm",
     "pages": "collections.abc:Callable",
 }
 # Tables whose rows' objects know their names.
-NAMED = ("queries", "views", "probes", "kinds", "formats", "result_formats", "papers")
-FUNCTIONS = ("queries", "views", "probes", "functions")  # tables of names in `lama_core`
+NAMED = ("queries", "views", "probes", "kinds", "imports", "formats", "result_formats", "papers")
+FUNCTIONS = ("queries", "views", "probes", "imports", "functions")  # tables of names in `lama_core`
 WORDS = r"\S(.*\S)?"
 TARGET = r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*"
 # How the names in a table are written; those of other tables are any words.
 NAMES = {
     **dict.fromkeys(FUNCTIONS, r"[A-Za-z][A-Za-z0-9_]*"),
-    "commands": r"[a-z][a-z0-9-]*",
+    "commands": r"(runs )?[a-z][a-z0-9-]*",
     "sources": r"[a-z][a-z0-9-]+",
     "pages": r"[a-z0-9][a-z0-9_-]*",
 }
@@ -200,11 +207,6 @@ def _find_plugins() -> tuple[tuple[InstalledPlugin, ...], tuple[str, ...]]:
                 f"The plug-in {plugin.name} of {package} isn't used: {first.package} has the same "
                 "name."
             )
-    while lacking := [
-        (one, need) for one in found for need in found[one].plugin.needs if need not in found
-    ]:
-        del found[lacking[0][0]]
-        problems.append("The plug-in {} isn't used: it needs the plug-in {}.".format(*lacking[0]))
     for one in found:
         for table, rows in found[one].plugin.rows().items():
             problems += [
@@ -230,10 +232,7 @@ def _warn(text: str) -> None:
 
 
 def _check_rows(plugin: Plugin) -> None:
-    if isinstance(plugin.needs, str):
-        raise TypeError("needs is not a tuple")
-    for name in (plugin.name, *plugin.needs):
-        _check(name, WORDS, "can't be a plug-in's name")
+    _check(plugin.name, WORDS, "can't be a plug-in's name")
     for text in plugin.help.values():
         _check(text, WORDS, "can't be a sentence of help")
     for table in TABLES:
@@ -368,8 +367,11 @@ def package_of(module: str) -> str:
     return next((package for package in owners if package != PROJECT), "")
 
 
-def owner_of(error: BaseException) -> InstalledPlugin | None:
-    """Return the plug-in in whose code, or with whose objects at hand, an exception was raised."""
+def blame(error: BaseException) -> str:
+    """Return a sentence that says whose mistake an exception is; "" if no plug-in's code ran.
+
+    It is that of the last plug-in in whose code, or with whose objects at hand, it was raised.
+    """
     owner, at = None, error.__traceback__
     while at is not None:
         kinds = {type(value).__module__ for value in at.tb_frame.f_locals.values()}
@@ -377,12 +379,6 @@ def owner_of(error: BaseException) -> InstalledPlugin | None:
         tops = {str(module).partition(".")[0] for module in modules}
         owner = next((one for one in _usable() if tops & one.modules), owner)
         at = at.tb_next
-    return owner
-
-
-def blame(error: BaseException) -> str:
-    """Return a sentence that says whose mistake an exception is; "" if no plug-in's code ran."""
-    owner = owner_of(error)
     return _fault(owner.plugin.name, owner.package, error, "failed") if owner else ""
 
 

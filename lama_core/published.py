@@ -175,22 +175,16 @@ class Published:
 def published_paper(paper: str) -> Published:
     """Return a paper's citation, tables and models, or raise UserError for an unknown paper."""
     choose(paper, PAPERS, "paper")
-    text = (FOLDER / f"{paper}.json").read_bytes()
-    read = msgspec.json.decode(text, type=Published)
+    read = msgspec.json.decode((FOLDER / f"{paper}.json").read_bytes(), type=Published)
     tables = (replace(one, paper=paper, citation=read.citation) for one in read.tables)
     titles = {one.id: one.title for one in read.tables}
     reproduced = (replace(one, title=one.title or titles[one.id]) for one in read.reproduced)
     return replace(read, tables=tuple(tables), reproduced=tuple(reproduced))
 
 
-def load_published(paper: str) -> tuple[PublishedTable, ...]:
-    """Return the tables of a paper, in its order, or raise UserError for an unknown paper."""
-    return published_paper(paper).tables
-
-
 def published_table(paper: str, table: str) -> PublishedTable:
     """Return a table such as ("petroni2019", "table2"), or raise UserError if it is unknown."""
-    tables = {found.id: found for found in load_published(paper)}
+    tables = {found.id: found for found in published_paper(paper).tables}
     if table not in tables:
         raise UserError(f"{paper} has no table {table!r}: choose {', '.join(tables)}.")
     return tables[table]

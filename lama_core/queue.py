@@ -196,7 +196,9 @@ class VisitorQueue(Queue):
         def wait(ticket: Ticket) -> None:
             reported = None
             while not ticket.granted.is_set():
-                n_ahead = self._n_ahead(ticket)
+                with self._mutex:
+                    rank = self._rank(ticket)
+                    n_ahead = sum(self._rank(waiting) < rank for waiting in self._waiting)
                 if n_ahead != reported:
                     reported = n_ahead
                     tell(n_ahead)
@@ -212,11 +214,6 @@ class VisitorQueue(Queue):
                 held = time.monotonic() - start
                 old = held if math.isnan(self._seconds) else self._seconds
                 self._seconds = old + (held - old) / self.slots
-
-    def _n_ahead(self, ticket: Ticket) -> int:
-        with self._mutex:
-            rank = self._rank(ticket)
-            return sum(self._rank(waiting) < rank for waiting in self._waiting)
 
 
 class PassQueue(Queue):

@@ -180,42 +180,46 @@ _TYPES = {
     "object": "a mapping",
     "null": "None",
 }
+
+
 _CHOICES: dict[type, tuple[RequestField, ...]] = {}
 
 
 def request_fields(kind: type[Request]) -> tuple[RequestField, ...]:
     """Return the declared fields of a request class, in the order of its constructor."""
     if kind not in _CHOICES:
-        _CHOICES[kind] = tuple(_read_choices(kind))
+        hints = get_type_hints(kind, include_extras=True)
+        _CHOICES[kind] = tuple(
+            _field(field, hints[field.name])
+            for field in dataclasses.fields(kind)
+            if any(
+                type(one) is msgspec.Meta for one in getattr(hints[field.name], "__metadata__", ())
+            )
+        )
     return _CHOICES[kind]
 
 
-def _read_choices(kind: type[Request]) -> Iterator[RequestField]:
-    hints = get_type_hints(kind, include_extras=True)
-    for field in dataclasses.fields(kind):
-        hint = hints[field.name]
-        metas = [item for item in getattr(hint, "__metadata__", ()) if type(item) is msgspec.Meta]
-        if not metas:
-            continue
-        extra = metas[0].extra or {}
-        is_argument = bool(extra.get("argument"))
-        option_name = extra.get("option") or "--" + field.name.replace("_", "-")
-        declared = get_args(hint)[0]
-        not_none = _without_none(declared)
-        has_factory = field.default_factory is not dataclasses.MISSING
-        yield RequestField(
-            name=field.name,
-            option=field.name if is_argument else option_name,
-            help_text=metas[0].description or "",
-            kind=declared,
-            checked=Annotated[not_none, metas[0]],
-            default=cast(Any, field.default_factory)() if has_factory else field.default,
-            always=has_factory,
-            is_argument=is_argument,
-            takes_dash=bool(extra.get("takes_dash")),
-            is_positional=is_argument and not field.kw_only,
-            selects=bool(extra.get("selects")),
-        )
+def _field(field: "dataclasses.Field[Any]", hint: Any) -> RequestField:
+    meta = next(one for one in hint.__metadata__ if type(one) is msgspec.Meta)
+    extra = meta.extra or {}
+    is_argument = bool(extra.get("argument"))
+    declared = get_args(hint)[0]
+    has_factory = field.default_factory is not dataclasses.MISSING
+    return RequestField(
+        name=field.name,
+        option=field.name
+        if is_argument
+        else extra.get("option") or "--" + field.name.replace("_", "-"),
+        help_text=meta.description or "",
+        kind=declared,
+        checked=Annotated[_without_none(declared), meta],
+        default=cast(Any, field.default_factory)() if has_factory else field.default,
+        always=has_factory,
+        is_argument=is_argument,
+        takes_dash=bool(extra.get("takes_dash")),
+        is_positional=is_argument and not field.kw_only,
+        selects=bool(extra.get("selects")),
+    )
 
 
 def _without_none(kind: Any) -> Any:
@@ -370,15 +374,12 @@ def command_line(request: Request, *more: str) -> str:
 
 def python_call(request: Request) -> str:
     """Return the call of the Python function that makes the same request."""
-    positional: list[str] = []
-    named: list[str] = []
-    for choice, value in _changed(request):
-        text = repr(_plain(value))
-        if choice.is_positional:
-            positional.append(text)
-        else:
-            named.append(f"{choice.name}={text}")
-    return f"lama.{request.python}({', '.join([*positional, *named])})"
+    given = sorted(_changed(request), key=lambda one: not one[0].is_positional)
+    words = [
+        f"{'' if choice.is_positional else f'{choice.name}='}{_plain(value)!r}"
+        for choice, value in given
+    ]
+    return f"lama.{request.python}({', '.join(words)})"
 
 
 def _plain(value: Any) -> Any:
@@ -432,9 +433,8 @@ def from_record(kind: type[SomeRequest], given: object) -> SomeRequest:
     if not isinstance(given, dict):
         raise UserError("A query must be a JSON object.")
     known = {choice.name: choice for choice in request_fields(kind)}
-    for name in given:
-        if name not in known:
-            raise UserError(f"Unknown field {str(name)[:LONGEST]!r}.")
+    if unknown := [name for name in given if name not in known]:
+        raise UserError(f"Unknown field {str(unknown[0])[:LONGEST]!r}.")
     for name, choice in known.items():
         if name in given:
             value = given[name]
@@ -533,19 +533,14 @@ class Function(Generic[P, SomeRequest, Answer, Returned]):
             return self._answer(request)
 
 
-def _for_python(help_text: str, names: Mapping[str, str]) -> str:
-    """Return a field's help with lists instead of repeated options; names: option -> argument."""
-    text = help_text.replace("; repeat for ", "; a list for ")
-    return re.sub("--[a-z][a-z-]*", lambda option: names.get(option[0], option[0]), text)
-
-
 def _documented(doc: str, kind: type[Request]) -> str:
     """Return a docstring with the request's fields as `Args`, inserted before `Returns`."""
     names = {choice.option: f"`{choice.name}`" for choice in request_fields(kind)}
-    lines = [
-        f"    {choice.name}: {_for_python(choice.help_text, names)}"
-        for choice in request_fields(kind)
-    ]
+    lines = []
+    for choice in request_fields(kind):
+        text = choice.help_text.replace("; repeat for ", "; a list for ")
+        text = re.sub("--[a-z][a-z-]*", lambda option: names.get(option[0], option[0]), text)
+        lines.append(f"    {choice.name}: {text}")
     lines.append("    on_progress: Called with a `lama_core.progress.Progress` for each step.")
     lines.append("    on_note: Called with each message for the user, such as a fallback.")
     head, heading, rest = inspect.cleandoc(doc).partition("Returns:")

@@ -236,13 +236,13 @@ def table_of_frame(columns: Iterable[Column], frame: "pd.DataFrame", *, title: s
 @cache
 def columns_of(kind: Any) -> dict[str, Column]:
     """Return field -> its column, for the fields of a row class that declare one."""
-    columns = {}
-    for name, hint in get_type_hints(kind, include_extras=True).items():
-        if get_origin(hint) is Annotated:
-            for item in get_args(hint)[1:]:
-                if isinstance(item, Column):
-                    columns[name] = replace(item, name=item.name or name)
-    return columns
+    return {
+        name: replace(item, name=item.name or name)
+        for name, hint in get_type_hints(kind, include_extras=True).items()
+        if get_origin(hint) is Annotated
+        for item in get_args(hint)[1:]
+        if isinstance(item, Column)
+    }
 
 
 def _chosen(kind: type, names: Iterable[str]) -> dict[str, Column]:

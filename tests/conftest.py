@@ -53,17 +53,6 @@ def stack() -> Iterator[ExitStack]:
         yield stack
 
 
-@pytest.fixture
-def offline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No dataset can be downloaded."""
-    from lama_core.errors import UserError
-
-    def refuse(name: str, **_: object) -> None:
-        raise UserError(f"{name} can't be reached.")
-
-    monkeypatch.setattr("lama_core.datasets.library.download.get_dataset", refuse)
-
-
 @pytest.fixture(scope="session")
 def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of a tiny encoder without a masked-LM head."""

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from lama_core.runs.find import load_run
-from lama_core.runs.importers.importing import ImportRunRequest, import_run, open_results
 from lama_core.runs.info import Run
+from lama_tool_results.importing import ImportRunRequest, import_run, open_results
 
 
 def imported(path: Path, **more: Any) -> Run:

@@ -47,7 +47,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "results": ("results:results", "Score finished runs: P@1, P@10, MRR, mean rank."),
     "compare": ("results:compare", "Compare two runs on the same facts, with significance tests."),
-    "reproduce": ("papers:reproduce", "Reproduce a paper's tables and figures."),
     "runs": ("runs:runs", "List finished and unfinished runs; rename or delete one."),
     "prompts": ("prompts:prompts", "Mine, paraphrase, select, weight and analyse prompts."),
     "app": ("app:app", "Open the web app."),

@@ -29,7 +29,7 @@ Device = Annotated[
     ),
 ]
 # Requests with any of these fields load models.
-_LOADS = {"models", "model", "guesser"}
+_LOADS = {"models", "model"}
 
 Print = Callable[[Any], None]
 WriteFigure = Callable[[Any, FigureFile], None]

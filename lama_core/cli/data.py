@@ -7,10 +7,9 @@ from cyclopts import Parameter
 
 from lama_core.cli import commands, corpus, output
 from lama_core.datasets.library import manage
-from lama_core.datasets.library.download import Installed, import_data
+from lama_core.datasets.library.download import Installed, get_data, import_data
 from lama_core.datasets.library.installed import dataset_records, listing
 from lama_core.errors import UserError
-from lama_core.queries.get_data import get_data
 from lama_core.rounding import counted
 
 Name = Annotated[str, Parameter(help="Name of an installed source, as `data list` prints it.")]

@@ -59,8 +59,18 @@ def add_commands(app: App, known: Collection[str]) -> None:
             about = one.plugin.help.get(name, one.plugin.about)
             added.setdefault(name.replace("_", "-"), (name, about))
     for word, (name, about) in added.items():
-        if word not in known:
+        if word not in known and " " not in word:
             app.command(f"{__name__}:{ROW}{name}", name=word, help=about)
+
+
+def add_to_group(group: App, name: str) -> None:
+    """Add the commands of plug-ins to a group of commands; those that it has stay."""
+    for one in installed.find_plugins()[0]:
+        for row in one.plugin.commands:
+            first, _, word = row.partition(" ")
+            if first == name and word and word not in {*group}:
+                about = one.plugin.help.get(row, one.plugin.about)
+                group.command(f"{__name__}:{ROW}{row}", name=word, help=about)
 
 
 def __getattr__(name: str) -> App:

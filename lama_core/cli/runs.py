@@ -1,10 +1,11 @@
 """Commands that make runs (`probe`, `statements`, `generate`, `extract`, ...); `runs`."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from lama_core.cli import commands, output
+from lama_core.cli.plugins import add_to_group
 from lama_core.cli.results import print_runs, runs_json
 from lama_core.errors import UserError
 from lama_core.files import folder_bytes
@@ -17,9 +18,8 @@ from lama_core.probes.making_runs import Runs
 from lama_core.probes.statements import plan as whole_answers
 from lama_core.probes.tracing import traces
 from lama_core.probes.tracing.roles import ROLES, RoleEffect
-from lama_core.rounding import counted, fixed
-from lama_core.runs import exporting, manage
-from lama_core.runs.importers import importing
+from lama_core.rounding import fixed
+from lama_core.runs import manage
 from lama_core.views.analogies import Accuracies, AnalogiesRequest, analogies
 from lama_core.views.view import Shown, show_runs
 
@@ -109,38 +109,7 @@ runs.command(rename, help_epilogue='Example: lama-explorer runs rename RUN "Long
 runs.command(delete, help_epilogue="Example: lama-explorer runs delete RUN --yes")
 
 
-def print_imported(rows: list[dict[str, Any]]) -> None:
-    """Print the name and P@1 of each imported run."""
-    for row in rows:
-        p_at_1 = importing.said_precision(row)
-        if row["n_unusable"] != 0:
-            p_at_1 += f", without the unusable rows (n = {row['n']:,})"
-        done = "Saved" if row["saved"] else "Not saved (--dry-run)"
-        output.print_line(f"{done}: {row['run']}{p_at_1}")
-
-
-runs.command(
-    commands.make(
-        importing.import_run,
-        print_imported,
-        "runs import results.csv --model bert-base-cased",
-        list,
-        has_device=False,  # the model is only named
-    )
-)
-
-
-def print_exported(exported: exporting.ExportedRun) -> None:
-    """Print what was written."""
-    excluded = f"; {exported.n_excluded:,} excluded rows left out" * bool(exported.n_excluded)
-    output.print_line(f"{exported.folder}: {counted(exported.n, 'row')}{excluded}")
-
-
-runs.command(
-    commands.make(
-        exporting.export_run, print_exported, "runs export RUN --format lm-pub-quiz --out FOLDER"
-    )
-)
+add_to_group(runs, "runs")
 
 
 def accuracies(made: Runs) -> Shown[AnalogiesRequest, Accuracies]:

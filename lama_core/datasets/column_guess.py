@@ -47,7 +47,9 @@ def guess_columns(
     for role, hints in HINTS.items():
         take(role, next((name for name in left if any(h in name.lower() for h in hints)), None))
     if len(left) > 2:
-        take("relation", next((name for name in left if _repeats(rows, name)), None))
+        cells = {name: _cells(rows, name) for name in left}
+        repeating = (name for name in left if len({*cells[name]}) < len(cells[name]))
+        take("relation", next(repeating, None))
     for role in ("subject", "object"):
         take(role, next(iter(left), None))
     return found
@@ -55,8 +57,3 @@ def guess_columns(
 
 def _cells(rows: Sequence[JsonObject], name: str) -> list[str]:
     return [str(row[name]) for row in rows if row.get(name)]
-
-
-def _repeats(rows: Sequence[JsonObject], name: str) -> bool:
-    cells = _cells(rows, name)
-    return len(set(cells)) < len(cells)

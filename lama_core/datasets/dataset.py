@@ -282,11 +282,15 @@ def make_questions(
 
 def facts_digest(relations: Iterable[Relation], facts: Iterable[Fact]) -> str:
     """Return the SHA-256 (hex) of the relations and facts in order, independent of their files."""
-    rows: list[Any] = []
-    for relation in relations:
-        prompts = [[p.template, p.origin, p.weight] for p in relation.prompts]
-        row = [relation.name, relation.source, relation.type, prompts, relation.negated_template]
-        rows.append([*row, relation.answers] if relation.answers else row)
+    rows: Iterable[Any] = (
+        [
+            *(rel.name, rel.source, rel.type),
+            [[prompt.template, prompt.origin, prompt.weight] for prompt in rel.prompts],
+            rel.negated_template,
+            *([rel.answers] if rel.answers else []),  # so that the digest of others stays the same
+        ]
+        for rel in relations
+    )
     return digest_of(chain(rows, map(_hashed, facts)))
 
 

@@ -8,15 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from lama_core import plugins
 from lama_core.datasets import (
-    analogy_questions,
     bats,
     lama,
     lpaqa,
     pararel,
-    trex,
     user_table,
 )
 from lama_core.datasets.dataset import (
@@ -89,15 +88,6 @@ FORMATS: tuple[Format, ...] = (
         bats.is_analogies,
     ),
     Format("lama", "LAMA's or mLAMA's folders", "facts", lama.find_root, lama.load),
-    one_file("trex", "T-REx's files", trex.is_trex, trex.load),
-    Format(
-        "questions",
-        "multiple-choice analogy questions (SAT, U2, U4)",
-        "questions",
-        analogy_questions.find_root,
-        analogy_questions.load,
-        analogy_questions.is_questions,
-    ),
     Format(
         "table",
         "a table (CSV, JSON, Parquet, a spreadsheet, ...) with subject and object",
@@ -174,4 +164,12 @@ def load_facts(path: Path, *, relations_file: Path | None = None, **names: str) 
         raise UserError(f"{path} has analogies, not facts: use it with an analogy probe")
     if isinstance(found, QuestionDataset):
         raise UserError(f"{path} has analogy questions, not facts: use `analogy questions`")
+    return found
+
+
+def load_questions(path: Path, **names: Any) -> QuestionDataset:
+    """Return the analogy questions at `path`, as `load` does. Raises UserError for other data."""
+    found = load(path, **names)
+    if not isinstance(found, QuestionDataset):
+        raise UserError(f"{path} has no multiple-choice analogy questions")
     return found

@@ -117,9 +117,17 @@ def load(
         for file in fact_files:
             _read_facts(reading, source, file)
             read.add(file)
-    _report_unread(reading, read)
-    if relations_file:
-        _report_unused(reading, relations_file)
+    for file in files_under(root):  # such as `train.jsonl`
+        is_data = file.suffix.lower() == ".jsonl" and file.name not in TEMPLATE_FILES
+        if is_data and file not in read:
+            shown = reading.shown(file)
+            reading.notes.append(f"{shown} is not read: LAMA's layout doesn't have it")
+    names = {fact.relation.split(":", 1)[-1] for fact in reading.facts}
+    for relation, (line, row) in reading.described.items():
+        if relations_file and relation not in names:
+            label = f" ({row.label})" if row.label else ""
+            where = f"{reading.shown(relations_file)}, line {line}"
+            reading.notes.append(f"{where}: {relation}{label} has no facts; skipped")
     with_spaces = Counter(fact.relation for fact in reading.facts if " " in fact.object)
     for relation, n in with_spaces.items():
         reading.notes.append(
@@ -153,16 +161,6 @@ def _source_of(folder: Path) -> str:
     """Return the source of a folder with LAMA's name, such as `TREx` or `TREx_UHN`; else empty."""
     name = folder.name.lower().removesuffix("_uhn")
     return next((source for source in SOURCES if source.lower() == name), "")
-
-
-def _report_unread(reading: _Reading, read: set[Path | None]) -> None:
-    """Note the files with facts that the layout doesn't include, such as `train.jsonl`."""
-    for file in files_under(reading.root):
-        is_data = file.suffix.lower() == ".jsonl" and file.name not in TEMPLATE_FILES
-        if is_data and file not in read:
-            reading.notes.append(
-                f"{reading.shown(file)} is not read: LAMA's layout doesn't have it"
-            )
 
 
 def _fact_files(source: str, folder: Path) -> list[Path]:
@@ -258,15 +256,6 @@ def _relation_of(reading: _Reading, source: str, plain: str) -> Relation:
             if source in ("TREx", "Google_RE"):
                 reading.notes.append(f"{name} is not in relations.jsonl: it has no template")
     return known[name]
-
-
-def _report_unused(reading: _Reading, relations_file: Path) -> None:
-    used = {fact.relation.split(":", 1)[-1] for fact in reading.facts}
-    for name, (line, row) in reading.described.items():
-        if name not in used:
-            label = f" ({row.label})" if row.label else ""
-            where = f"{reading.shown(relations_file)}, line {line}"
-            reading.notes.append(f"{where}: {name}{label} has no facts; skipped")
 
 
 def _in_order(reading: _Reading) -> list[Relation]:

@@ -1,11 +1,13 @@
 """Writing a dataset in LAMA's layout, which `lama.py` reads."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
 
 from lama_core.datasets.dataset import SQUAD_RELATION, Dataset
+from lama_core.datasets.variants import UHN_SOURCES, uhn_substring
 from lama_core.grouping import grouped
 from lama_core.types import Fact, Relation
 
@@ -19,6 +21,14 @@ def write(dataset: Dataset, folder: Path, *, suffix: str = "") -> None:
     _write_lines(folder / "relations.jsonl", (_relation(r) for r in dataset.relations if r.prompts))
     for path, facts in by_file.items():
         _write_lines(path, (_fact(fact) for fact in facts))
+
+
+def write_uhn(lama: Dataset, folder: Path) -> None:
+    """Write LAMA-UHN, computed from `lama` by its first rule (`uhn_substring`), into `folder`."""
+    kept = uhn_substring(lama)
+    relations = tuple(one for one in kept.relations if one.source in UHN_SOURCES)
+    facts = tuple(fact for fact in kept.facts if fact.source in UHN_SOURCES)
+    write(replace(kept, relations=relations, facts=facts), folder, suffix="_UHN")
 
 
 def _file(fact: Fact, suffix: str) -> Path:

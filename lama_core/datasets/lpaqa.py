@@ -10,7 +10,6 @@ from pathlib import Path
 
 from lama_core.datasets.dataset import Dataset, ReadReport, make_dataset
 from lama_core.datasets.line_reader import (
-    JsonObject,
     Reading,
     Rejected,
     optional_text,
@@ -111,7 +110,13 @@ def _iter_prompts(reading: Reading, file: Path, origin: str) -> Iterator[tuple[i
         return
     for number, row in reading.objects(file):
         with reading.dropping(file, number):
-            yield number, Prompt(required_text(row, "template"), origin, _weight(row))
+            weight = row.get("weight")
+            if weight is not None and (
+                isinstance(weight, bool) or not isinstance(weight, int | float)
+            ):
+                raise Rejected(f"'weight' is a {type(weight).__name__}, not a number")
+            weight = None if weight is None else float(weight)
+            yield number, Prompt(required_text(row, "template"), origin, weight)
 
 
 def _iter_pairs(reading: Reading, file: Path, relation: str) -> Iterator[Fact]:
@@ -126,12 +131,3 @@ def _iter_pairs(reading: Reading, file: Path, relation: str) -> Iterator[Fact]:
                 subject_id=optional_text(row, "sub_uri"),
                 object_id=optional_text(row, "obj_uri"),
             )
-
-
-def _weight(row: JsonObject) -> float | None:
-    value = row.get("weight")
-    if value is None:
-        return None
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    raise Rejected(f"'weight' is a {type(value).__name__}, not a number")

@@ -33,14 +33,12 @@ def find_folder(path: Path, is_wanted: Callable[[Path], bool]) -> Path | None:
 
 
 def subfolders(folder: Path) -> Iterator[Path]:
-    """Yield the folders directly in `folder`, without hidden ones and macOS's `__MACOSX`."""
+    """Return the folders directly in `folder`, without hidden ones and macOS's `__MACOSX`."""
     try:
         children = [child for child in sorted(folder.iterdir()) if child.is_dir()]
     except OSError as error:
         raise read_error(folder, error) from error
-    for child in children:
-        if not child.name.startswith((".", "__MACOSX")):
-            yield child
+    return (child for child in children if not child.name.startswith((".", "__MACOSX")))
 
 
 def files_under(folder: Path) -> Iterator[Path]:

@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import chain
 from pathlib import Path
 
 from lama_core.datasets.line_reader import Reading
@@ -57,15 +58,13 @@ class Corpus:
 
     def sentences(self) -> Iterator[str]:
         """Yield the sentences. Raises UserError if there are none or a file can't be read."""
-        return self._nonempty(
-            sentence for paragraph in self._paragraphs() for sentence in _sentences(paragraph)
-        )
+        paragraphs = chain.from_iterable(map(paragraphs_of, self.files))
+        return self._nonempty(chain.from_iterable(map(_sentences, paragraphs)))
 
     def passages(self) -> Iterator[str]:
         """Yield the passages, each on one line. Raises as `sentences`."""
-        return self._nonempty(
-            passage for paragraph in self._paragraphs() for passage in _passages(paragraph)
-        )
+        paragraphs = chain.from_iterable(map(paragraphs_of, self.files))
+        return self._nonempty(chain.from_iterable(map(_passages, paragraphs)))
 
     def _nonempty(self, texts: Iterator[str]) -> Iterator[str]:
         is_empty = True
@@ -74,10 +73,6 @@ class Corpus:
             yield text
         if is_empty:
             raise UserError(f"The corpus {self.name} has no text: give files with words in them.")
-
-    def _paragraphs(self) -> Iterator[str]:
-        for path in self.files:
-            yield from paragraphs_of(path)
 
 
 def paragraphs_of(path: Path) -> Iterator[str]:
@@ -125,8 +120,7 @@ def starter_files() -> list[Path]:
 
 def read_sentences(path: Path) -> Iterator[str]:
     """Yield the sentences of a text file. Raises UserError as `read_lines`."""
-    for line in read_lines(path):
-        yield from _sentences(line)
+    return chain.from_iterable(map(_sentences, read_lines(path)))
 
 
 def read_lines(path: Path) -> Iterator[str]:
@@ -134,17 +128,12 @@ def read_lines(path: Path) -> Iterator[str]:
 
     Raises UserError if the file can't be read, isn't UTF-8 text or has null bytes.
     """
-    for line in _whole_lines(path):
-        yield line[:MAX_LINE]
-
-
-def _whole_lines(path: Path) -> Iterator[str]:
     try:
         with io.TextIOWrapper(open_file(path), encoding="utf-8-sig") as file:
             while line := file.readline(MAX_READ):
                 if "\0" in line:
                     raise UserError(f"{path} is not a text file: it has null bytes.")
-                yield line
+                yield line[:MAX_LINE]
     except OSError as error:
         raise UserError(f"{path} can't be read: {reason_of(error)}.") from error
     except UnicodeDecodeError as error:
@@ -169,9 +158,7 @@ def _read_table(path: Path) -> Iterator[str]:
 
 
 def _sentences(paragraph: str) -> Iterator[str]:
-    for sentence in SENTENCE_END.split(paragraph):
-        if sentence.strip():
-            yield sentence.strip()
+    return filter(None, map(str.strip, SENTENCE_END.split(paragraph)))
 
 
 def _passages(paragraph: str) -> Iterator[str]:

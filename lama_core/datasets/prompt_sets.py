@@ -66,8 +66,7 @@ SPACE_BEFORE_SIGN = re.compile(r"\s+([.,;:!?)\]}])(?!\w)|(?<=[(\[{])\s+")
 
 def normalise_template(template: str) -> str:
     """Return the template without spaces that change no tokens, to find duplicates."""
-    joined = " ".join(template.split())
-    return SPACE_BEFORE_SIGN.sub(lambda match: match.group(1) or "", joined)
+    return SPACE_BEFORE_SIGN.sub(lambda match: match.group(1) or "", " ".join(template.split()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,15 +140,6 @@ class PromptPool:
         here = {origin for entry in self.entries for origin in entry.origins}
         wanted = COMBINATIONS | {"all": tuple(here)} if here else COMBINATIONS
         return tuple(name for name, parts in wanted.items() if here.issuperset(parts))
-
-    def with_user(self, templates: Sequence[str]) -> "PromptPool":
-        """Return the pool with a user's prompts appended.
-
-        Raises UserError for a prompt without [X] or [Y], and for a duplicate.
-        """
-        check_templates(templates, others=self.templates)
-        own = tuple(PooledPrompt(Prompt(text, "user"), frozenset({"user"})) for text in templates)
-        return replace(self, entries=self.entries + own)
 
 
 def parse_combination(name: str) -> tuple[Origin, ...]:
@@ -248,4 +238,6 @@ def load_pool(
             sets[origin] = (*sets.get(origin, ()), *prompts)
             notes += tuple(str(dropped) for dropped in report.dropped)
     pool = make_pool(relation.name, sets)
-    return replace(pool, notes=notes + pool.notes).with_user(user)
+    check_templates(user, others=pool.templates)
+    own = tuple(PooledPrompt(Prompt(text, "user"), frozenset({"user"})) for text in user)
+    return replace(pool, entries=pool.entries + own, notes=notes + pool.notes)

@@ -11,28 +11,50 @@ _PROPERTY = re.compile(r"(?<![A-Za-z0-9])P[1-9]\d*(?![A-Za-z0-9])")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")  # between the words of `placeOfBirth`
 
 
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
+def _one_of(words: str) -> str:
+    return f"(?:{'|'.join(words.split())})"
 
 
-_AUXILIARY = _set("is are was were can has have had does did will may must")
-_ARTICLE = _set("a an the")
-_PREPOSITION = _set(
+_AUXILIARY = _one_of("is are was were can has have had does did will may must")
+_ARTICLE = _one_of("a an the")
+_PREPOSITION = _one_of(
     "of in at on to for from with by after as near into about under over against before between "
     "within through during"
 )
 # Verbs of relations; other words that end with s may be nouns.
-_VERB = _set(
+_VERB = _one_of(
     "borders causes consists contains contained creates drinks eats employs goes grows knows likes "
     "lives makes means needs owns plays produces requires sells shares speaks spoke studies "
     "studied teaches uses used wants wears won works worked wrote writes"
 )
-_PASSIVE = _set(
+_PASSIVE = _one_of(
     "awarded born built composed created directed discovered edited established founded invented "
     "killed launched produced published recorded released signed sung written"
 )
-_IRREGULAR = _set("born built cast found given held known made part shown sung won written")
-_ACTIVE = _set("belonged collaborated competed died lived participated played served")
+_PARTICIPLE = _one_of(
+    r"\w*ed born built cast found given held known made part shown sung won written"
+)
+_MAYBE_PLURAL = r"\w*s(?<!ss)(?<!us)(?<!is)(?<!ics)"  # or a verb: `languages`, `barks`
+_ENDS = f"(?:.+ )?{_PREPOSITION}"
+# The form of a label -> the sentence, of the first form that fits; empty if it is unclear.
+_SENTENCES = {
+    f"{_AUXILIARY} .+": r"[X] \g<0> [Y].",
+    _AUXILIARY: "",
+    f"{_VERB}(?: {_ENDS}|)": r"[X] \g<0> [Y].",
+    f"{_VERB} {_ARTICLE}(?: .+|)": r"[X] \g<0> [Y].",
+    f"({_VERB}) (.+)": r"[X] \1 the \2 [Y].",
+    _one_of("belonged collaborated competed died lived participated played served") + f" {_ENDS}": (
+        r"[X] \g<0> [Y]."
+    ),
+    f"{_PASSIVE} {_ENDS}|{_PARTICIPLE} (?:.+ )?by": r"[X] was \g<0> [Y].",
+    f"{_PARTICIPLE} {_ENDS}": r"[X] is \g<0> [Y].",
+    f"{_MAYBE_PLURAL} of": "",
+    f"{_MAYBE_PLURAL} {_PREPOSITION}": r"[X] \g<0> [Y].",
+    f".+ {_PREPOSITION}": r"[X] is the \g<0> [Y].",
+    f"(?:{_PREPOSITION}|{_PARTICIPLE}|{_ARTICLE}|{_MAYBE_PLURAL})(?: .+|)": "",
+    rf"(?:.+ )?(?:\w*ed|{_MAYBE_PLURAL})": "",
+    ".+": r"The \g<0> of [X] is [Y].",
+}
 # Names of columns that don't say what the objects are.
 _VAGUE = frozenset((*chain(*HINTS.values()), "answers", "value", "label", "name", "text"))
 
@@ -64,37 +86,8 @@ def _sentence(words: str) -> str:
     """Return a sentence with the words of a label between subject and object; empty if unclear."""
     if not words.replace(" ", "").isalpha() or words.split()[-1] in _VAGUE:
         return ""
-    first, *rest = words.split()
-    last = rest[-1] if rest else first
-    if first in ("has", "have") and rest and last not in _PREPOSITION:
-        return _sentence(" ".join(word for word in rest if word not in _ARTICLE))
-    if first in _AUXILIARY:
-        return f"[X] {words} [Y]." if rest else ""
-    if first in _VERB and (not rest or last in _PREPOSITION):
-        return f"[X] {words} [Y]."
-    if first in _VERB:
-        named = rest if rest[0] in _ARTICLE else ["the", *rest]
-        return f"[X] {first} {' '.join(named)} [Y]."
-    is_participle = first.endswith("ed") or first in _IRREGULAR
-    if last in _PREPOSITION and rest:
-        if first in _ACTIVE:
-            return f"[X] {words} [Y]."
-        if is_participle:
-            was = first in _PASSIVE or last == "by"
-            return f"[X] {'was' if was else 'is'} {words} [Y]."
-        if _may_be_plural(first) and len(rest) == 1:
-            return f"[X] {words} [Y]." if last != "of" else ""
-        return f"[X] is the {words} [Y]."
-    if first in _PREPOSITION:
-        return ""
-    is_unclear = is_participle or first in _ARTICLE or last.endswith("ed")
-    return (
-        ""
-        if is_unclear or _may_be_plural(first) or _may_be_plural(last)
-        else f"The {words} of [X] is [Y]."
-    )
-
-
-def _may_be_plural(word: str) -> bool:
-    """Whether a word may be a plural or a verb: `languages`, `barks`."""
-    return word.endswith("s") and not word.endswith(("ss", "us", "is", "ics"))
+    owned = re.fullmatch("(?:has|have) (.+)", words)
+    if owned and not re.fullmatch(_ENDS, owned[1]):
+        return _sentence(" ".join(re.sub(rf"\b{_ARTICLE}\b", "", owned[1]).split()))
+    fitting = (re.fullmatch(form, words) for form in _SENTENCES)
+    return next(found.expand(_SENTENCES[found.re.pattern]) for found in fitting if found)

@@ -28,7 +28,6 @@ import tempfile
 import zipfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, count, islice
 from pathlib import Path
@@ -93,14 +92,12 @@ class Records:
     """The records of a file.
 
     Attributes:
-        form: Its form.
         header: The columns in order, as written; () for JSON, where each record has its own fields.
         rows: Number of the line (of the item or row, for JSON that isn't lines, and for binary
             forms) and the record's cells that aren't missing, by column. A row that can't be read
             is reported to the `Reading` instead.
     """
 
-    form: FileForm
     header: tuple[str, ...]
     rows: NumberedRows
 
@@ -359,7 +356,7 @@ def _separated(reading: Reading, form: FileForm, is_header: IsHeader) -> Records
             (number, {name: _term(str(cell)) for name, cell in row.items()})
             for number, row in found
         )
-    return Records(form, tuple(header), found)
+    return Records(tuple(header), found)
 
 
 def _header_at(rows: Sequence[Sequence[str]], is_header: IsHeader, *, titles: bool) -> int:
@@ -460,8 +457,7 @@ def _term(cell: str) -> str:
 def _json(reading: Reading, form: FileForm, is_header: IsHeader) -> Records:
     path = reading.root
     if form == "jsonl":
-        rows = ((number, present(row)) for number, row in reading.objects(path))
-        return Records("jsonl", (), rows)
+        return Records((), ((number, present(row)) for number, row in reading.objects(path)))
     text = reading.content(path, MAX_BYTES).removeprefix(codecs.BOM_UTF8)
     try:
         value = parse_json(text)
@@ -469,8 +465,10 @@ def _json(reading: Reading, form: FileForm, is_header: IsHeader) -> Records:
         lines = text.lstrip().split(b"\n", 2)
         if text.startswith(b"{") and all(line.lstrip()[:1] in b"{" for line in lines[:2]):
             return _json(reading, "jsonl", is_header)  # a line is broken: the others are read
-        value = _one_after_another(text)
-        if value is None:
+        parts = re.split(rb"(?<=^\})[ \t\r]*\n", text.strip(), flags=re.MULTILINE)
+        try:  # several objects, each in several lines
+            value = [parse_json(part) for part in parts if part.strip()]
+        except ValueError:
             raise UserError(f"{path} is not valid JSON ({error}).") from error
     items = _items(reading, value, is_header)
 
@@ -479,15 +477,7 @@ def _json(reading: Reading, form: FileForm, is_header: IsHeader) -> Records:
             with reading.dropping(path, number):
                 yield number, present(as_object(item))
 
-    return Records("json", (), rows_of_items())
-
-
-def _one_after_another(text: bytes) -> list[Any] | None:
-    """Return the objects of a file that has several, each in several lines; None for another."""
-    parts = re.split(rb"(?<=^\})[ \t\r]*\n", text.strip(), flags=re.MULTILINE)
-    with suppress(ValueError):
-        return [parse_json(part) for part in parts if part.strip()]
-    return None
+    return Records((), rows_of_items())
 
 
 def present(row: JsonObject) -> JsonObject:
@@ -556,7 +546,7 @@ def _from_child(reading: Reading, form: FileForm, is_header: IsHeader) -> Record
     if about["names"] is not None:
         header = [str(name) for name in about["names"]]
         check_names(reading, header)
-        return Records(form, tuple(header), _named(header, values))
+        return Records(tuple(header), _named(header, values))
     sheets: dict[str, list[tuple[int, list[Any]]]] = {}
     hidden = set()
     for value in chain([about], values):
@@ -574,7 +564,7 @@ def _from_child(reading: Reading, form: FileForm, is_header: IsHeader) -> Record
     _name_titles(reading, rows[at][0], [" ".join(filter(None, row)) for row in texts[:at]])
     header = [cell.strip() for cell in texts[at]]
     check_names(reading, header)
-    return Records(form, tuple(header), _named(header, iter(rows[at + 1 :])))
+    return Records(tuple(header), _named(header, iter(rows[at + 1 :])))
 
 
 def _chosen_sheet(

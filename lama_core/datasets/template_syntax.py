@@ -3,13 +3,11 @@
 
 def template_fault(template: str) -> str | None:
     """Return why `template` is unusable, as a clause; None if it is usable."""
-    n_subjects, n_objects = template.count("[X]"), template.count("[Y]")
-    if n_subjects == 0:
-        return f"the template {template!r} has no [X]: add it in place of the subject"
-    if n_objects == 0:
-        return f"the template {template!r} has no [Y]: add it in place of the object"
-    if n_subjects > 1:
-        return f"the template {template!r} has {n_subjects} [X]: keep one"
-    if n_objects > 1:
-        return f"the template {template!r} has {n_objects} [Y]: keep one"
+    signs = (("[X]", "subject"), ("[Y]", "object"))
+    for sign, role in signs:
+        if sign not in template:
+            return f"the template {template!r} has no {sign}: add it in place of the {role}"
+    for sign, _ in signs:
+        if (n := template.count(sign)) > 1:
+            return f"the template {template!r} has {n} {sign}: keep one"
     return None

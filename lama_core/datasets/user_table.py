@@ -134,8 +134,7 @@ class ColumnRoles:
 
     def of(self, role: str) -> str:
         """Return the given name of the column with a role; empty if none was given."""
-        name: str = getattr(self, role)
-        return name
+        return str(getattr(self, role))
 
     def are_in(self, header: Sequence[str]) -> bool:
         """Whether a header has the columns of subjects and objects."""
@@ -416,9 +415,8 @@ class _RowReader:
         given = optional_text(row, *_RELATION)
         name = given or table_stem(self.reading.root)
         templates = distinct(text_list(row, "template"))
-        for template in templates:
-            if fault := template_fault(template):
-                raise Rejected(f"{name}: {fault}")
+        for fault in filter(None, map(template_fault, templates)):
+            raise Rejected(f"{name}: {fault}")
         default = self.columns.templates.get(name) or self.columns.templates.get("", "")
         templates = templates or distinct([default])
         sentences = (*text_list(row, "sentence"), *text_list(row, "masked_sentences"))

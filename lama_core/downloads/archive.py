@@ -20,10 +20,11 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
-from typing import IO, BinaryIO, cast
+from typing import IO, Any, BinaryIO, cast
 
 from lama_core.errors import UserError, reason_of
 from lama_core.files import open_file
+from lama_core.progress import OnProgress, Progress, ignore
 
 SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 MAX_MEMBERS = 50_000
@@ -53,8 +54,6 @@ _BROKEN = (
     RuntimeError,  # includes NotImplementedError and RecursionError
 )
 
-OnBytes = Callable[[int], None]
-
 
 def is_archive(path: Path) -> bool:
     """Whether the file has a suffix that `unpack` supports."""
@@ -65,15 +64,13 @@ def is_archive(path: Path) -> bool:
 class Budget:
     """Limits for an archive with its nested archives, and the amounts used so far.
 
-    name: name of the outermost archive or folder, for errors. max_members: files and folders.
-    on_bytes: called with the number of bytes written so far. written: bytes written to files.
-    read: bytes read from tar archives, after decompression.
+    name: name of the outermost archive or folder, for errors. written: bytes written to files.
+    read: bytes read from tar archives, after decompression. members: files and folders.
     """
 
     name: str
     max_bytes: int
-    max_members: int = MAX_MEMBERS
-    on_bytes: OnBytes | None = None
+    on_progress: OnProgress = ignore
     written: int = 0
     read: int = 0
     members: int = 0
@@ -89,8 +86,7 @@ class Budget:
         """Count written bytes. Raises UserError above the limit."""
         self.written += n_bytes
         self.check(self.written)
-        if self.on_bytes:
-            self.on_bytes(self.written)
+        self.on_progress(Progress(f"Unpacking {self.name}", self.written, unit="bytes"))
 
     def spend_read(self, n_bytes: int) -> None:
         """Count decompressed bytes of a tar. Raises UserError above 2 * `max_bytes` + 64 MiB."""
@@ -102,10 +98,8 @@ class Budget:
     def count(self, n_members: int = 1) -> None:
         """Count files and folders. Raises UserError above the limit."""
         self.members += n_members
-        if self.members > self.max_members:
-            raise UserError(
-                f"{self.name} has more than {self.max_members:,} files; nothing was kept"
-            )
+        if self.members > MAX_MEMBERS:
+            raise UserError(f"{self.name} has more than {MAX_MEMBERS:,} files; nothing was kept")
 
     def make_folder(self, folder: Path) -> None:
         """Make a folder and its missing parents, and count them."""
@@ -119,12 +113,7 @@ class Budget:
 
 
 def unpack(
-    archive: Path,
-    folder: Path,
-    *,
-    max_bytes: int,
-    max_members: int = MAX_MEMBERS,
-    on_bytes: OnBytes | None = None,
+    archive: Path, folder: Path, *, max_bytes: int, on_progress: OnProgress = ignore
 ) -> None:
     """Unpack `archive` and the archives nested in it into the new folder `folder`.
 
@@ -132,8 +121,7 @@ def unpack(
         archive: The archive.
         folder: Must not exist yet; removed after an error.
         max_bytes: Maximum number of bytes to write.
-        max_members: Maximum number of files and folders.
-        on_bytes: Called with the number of bytes written so far.
+        on_progress: Called with the number of bytes written so far.
 
     Raises:
         UserError: If the archive is broken, too large or unsafe.
@@ -141,7 +129,7 @@ def unpack(
     with open_file(archive) as file:
         n_packed = os.fstat(file.fileno()).st_size
     most = min(max_bytes, _FREE_BYTES + MAX_RATIO * n_packed)
-    budget = Budget(_shown(archive.name), most, max_members, on_bytes)
+    budget = Budget(_shown(archive.name), most, on_progress)
     folder.mkdir(parents=True)
     try:
         unpack_into(archive, folder, budget)
@@ -165,24 +153,17 @@ def unpack_nested(folder: Path, budget: Budget) -> None:
                 "and give the folder with the data"
             )
         try:
-            added = _unpack_in_place(inner, budget)
+            unpacked = Path(tempfile.mkdtemp(dir=inner.parent))
+            unpack_into(inner, unpacked, budget)
+            inner.unlink()
+            for child in sorted(unpacked.iterdir()):
+                target = inner.parent / child.name
+                if not target.exists():  # existing files are kept
+                    child.rename(target)
+                    queue += [(path, depth + 1) for path in _archives_in(target)]
+            shutil.rmtree(unpacked)
         except OSError as error:
             raise UserError(f"{budget.name} can't be unpacked: {_reason(error)}") from error
-        queue += [(path, depth + 1) for child in added for path in _archives_in(child)]
-
-
-def _unpack_in_place(inner: Path, budget: Budget) -> list[Path]:
-    """Replace an archive by its content; return the new paths. Existing files are kept."""
-    unpacked = Path(tempfile.mkdtemp(dir=inner.parent))
-    unpack_into(inner, unpacked, budget)
-    inner.unlink()
-    added = []
-    for child in sorted(unpacked.iterdir()):
-        target = inner.parent / child.name
-        if not target.exists():
-            added.append(child.rename(target))
-    shutil.rmtree(unpacked)
-    return added
 
 
 def _archives_in(path: Path) -> list[Path]:
@@ -212,7 +193,7 @@ class _LimitedStream:
     The standard library reads headers of any declared length, even of gigabytes.
     """
 
-    def __init__(self, stream: IO[bytes], shown: str, count: OnBytes) -> None:
+    def __init__(self, stream: IO[bytes], shown: str, count: Callable[[int], None]) -> None:
         self._stream = stream
         self._shown = shown
         self._count = count
@@ -236,16 +217,9 @@ class _LimitedStream:
             self._count(offset - before)
         return self._stream.seek(offset, whence)
 
-    def tell(self) -> int:
-        """Return the position."""
-        return self._stream.tell()
-
-    def seekable(self) -> bool:
-        """Return True."""
-        return True
-
-    def close(self) -> None:
-        """Do nothing; the caller closes the underlying stream."""
+    def __getattr__(self, name: str) -> Any:
+        """Return what else the stream can do."""
+        return getattr(self._stream, name)
 
 
 def _unpack_zip(raw: BinaryIO, shown: str, folder: Path, budget: Budget) -> None:
@@ -253,13 +227,12 @@ def _unpack_zip(raw: BinaryIO, shown: str, folder: Path, budget: Budget) -> None
     limited = _LimitedStream(raw, shown, lambda _: None)
     with zipfile.ZipFile(cast(IO[bytes], limited)) as opened:
         members = opened.infolist()
-        if budget.members + len(members) > budget.max_members:
+        if budget.members + len(members) > MAX_MEMBERS:
             budget.count(len(members))
         # Declared sizes may be wrong, but if their sum exceeds the limit, unpack nothing.
         budget.check(budget.written + sum(member.file_size for member in members))
         for member in members:
-            kind = stat.S_IFMT(member.external_attr >> 16)
-            if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+            if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
                 raise UserError(f"{shown} contains a link or device, {member.filename!r}")
             if member.flag_bits & 0x1:
                 raise UserError(f"{shown} is encrypted: unpack it and import the folder")

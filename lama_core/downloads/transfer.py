@@ -1,14 +1,13 @@
 """Downloads of files: resumed after interruptions and verified.
 
-Bytes go to `NAME.part`. `NAME.part.json` has the server's validator (ETag or date), so that a
+Bytes go to `NAME.part`. `NAME.part.etag` has the server's validator (ETag or date), so that a
 download is resumed only if the server's file is unchanged. The part is renamed to NAME when its
 length and checksum are right. The checksum of the first complete download is stored, and later
 downloads must match it.
 """
 
 import hashlib
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,13 +18,10 @@ from lama_core.downloads.checksums import Pins
 from lama_core.downloads.retry import Patience, TryAgain, passing_faults, retried
 from lama_core.errors import UserError, reason_of
 from lama_core.files import open_file, read_file
-from lama_core.progress import OnProgress, Progress
+from lama_core.progress import OnProgress, Progress, ignore
 
 _CHUNK = 1 << 16
 PINS_FILE = "checksums.json"
-
-# Called with (bytes so far, total bytes or None).
-OnBytes = Callable[[int, int | None], None]
 
 
 @contextmanager
@@ -34,22 +30,14 @@ def fetched(
     folder: Path,
     on_progress: OnProgress,
     *,
-    stage: str = "Fetching",
-    patience: Patience | None = None,
-    repin: bool = False,
+    repin: bool,
 ) -> Iterator[list[Path]]:
-    """Download the missing files to `folder`, and yield all paths to a block that reads them.
+    """Download the missing files to `folder`, and yield all paths to a block that installs them.
 
-    If the block raises UserError, the files and their pins are deleted, because the server may have
-    sent an error or login page with status 200.
+    Afterwards the files are deleted. If the block raises UserError, so are their pins, because the
+    server may have sent an error or login page with status 200.
     """
-    paths = []
-    for file in files:
-
-        def on_bytes(done: int, total: int | None, name: str = file.name) -> None:
-            on_progress(Progress(f"{stage} {name}", done, total, "bytes"))
-
-        paths.append(fetch(file, folder, on_bytes=on_bytes, patience=patience, repin=repin))
+    paths = [fetch(file, folder, on_progress=on_progress, repin=repin) for file in files]
     try:
         yield paths
     except UserError:
@@ -57,13 +45,15 @@ def fetched(
             (folder / file.name).unlink(missing_ok=True)
             _pins(folder).drop(file.url)
         raise
+    for path in paths:
+        path.unlink(missing_ok=True)
 
 
 def fetch(
     file: SourceFile,
     folder: Path,
     *,
-    on_bytes: OnBytes | None = None,
+    on_progress: OnProgress = ignore,
     patience: Patience | None = None,
     repin: bool = False,
 ) -> Path:
@@ -72,7 +62,7 @@ def fetch(
     Args:
         file: The file.
         folder: Where to store it.
-        on_bytes: Called with the bytes so far and the total.
+        on_progress: Called with the bytes so far and the total.
         patience: Timeouts and retries.
         repin: Accept a file that differs from its first download.
 
@@ -88,9 +78,12 @@ def fetch(
             return target
         target.unlink()
     try:
-        retried(lambda: _continue(file, part, patience, on_bytes), patience, lambda: _size(part))
+        retried(lambda: _continue(file, part, patience, on_progress), patience, lambda: _size(part))
     except TryAgain as reason:
-        raise UserError(_given_up(file, str(reason), _size(part))) from reason
+        advice = f"check the network, or get the file another way and {file.by_hand}"
+        if n_bytes := _size(part):
+            advice = f"{n_bytes:,} bytes are kept: run the command again to resume"
+        raise UserError(f"{file.url} could not be downloaded: {reason}; {advice}") from reason
     except OSError as error:
         raise UserError(
             f"{file.name} could not be written: {reason_of(error)}; the partial download is "
@@ -106,22 +99,16 @@ def fetch(
     return target
 
 
-def _given_up(file: SourceFile, reason: str, n_bytes: int) -> str:
-    failure = f"{file.url} could not be downloaded: {reason}"
-    if n_bytes:
-        return f"{failure}; {n_bytes:,} bytes are kept: run the command again to resume"
-    return f"{failure}; check the network, or get the file another way and {file.by_hand}"
-
-
-def _continue(file: SourceFile, part: Path, patience: Patience, on_bytes: OnBytes | None) -> None:
+def _continue(file: SourceFile, part: Path, patience: Patience, on_progress: OnProgress) -> None:
     """Complete `part`; download it from the start if the server can't resume.
 
     Raises TryAgain for temporary failures, UserError for others.
     """
     have = _size(part)
     headers = {"Accept-Encoding": "identity"}
-    validator = _read_validator(part)
-    if have and validator:
+    stored = _validator_file(part)
+    validator = read_file(stored).decode("latin-1").strip() if stored.exists() else ""
+    if have and validator and validator.isprintable():  # else it starts from the beginning
         headers |= {"Range": f"bytes={have}-", "If-Range": validator}
     try:
         with (
@@ -142,8 +129,23 @@ def _continue(file: SourceFile, part: Path, patience: Patience, on_bytes: OnByte
             length = response.headers.get("Content-Length", "")
             total = start + int(length) if length.isdigit() else None
             _check_size(file, total or 0)
-            _write_validator(part, response)
-            _write(file, response, part, start, total, on_bytes)
+            etag = response.headers.get("ETag", "")
+            # A weak ETag must not be used to resume a file (RFC 9110, 13.1.5).
+            strong = "" if etag.startswith("W/") else etag
+            validator = strong or response.headers.get("Last-Modified", "")
+            stored.write_text(validator, "latin-1")
+            done = start
+            with part.open("r+b" if start else "wb") as out:
+                out.seek(start)
+                out.truncate()
+                # Not `iter_content`, which loses up to a chunk when the connection breaks.
+                while chunk := response.raw.read1(_CHUNK):
+                    out.write(chunk)
+                    done += len(chunk)
+                    _check_size(file, done)
+                    on_progress(Progress(f"Fetching {file.name}", done, total, "bytes"))
+            if total is not None and done < total:
+                raise TryAgain(f"the connection broke after {done:,} of {total:,} bytes")
     except requests.exceptions.RequestException as error:
         raise UserError(f"{file.url} could not be downloaded: {error}") from error
 
@@ -160,29 +162,6 @@ def _check_response(file: SourceFile, response: requests.Response) -> None:
         f"{file.url} could not be downloaded: the server answered {status} {response.reason}; if "
         f"the file has moved, download it yourself and {file.by_hand}"
     )
-
-
-def _write(
-    file: SourceFile,
-    response: requests.Response,
-    part: Path,
-    start: int,
-    total: int | None,
-    on_bytes: OnBytes | None,
-) -> None:
-    done = start
-    with part.open("r+b" if start else "wb") as out:
-        out.seek(start)
-        out.truncate()
-        # Write all bytes received: `iter_content` loses up to a chunk when the connection breaks.
-        while chunk := response.raw.read1(_CHUNK):
-            out.write(chunk)
-            done += len(chunk)
-            _check_size(file, done)
-            if on_bytes:
-                on_bytes(done, total)
-    if total is not None and done < total:
-        raise TryAgain(f"the connection broke after {done:,} of {total:,} bytes")
 
 
 def _check_size(file: SourceFile, size: int) -> None:
@@ -214,24 +193,7 @@ def _pins(folder: Path) -> Pins:
 
 
 def _validator_file(part: Path) -> Path:
-    return part.with_name(part.name + ".json")
-
-
-def _read_validator(part: Path) -> str:
-    path = _validator_file(part)
-    try:
-        stored = json.loads(read_file(path)) if path.exists() else {}
-    except (ValueError, RecursionError):
-        return ""  # the download starts from the beginning
-    return str(stored.get("validator", "")) if isinstance(stored, dict) else ""
-
-
-def _write_validator(part: Path, response: requests.Response) -> None:
-    etag = response.headers.get("ETag", "")
-    # A weak ETag must not be used to resume a file (RFC 9110, 13.1.5).
-    strong = etag if etag and not etag.startswith("W/") else ""
-    validator = strong or response.headers.get("Last-Modified", "")
-    _validator_file(part).write_text(json.dumps({"validator": validator}), "utf-8")
+    return part.with_name(part.name + ".etag")
 
 
 def _discard(part: Path) -> None:

@@ -1,1 +1,1 @@
-"""The papers: their published numbers, and the reproduction of their tables."""
+"""What published numbers need next to runs; the plug-in `papers` reproduces whole tables."""

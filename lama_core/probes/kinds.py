@@ -27,8 +27,6 @@ from lama_core.probes.tracing.spec import TraceSpec
 from lama_core.probes.tracing.traces import trace
 from lama_core.requests import Request, StoredRequest, from_record
 from lama_core.runs import parts
-from lama_core.runs.importers.importing import ImportRunRequest
-from lama_core.runs.importers.spec import ImportedSpec
 from lama_core.runs.info import RunInfo
 from lama_core.runs.manage import own_folder
 from lama_core.runs.spec import RunSpec
@@ -72,7 +70,6 @@ KINDS: dict[str, ProbeKind] = {
         ProbeKind(EnsembleSpec, "an ensemble of prompts"),
         ProbeKind(StatementSpec, "whole answers", (statements,)),
         ProbeKind(GenerationSpec, "generated answers", (generate,)),
-        ProbeKind(ImportedSpec, "imported results"),
         ProbeKind(TraceSpec, "causal traces", (trace,)),
         ProbeKind(AnalogySpec, "analogies", (analogy_probe,), unit="decision"),
         ProbeKind(StudySpec, "a study of prompts", (study, select_prompts)),
@@ -80,7 +77,7 @@ KINDS: dict[str, ProbeKind] = {
 }
 REQUESTS: dict[str, type[Request]] = {
     request.python: request for kind in KINDS.values() for request in kind.requests
-} | {ImportRunRequest.python: ImportRunRequest}
+}
 # Values of fields that requests of earlier versions don't record, by function.
 BEFORE = {"statements": {"start_token": "always"}}
 
@@ -116,7 +113,7 @@ def read_request(stored: StoredRequest) -> Request:
     """
     request = REQUESTS.get(stored.function)
     if request is None:
-        probe = plugins.find("probes", stored.function)
+        probe = plugins.find("probes", stored.function) or plugins.find("imports", stored.function)
         if probe is None and stored.package:
             raise UserError(
                 f"Runs of {stored.function!r} need the package {stored.package}: install it with "

@@ -19,7 +19,7 @@ Departure: Shared facts of runs shown together
 """
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from typing import Any, TypeVar
@@ -31,7 +31,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lama_core.grouping import grouped
-from lama_core.runs.facts_table import FIRSTS, FLAGS, Content
+from lama_core.runs.facts_table import FIRSTS, FLAGS
 from lama_core.runs.info import RelationInfo, Run, RunInfo
 from lama_core.scoring.queries import SQUAD
 from lama_core.scoring.top_answers import TOP_K
@@ -63,9 +63,8 @@ def small_runs(infos: Sequence[RunInfo]) -> dict[str, int]:
 
     Aligned with such a run, the others would be scored on less than `LEAST_SHARE` of their queries.
     """
-    most: dict[Hashable, int] = {}
-    for info in infos:
-        most[group_of(info)] = max(info.n, most.get(group_of(info), 0))
+    groups = grouped((group_of(info), info.n) for info in infos)
+    most = {group: max(numbers) for group, numbers in groups.items()}
     found = {info.id: most[group_of(info)] for info in infos}
     return {info.id: found[info.id] for info in infos if info.n < LEAST_SHARE * found[info.id]}
 
@@ -87,7 +86,8 @@ def align(runs: Sequence[Run]) -> tuple[Run, ...]:
 def _align(runs: Sequence[Run]) -> Sequence[Run]:
     """Restrict runs of the same data and prompts to their shared queries and candidates."""
     own = runs
-    _read_together(runs)
+    for run in runs:  # each file is opened once
+        run.table([*COLUMNS, *IDENTITY])
     shared = _shared_words(runs)
     if shared is not None:
         runs = [_rank_among(run, shared) for run in runs]
@@ -107,15 +107,6 @@ def _align(runs: Sequence[Run]) -> Sequence[Run]:
         rest = _exclude(run, lost, f"not counted for {' or '.join(others)}")
         aligned.append(replace(rest, info=replace(rest.info, beside=infos)))
     return aligned
-
-
-def _read_together(runs: Sequence[Run]) -> None:
-    """Read the columns that alignment needs, those that are the same in several runs once."""
-    known: dict[Content, pa.ChunkedArray] = {}
-    for run in runs:
-        run.table([*COLUMNS, *IDENTITY], known)
-        if SQUAD in run.words_of("source"):
-            run.table(["query"], known)
 
 
 def _exclude(run: Run, lost: Bools, reason: str) -> Run:

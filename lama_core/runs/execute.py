@@ -77,8 +77,7 @@ def save(spec: RunSpec, finished: Finished, device: str, folder: Path | None = N
     """Save rows that were already computed on `device` as a run, completely or not at all."""
     folder = runs_dir() if folder is None else folder
     with locked([spec.run_id], folder):
-        here = find_finished(spec.run_id, folder)
-        return here or save_files(spec, finished, folder, 0.0, device)
+        return find_finished(spec.run_id, folder) or save_files(spec, finished, folder, 0.0, device)
 
 
 def _make(
@@ -113,8 +112,7 @@ def _make(
     open_maker = partial(RunMaker, tuple(specs), place, address, load, keeps_all=executor.here)
     made = {}
     said: set[str] = set()
-    n_ranges = [spec.n_ranges for spec in specs]
-    for event in executor.events(open_maker, n_ranges, count.tick):
+    for event in executor.events(open_maker, [spec.n_ranges for spec in specs], count.tick):
         for note in event.notes:
             if note not in said:  # several workers say the same
                 said.add(note)

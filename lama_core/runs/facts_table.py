@@ -23,7 +23,6 @@ columns about `first` are also null if the model gave no answer. log_prob is NaN
 was not found.
 """
 
-import hashlib
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -47,9 +46,6 @@ LEVEL = 5
 # Columns that differ in almost every row: as categories, pandas compares all their words.
 TEXTS = ("subject",)
 ROW_GROUP = 1 << 16  # rows that can be loaded without the rest of the file
-# Columns that are the same in many runs, whatever the model.
-OF_FACTS = ("fact_id", "relation", "source", "type", "subject", "object", "prompt", "query")
-Content = tuple[str, bytes]  # name and type of a column, and a digest of its bytes in the file
 BATCH_ROWS = 1024  # rows in memory at a time when a single row is read
 MAX_ROWS = 20_000_000
 # Rank of a right answer that is only known not to be among the first: a generated text or a list of
@@ -330,60 +326,26 @@ def check_rows(about: pq.FileMetaData) -> None:
         raise OSError(f"{about.num_rows:,} rows, too many for a run")
 
 
-def read_columns(
-    path: Path,
-    names: Sequence[str] | None = None,
-    known: dict[Content, pa.ChunkedArray] | None = None,
-) -> pa.Table:
+def read_columns(path: Path, names: Sequence[str] | None = None) -> pa.Table:
     """Return the named columns of a run's rows; by default all columns except lists.
 
     Repeated words are dictionary-encoded as in the file, but not those in lists. `origin` is null
     if the file was written without it.
 
-    known: columns of other runs, which aren't read and stored again; new ones are added.
-
     Raises:
         UserError: If the file is missing or damaged.
     """
     with _opened(path, names) as (file, present):
-        contents: dict[str, Content] = {}
-        if known is not None:
-            shared = [name for name in present if name in OF_FACTS]
-            contents = _contents_of(path, file.metadata, shared)
-        known = {} if known is None else known
-        columns = {name: known[key] for name, key in contents.items() if key in known}
-        table = file.read(columns=[name for name in present if name not in columns])
-        table = table.unify_dictionaries()
-        for name in table.column_names:
-            has_words = pa.types.is_dictionary(table[name].type)
-            columns[name] = pa.chunked_array([whole(table[name])]) if has_words else table[name]
+        table = file.read(columns=present).unify_dictionaries()
+        columns = dict(zip(table.column_names, table.columns, strict=True))
+        for name, column in columns.items():
+            has_words = pa.types.is_dictionary(column.type)
+            columns[name] = pa.chunked_array([whole(column)]) if has_words else column
             columns[name].validate(full=True)  # of words in one piece, which has all words
-            if name in contents:
-                known[contents[name]] = columns[name]
         for name in set(names or ()) - columns.keys():
             nulls = pa.nulls(file.metadata.num_rows, pa.string()).dictionary_encode()
             columns[name] = pa.chunked_array([nulls])
         return pa.table({name: columns[name] for name in names or present})
-
-
-def _contents_of(path: Path, stored: pq.FileMetaData, names: Iterable[str]) -> dict[str, Content]:
-    """Return a digest of each column's bytes in the file; columns with the same one are equal."""
-    schema = stored.schema.to_arrow_schema()
-    places = {name: at for at, name in enumerate(stored.schema.names)}
-    groups = [stored.row_group(number) for number in range(stored.num_row_groups)]
-    found = {}
-    with path.open("rb") as raw:
-        for name in names:
-            digest = hashlib.blake2b()
-            for group in groups:
-                chunk = group.column(places[name])
-                size = chunk.total_compressed_size
-                starts = (chunk.dictionary_page_offset, chunk.data_page_offset)
-                raw.seek(min(start for start in starts if start is not None))
-                digest.update(raw.read(size))
-                digest.update(f"{group.num_rows} {size}".encode())
-            found[name] = (f"{name} {schema.field(name).type}", digest.digest())
-    return found
 
 
 def read_batches(

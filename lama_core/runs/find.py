@@ -3,16 +3,14 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import folders_in
 from lama_core.paths import ASSETS, data_dir
 from lama_core.rounding import counted
-from lama_core.runs.info import DIGESTED, FACTS_FILE, RUN_FILE, Run, RunInfo, read_info
+from lama_core.runs.info import FACTS_FILE, RUN_FILE, Run, RunInfo, read_info
 from lama_core.runs.parts import PART, PARTS
 
 # A folder with one of these files is the folder of a run, which may be damaged.
@@ -37,35 +35,18 @@ class RunListing:
     def intact(self, unless: Callable[[RunInfo], bool] = lambda _: False) -> "RunListing":
         """Return the runs whose files are intact, and add the others' damage to `problems`.
 
-        unless: whether a run stays in the list without being checked, which takes as long as
-            reading its files.
+        unless: whether a run stays in the list without being checked; the first check takes as long
+            as reading its files.
         """
-        found = [
-            (info, "" if unless(info) else _damage(info, _stamps(info.folder)))
-            for info in self.runs
-        ]
-        intact = tuple(info for info, damage in found if not damage)
-        return RunListing(intact, (*self.problems, *(damage for _, damage in found if damage)))
-
-
-@lru_cache(maxsize=4096)
-def _damage(info: RunInfo, stamps: tuple[tuple[str, int, int], ...]) -> str:
-    """Return what is damaged in a run, or "". stamps: so that a changed file is checked again."""
-    try:
-        Run(info).check()
-    except UserError as error:
-        return str(error)
-    return ""
-
-
-def _stamps(folder: Path) -> tuple[tuple[str, int, int], ...]:
-    """Return the name, size and time of change of each of a run's files."""
-    found = []
-    for name in (RUN_FILE, *DIGESTED):
-        with suppress(OSError):
-            status = (folder / name).stat()
-            found.append((name, status.st_size, status.st_mtime_ns))
-    return tuple(found)
+        intact, problems = [], list(self.problems)
+        for info in self.runs:
+            try:
+                if not unless(info):
+                    Run(info).check()
+                intact.append(info)
+            except UserError as error:
+                problems.append(str(error))
+        return RunListing(tuple(intact), tuple(problems))
 
 
 def runs_dir() -> Path:

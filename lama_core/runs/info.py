@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from lama_core.runs.facts_table import Content
-
 RUN_FILE = "run.json"
 DETAILS_FILE = "details.json"
 FACTS_FILE = "facts.parquet"
@@ -56,8 +54,7 @@ MAX_TITLE = 80  # characters
 DIGESTED = (FACTS_FILE, CANDIDATES_FILE, DETAILS_FILE)
 CHECKSUM = "checksum"  # the field of a JSON file with the digest of its other fields
 REMEDY = "Delete the run and make it again."
-# Version of the format of `run.json`. Version 1 had no such field and only runs of cloze queries.
-FORM = 2
+FORM = 2  # version of the format of `run.json`
 STATEMENTS = "statements"  # the kind of probe that ranks whole answers
 GENERATION = "generation"  # the kind of probe that generates answers
 ENSEMBLE = "ensemble"  # the kind of run whose prompts answer together
@@ -339,7 +336,6 @@ class RunInfo:
         raise UserError(f"The run {self.id} has no relation {name!r}{hint}.")
 
 
-_DIGEST_AT_END = re.compile(r"[0-9a-f]{60}")
 # Fields that `run.json` doesn't contain, and those that it contains.
 NOT_STORED = {"id", "folder", "bundled", "title", "beside", "exact_to", "only"}
 STORED = {one.name for one in fields(RunInfo)} - NOT_STORED
@@ -427,13 +423,8 @@ class Run:
         stored = column_names(self.info.path(FACTS_FILE), lists=False)
         return tuple(dict.fromkeys([*stored, *self.changed, *["origin"] * ("type" in stored)]))
 
-    def table(
-        self, names: Sequence[str], known: "dict[Content, pa.ChunkedArray] | None" = None
-    ) -> "pa.Table":
-        """Return columns of the rows (see `facts_table`), words dictionary-encoded.
-
-        known: columns of other runs; see `facts_table.read_columns`.
-        """
+    def table(self, names: Sequence[str]) -> "pa.Table":
+        """Return columns of the rows (see `facts_table`), words dictionary-encoded."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -441,10 +432,10 @@ class Run:
 
         changed = self.changed
         if self.choose_firsts is not None and not {*FIRSTS, *FLAGS}.isdisjoint(names):
-            changed = {**changed, **self._firsts}
+            changed = {**changed, **(self._firsts or {})}
         lacking = [name for name in names if name not in changed and name not in self.kept]
         if lacking:
-            found = read_columns(self.info.path(FACTS_FILE), lacking, known)
+            found = read_columns(self.info.path(FACTS_FILE), lacking)
             self.kept.update(zip(lacking, found.columns, strict=True))
         every = {**self.kept, **changed}
         columns = {name: every[name] for name in names}
@@ -456,8 +447,8 @@ class Run:
         return pa.table(columns)
 
     @cached_property
-    def _firsts(self) -> "dict[str, pa.ChunkedArray]":
-        return self.choose_firsts() if self.choose_firsts is not None else {}
+    def _firsts(self) -> "dict[str, pa.ChunkedArray] | None":
+        return self.choose_firsts and self.choose_firsts()
 
     @cached_property
     def facts(self) -> "pd.DataFrame":
@@ -580,19 +571,13 @@ class Run:
         return _read_json(self.info.path(DETAILS_FILE)) if self.info.has(DETAILS_FILE) else {}
 
     def check(self) -> None:
-        """Verify the digests of all files; without digests, read the rows, words and details.
+        """Verify the digests of all files; runs of earlier versions have none.
 
         Raises:
             UserError: If a file is missing or damaged.
         """
-        if self.info.files:
-            for name, _digest in self.info.files:
-                self.info.path(name)
-        else:
-            from lama_core.runs.facts_table import read_columns
-
-            read_columns(self.info.folder / FACTS_FILE)
-            _ = self.words, self.details
+        for name, _digest in self.info.files:
+            self.info.path(name)
 
 
 def prompts_in_words(prompts: str) -> str:
@@ -625,8 +610,7 @@ def _stored_info(path: Path, _size: int, _changed: int) -> RunInfo:
     try:
         if CHECKSUM in raw and raw.pop(CHECKSUM) != checksum(raw):
             raise ValueError("its checksum differs")
-        if raw.pop("form", 1) < FORM:
-            raw |= {"kind": "cloze", "version": 1}
+        raw.pop("form", FORM)
         if unknown := raw.keys() - STORED:
             raise ValueError(f"unknown field {min(unknown)!r}")
         raw |= {"id": folder.name, "folder": folder, "title": ""}
@@ -649,10 +633,11 @@ def _bundled_requests() -> dict[str, StoredRequest]:
 
 def write_info(info: RunInfo, folder: Path) -> None:
     """Write `run.json` atomically, with the digests of the files that are in the folder by now."""
-    content = {"form": FORM} | {k: v for k, v in asdict(info).items() if k in STORED}
-    for name in ("checkpoint", "imported", "request"):  # earlier versions don't know these fields
-        if content[name] is None:
-            del content[name]
+    optional = ("checkpoint", "imported", "request")  # earlier versions don't know these fields
+    stored = {k: v for k, v in asdict(info).items() if k in STORED}
+    content = {"form": FORM} | {
+        k: v for k, v in stored.items() if v is not None or k not in optional
+    }
     if info.request and not info.request.package:
         del content["request"]["package"]
     content["files"] = [
@@ -708,9 +693,8 @@ def _read_title(folder: Path) -> str:
     if not path.is_file():
         return ""
     text = read_file(path).decode("utf-8", "replace")
-    first, *others = text.splitlines() or [""]
-    # Earlier versions wrote only the title.
-    if (others or _DIGEST_AT_END.search(text)) and text != title_text(first):
+    first = text.partition("\n")[0]
+    if text != title_text(first):
         raise UserError(f"{path} is damaged. Rename the run, or delete this file.")
     return first[:MAX_TITLE]
 

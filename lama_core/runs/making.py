@@ -177,10 +177,11 @@ class RunMaker:
     def _finish_range(self, run: int, number: int) -> tuple[Finished, list[StoredPart]]:
         """Return a range's content and its parts; in a run of several ranges, store its rows."""
         job, share = self._job(run, number), RunShare(run, number)
-        stored = []
-        for part in range(len(job.work.parts)):
-            kept = self._load_part(run, self._name(share, part))
-            stored.append(kept or self._score(share, part, None, lambda _: None))  # was damaged
+        stored = [
+            self._load_part(run, self._name(share, part))
+            or self._score(share, part, None, lambda _: None)  # it was damaged
+            for part in range(len(job.work.parts))
+        ]
         finished = job.finish([one.table for one in stored])
         if self._specs[run].n_ranges > 1:
             devices = sorted({one.device for one in stored})
@@ -336,7 +337,7 @@ def save_files(spec: RunSpec, finished: Finished, folder: Path, seconds: float, 
         relations=finished.relations,
         seconds=round(seconds, 3),
         made=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        versions=tuple((name, _version(name)) for name in PACKAGES),
+        versions=tuple((name, importlib.metadata.version(name)) for name in PACKAGES),
         device=device,
         checkpoint=checkpoint_of(spec.model_name),
         request=spec.stored_request,
@@ -357,10 +358,3 @@ def save_files(spec: RunSpec, finished: Finished, folder: Path, seconds: float, 
         ) from error
     shutil.rmtree(whole / PARTS, ignore_errors=True)
     return Run(read_info(whole))
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"

@@ -178,8 +178,7 @@ def _date(path: Path) -> str:
         seconds = path.stat().st_mtime
     except FileNotFoundError:  # the run was just finished or deleted
         seconds = 0.0
-    changed = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
-    return changed.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def records(runs: Iterable[KeptRun]) -> list[dict[str, Any]]:

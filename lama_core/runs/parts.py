@@ -14,7 +14,6 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 import pyarrow as pa
@@ -31,7 +30,6 @@ PART = ".part"
 PARTS = "parts"
 REQUEST_FILE = "request.json"
 MAX_PART, MAX_REQUEST = 4 << 30, 1 << 20  # bytes
-_MARK = b"PAR1"
 _N_DIGEST = hashlib.sha256().digest_size
 _DIGEST, _SECONDS = b"lama_run", b"lama_seconds"
 _THREADS, _TOKENS = b"lama_threads", b"lama_batch_tokens"
@@ -76,7 +74,10 @@ class StartedRun(StoredRequest):
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """The parts in a folder of this machine, or that all workers share; path: `<id>.part`."""
+    """The parts in a folder of this machine, or that all workers share; path: `<id>.part`.
+
+    What a plug-in stores parts at has the same methods.
+    """
 
     path: Path
 
@@ -98,20 +99,7 @@ class Folder:
         return str(self.path)
 
 
-class PartsPlace(Protocol):
-    """Where the parts of a run are: a folder, or what a plug-in stores them at."""
-
-    def read(self, name: str) -> bytes | None:
-        """Return the content of a file; None if there is none."""
-
-    def write(self, name: str, content: bytes) -> None:
-        """Write a file."""
-
-    def delete(self) -> None:
-        """Delete all files."""
-
-
-def place_of(run_id: str, folder: Path, address: str = "") -> PartsPlace:
+def place_of(run_id: str, folder: Path, address: str = "") -> Folder:
     """Return the place of a run's parts: in the folder of the runs, or below an address.
 
     Raises:
@@ -122,7 +110,7 @@ def place_of(run_id: str, folder: Path, address: str = "") -> PartsPlace:
     store = plugins.find("stores", address.partition("://")[0]) or plugins.find("stores", "*")
     if store is None:
         raise UserError(f"Parts can't be stored at {address!r}: no plug-in stores parts there.")
-    place: PartsPlace = store(f"{address.rstrip('/')}/{run_id}")
+    place: Folder = store(f"{address.rstrip('/')}/{run_id}")
     return place
 
 
@@ -132,7 +120,7 @@ class Parts:
     digest: Digest of the run. started: The run, with the request with which it is resumed.
     """
 
-    def __init__(self, place: PartsPlace, digest: str, started: StartedRun | None = None) -> None:
+    def __init__(self, place: Folder, digest: str, started: StartedRun | None = None) -> None:
         self.place = place
         self._digest = digest.encode()
         self.started = started
@@ -203,8 +191,7 @@ class Parts:
         )
         rows = memory.getvalue()
         try:
-            content = b"".join((rows, hashlib.sha256(rows).digest()))
-            self.place.write(f"{name}.parquet", content)
+            self.place.write(f"{name}.parquet", b"".join((rows, hashlib.sha256(rows).digest())))
             if not self._is_stored:
                 text = msgspec.json.format(msgspec.json.encode(self.started))
                 self.place.write(REQUEST_FILE, text)
@@ -243,13 +230,8 @@ def read_started(folder: Path) -> StartedRun:
 
 
 def _checked(data: bytes) -> memoryview:
-    """Return the Parquet file in `data`, or raise ValueError if its digest differs.
-
-    Parts of earlier versions end with Parquet's mark instead of a digest.
-    """
+    """Return the Parquet file in `data`, or raise ValueError if its digest differs."""
     rows, digest = memoryview(data)[:-_N_DIGEST], data[-_N_DIGEST:]
-    if data.endswith(_MARK):
-        return memoryview(data)
     if hashlib.sha256(rows).digest() != digest:
         raise ValueError("the digest differs")
     return rows

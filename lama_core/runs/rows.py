@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -132,11 +133,8 @@ def _gather(
 
     The scores' column numbers are indices into the candidates.
     """
-    words: list[str] = []
-    offsets = []
-    for segment in prepared.segments:
-        offsets.append(len(words))
-        words += segment.columns.words
+    words = [word for segment in prepared.segments for word in segment.columns.words]
+    offsets = [0, *accumulate(len(segment.columns.words) for segment in prepared.segments)]
     scored = np.zeros(len(prepared.questions), ROW)
     scored["top"] = scored["first_filtered"] = NO_COLUMN
     scored["top_log_probs"] = -np.inf

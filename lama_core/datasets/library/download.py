@@ -9,12 +9,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from lama_core import paths
-from lama_core.datasets import formats, user_table, variants
+from lama_core.datasets import formats, lama_writer, user_table
 from lama_core.datasets.dataset import AnyDataset, Dataset, n_relations
-from lama_core.datasets.library import derived, installed, published
+from lama_core.datasets.library import installed, published
+from lama_core.datasets.nested_folders import files_under
 from lama_core.datasets.records import GZIP, SUFFIXES, parts_of
 from lama_core.downloads import archive
 from lama_core.errors import UserError, reason_of
@@ -22,13 +23,9 @@ from lama_core.files import copy_file, hold_lock, replace_folder, user_path, wor
 from lama_core.progress import OnProgress, Progress, Result, ignore
 from lama_core.requests import Function, Request, argument, option
 
-if TYPE_CHECKING:
-    from lama_core.downloads.retry import Patience
-
 # Files with other suffixes in an imported folder are not copied.
 KEPT_SUFFIXES = {*SUFFIXES, GZIP, ".json", ".txt", ".md", ".tgz", ""}
 MAX_IMPORTED_BYTES = 4 << 30
-MAX_DEPTH = 600  # nested folders of an imported folder
 
 
 @dataclass(frozen=True)
@@ -37,18 +34,13 @@ class GetRequest(Request, command="data get", python="get_data"):
 
     name: Annotated[str, argument("A name of `data list`, such as lama.")]
     compute: Annotated[
-        bool, option("lama-uhn: compute it from LAMA instead of downloading it.")
+        bool,
+        option(
+            "lama-uhn: compute it from LAMA instead of downloading it, without the facts whose "
+            "subject contains the object."
+        ),
     ] = False
-    guesser: Annotated[
-        str | None, option("With --compute: the masked model that guesses objects from names.")
-    ] = None
     repin: Annotated[bool, option("Accept a file that changed since its first download.")] = False
-
-    def check(self) -> None:
-        """Raise UserError for a guesser without --compute."""
-        super().check()
-        if self.guesser and not self.compute:
-            raise UserError("--guesser needs --compute.")
 
 
 @dataclass(frozen=True)
@@ -157,10 +149,8 @@ def get_dataset(
     name: str,
     *,
     on_progress: OnProgress = ignore,
-    patience: "Patience | None" = None,
     repin: bool = False,
     compute: bool = False,
-    guess: variants.Guess | None = None,
     source: published.Source | None = None,
 ) -> Installed:
     """Download, unpack, read and install the published source `name`.
@@ -171,10 +161,8 @@ def get_dataset(
     Args:
         name: Name of a published source.
         on_progress: Called with the progress.
-        patience: Timeouts and retries.
         repin: Accept files that differ from their first download.
         compute: Compute LAMA-UHN from LAMA instead of downloading it.
-        guess: The name guesser for `compute`. Default: only the substring filter is applied.
         source: The source to use instead of the published one.
 
     Raises:
@@ -184,28 +172,33 @@ def get_dataset(
 
     source = source or published.source(name)
     if source.needs and source.needs not in installed.installed_names():
-        get_dataset(source.needs, on_progress=on_progress, patience=patience, repin=repin)
+        get_dataset(source.needs, on_progress=on_progress, repin=repin)
     if compute:
-        return _compute(source, guess, on_progress)
-    with (
-        _download_lock(name),
-        fetched(
-            source.files,
-            downloads_dir(name),
-            on_progress,
-            stage="fetching",
-            patience=patience,
-            repin=repin,
-        ) as paths,
-        _new_folder(name) as folder,
-    ):
-        for path in paths:
-            if archive.is_archive(path):
-                target = folder / path.name.split(".")[0]
-                _unpack(path, target, source.max_unpacked_bytes, on_progress)
-            else:
-                copy_file(path, folder / path.name, source.max_unpacked_bytes)
-        return _install(folder, name)
+        if not source.needs:
+            raise UserError(
+                f"{name} can't be computed from another source: download it without --compute"
+            )
+        with _new_folder(name) as folder:
+            lama_writer.write_uhn(installed.load_dataset(source.needs), folder)
+            return _install(folder, name)
+    downloads = downloads_dir(name)
+    try:
+        downloads.mkdir(parents=True, exist_ok=True)
+        with (
+            hold_lock(downloads / ".lock", f"is downloading {name}", seconds=0),
+            fetched(source.files, downloads, on_progress, repin=repin) as paths,
+            _new_folder(name) as folder,
+        ):
+            most = source.max_unpacked_bytes
+            for path in paths:
+                if archive.is_archive(path):
+                    target = folder / path.name.split(".")[0]
+                    archive.unpack(path, target, max_bytes=most, on_progress=on_progress)
+                else:
+                    copy_file(path, folder / path.name, most)
+            return _install(folder, name)
+    except OSError as error:
+        raise UserError(f"can't download {name} to {downloads}: {reason_of(error)}") from error
 
 
 def import_name(path: Path, name: str | None = None) -> str:
@@ -213,7 +206,11 @@ def import_name(path: Path, name: str | None = None) -> str:
 
     Raises UserError for a name without letters and digits, or the name of a built-in dataset.
     """
-    safe = installed.safe_name(name or _stem(Path(os.path.realpath(user_path(path)))))
+    file = os.path.basename(os.path.realpath(user_path(path)))
+    plain = file[: -len(GZIP)] if file.lower().endswith(GZIP) else file
+    ends = (*archive.SUFFIXES, *SUFFIXES, ".json", ".txt")
+    stems = (plain[: -len(end)] for end in ends if plain.lower().endswith(end))
+    safe = installed.safe_name(name or next(stems, file))
     if safe in (installed.STARTER, installed.STARTER_ANALOGIES):
         raise UserError(f"{safe!r} is the name of a built-in dataset: give another name")
     return safe
@@ -257,7 +254,7 @@ def import_dataset(
             _copy_folder(path, folder, on_progress)
         elif archive.is_archive(path):
             folder.rmdir()  # the archive's folders are as deep here as unpacked ones
-            _unpack(path, folder, MAX_IMPORTED_BYTES, on_progress)
+            archive.unpack(path, folder, max_bytes=MAX_IMPORTED_BYTES, on_progress=on_progress)
         else:
             if columns is None:
                 formats.detect(path)
@@ -284,21 +281,53 @@ def _import(request: ImportRequest) -> Installed:
             with file.open("wb") as copy:
                 shutil.copyfileobj(sys.stdin.buffer, copy)
             return _import(replace(request, path=str(file)))
-    added = import_dataset(
-        Path(request.path),
-        name=request.name,
-        replace=request.replace,
-        columns=request.columns(),
-        on_progress=request.on_progress,
+    return _report(
+        import_dataset(
+            Path(request.path),
+            name=request.name,
+            replace=request.replace,
+            columns=request.columns(),
+            on_progress=request.on_progress,
+        ),
+        request,
     )
-    report_installed(added, request)
+
+
+def _report(added: Installed, request: Request) -> Installed:
+    """Report to a request's callback that a dataset is installed, and return it."""
+    name = added.folder.name
+    request.on_progress(Progress(f"{name} is installed", 1, 1, result=Result("data", name)))
     return added
 
 
-def report_installed(added: Installed, request: Request) -> None:
-    """Report to a request's callback that a dataset is installed."""
-    name = added.folder.name
-    request.on_progress(Progress(f"{name} is installed", 1, 1, result=Result("data", name)))
+def _get(request: GetRequest) -> Installed:
+    published_as = published.source(request.name)
+    note = f"{published_as.title}; licence: {published_as.licence}; cite: {published_as.citation}"
+    request.on_note(f"{note}; {published_as.note}" if published_as.note else note)
+    return _report(
+        get_dataset(
+            request.name,
+            on_progress=request.on_progress,
+            repin=request.repin,
+            compute=request.compute,
+        ),
+        request,
+    )
+
+
+get_data = Function(
+    GetRequest,
+    _get,
+    lambda added: added.dataset,
+    """Download a published source from its authors; an interrupted download resumes.
+
+    Returns:
+        The dataset.
+
+    Raises:
+        UserError: If the source is unknown, the download fails, or its checksum differs.
+    """,
+)
 
 
 import_data = Function(
@@ -316,49 +345,14 @@ import_data = Function(
 )
 
 
-def _compute(
-    source: published.Source, guess: variants.Guess | None, on_progress: OnProgress
-) -> Installed:
-    """Install LAMA-UHN computed from LAMA. Raises UserError for any other source."""
-    if not source.needs:
-        raise UserError(
-            f"{source.name} can't be computed from another source: download it without --compute"
-        )
-    n_queries = 0
-
-    def counted(text: str, k: int) -> Sequence[str]:
-        nonlocal n_queries
-        n_queries += 1
-        on_progress(Progress("guessing from names", n_queries, None, "queries"))
-        return guess(text, k) if guess else ()
-
-    with _new_folder(source.name) as folder:
-        lama = installed.load_dataset(source.needs)
-        derived.write_uhn(lama, folder, guess=counted if guess else None)
-        return _install(folder, source.name)
-
-
 def _install(folder: Path, name: str) -> Installed:
     """Read the dataset in `folder`, then move the folder into the library."""
     _flatten(folder)
-    relations_file = installed.relations_file_for(folder)
-    dataset = formats.load(folder, name=name, relations_file=relations_file)
+    dataset = formats.load(folder, name=name, relations_file=installed.relations_file_for(folder))
     installed.write_record(folder, dataset, formats.detect(folder).content)
     target = installed.datasets_dir() / name
     replace_folder(folder, target)
     return Installed(dataset, target)
-
-
-@contextmanager
-def _download_lock(name: str) -> Iterator[None]:
-    """Hold a lock on the downloads of a source. Raises UserError if another process has it."""
-    folder = downloads_dir(name)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with hold_lock(folder / ".lock", f"is downloading {name}", seconds=0):
-            yield
-    except OSError as error:
-        raise UserError(f"can't download {name} to {folder}: {reason_of(error)}") from error
 
 
 @contextmanager
@@ -379,13 +373,6 @@ def _new_folder(name: str) -> Iterator[Path]:
         raise UserError(f"{name} was not installed, nothing was changed: {reason}") from error
 
 
-def _unpack(path: Path, folder: Path, max_bytes: int, on_progress: OnProgress) -> None:
-    def on_bytes(written: int) -> None:
-        on_progress(Progress(f"unpacking {path.name}", written, None, "bytes"))
-
-    archive.unpack(path, folder, max_bytes=max_bytes, on_bytes=on_bytes)
-
-
 def _flatten(folder: Path) -> None:
     """Move the dataset out of the nested folders of its archive, into `folder`."""
     root = formats.root_of(folder)
@@ -403,36 +390,14 @@ def _flatten(folder: Path) -> None:
 def _copy_folder(source: Path, folder: Path, on_progress: OnProgress) -> None:
     """Copy the data files of `source` and unpack its archives; links are skipped."""
     budget = archive.Budget(f"{source}", MAX_IMPORTED_BYTES)
-    for parent, folders, files in os.walk(source, onerror=_cant_be_read):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        if len(Path(parent).relative_to(source).parts) > MAX_DEPTH:
-            raise UserError(
-                f"{source} has folders nested more than {MAX_DEPTH} deep. Import the folder that "
-                "contains the data."
-            )
-        budget.count(len(files))
-        for name in sorted(files):
-            path = Path(parent) / name
-            if (
-                path.is_symlink()
-                or path.suffix.lower() not in KEPT_SUFFIXES
-                or name.startswith(".")
-            ):
-                continue
-            target = folder / archive.safe_path(f"{source}", str(path.relative_to(source)))
-            budget.make_folder(target.parent)
-            budget.spend(copy_file(path, target, MAX_IMPORTED_BYTES))
-            on_progress(Progress(f"copying {name}", budget.written, None, "bytes"))
+    for path in files_under(source):
+        inside = path.relative_to(source)
+        is_hidden = any(part.startswith(".") for part in inside.parts)
+        if is_hidden or path.is_symlink() or path.suffix.lower() not in KEPT_SUFFIXES:
+            continue
+        target = folder / archive.safe_path(f"{source}", str(inside))
+        budget.make_folder(target.parent)
+        budget.count()
+        budget.spend(copy_file(path, target, MAX_IMPORTED_BYTES))
+        on_progress(Progress(f"copying {path.name}", budget.written, None, "bytes"))
     archive.unpack_nested(folder, budget)
-
-
-def _cant_be_read(error: OSError) -> None:
-    raise UserError(f"{error.filename} can't be read: {reason_of(error)}.") from error
-
-
-def _stem(path: Path) -> str:
-    name = path.name[: -len(GZIP)] if path.name.lower().endswith(GZIP) else path.name
-    for suffix in (*archive.SUFFIXES, *SUFFIXES, ".json", ".txt"):
-        if name.lower().endswith(suffix):
-            return name[: -len(suffix)]
-    return path.name

@@ -16,11 +16,10 @@ import msgspec
 import orjson
 
 from lama_core import paths
-from lama_core.datasets import analogy_questions, bats, formats, lama, lpaqa
+from lama_core.datasets import bats, formats, lama, lpaqa
 from lama_core.datasets.aliases import ALIASES_FILE, with_aliases
 from lama_core.datasets.dataset import (
     ITEMS,
-    SQUAD_RELATION,
     AnalogyDataset,
     AnyDataset,
     Content,
@@ -147,8 +146,7 @@ def _row(name: str) -> Listed:
 
 
 def _damaged(name: str, fault: str, path: str) -> Listed:
-    empty = published.Source(name, fault, "facts", "", "", "")
-    return _listed(empty, path=path, fault=fault)
+    return _listed(published.Source(name, fault, "facts", "", "", ""), path=path, fault=fault)
 
 
 def _listed(
@@ -275,7 +273,7 @@ def load_questions(name_or_path: str | Path) -> QuestionDataset:
 
     Raises UserError, with the nearest name, if there are no such questions.
     """
-    return _load(name_or_path, "set of questions", question_set_names, analogy_questions.load)
+    return _load(name_or_path, "set of questions", question_set_names, formats.load_questions)
 
 
 def safe_name(name: str) -> str:
@@ -330,12 +328,13 @@ def relations_file_for(path: Path) -> Path | None:
 
 def listing() -> list[Listed]:
     """Return the rows of starter datasets, then published sources, then other imports."""
-    rows = []
-    for starter, folder in zip(
-        _STARTERS.values(), (starter_dir(), starter_analogies_dir()), strict=True
-    ):
-        counts = _count_lines(folder, starter.kind) if folder.is_dir() else ()
-        rows.append(_listed(starter, *counts, installed=folder.is_dir(), path=str(folder)))
+    rows = [
+        _listed(_STARTERS[data.name], n_relations(data), data.n_items, path=str(folder))
+        for data, folder in (
+            (load_dataset(STARTER), starter_dir()),
+            (load_analogies(STARTER_ANALOGIES), starter_analogies_dir()),
+        )
+    ]
     present = {row.name: row for row in _installed()}
     all_published = {source.name: _listed(source, installed=False) for source in published.SOURCES}
     return [*rows, *(all_published | present).values()]
@@ -401,14 +400,3 @@ def write_record(folder: Path, dataset: AnyDataset, kind: Content) -> None:
         "size": None,
     }
     (folder / RECORD_FILE).write_bytes(orjson.dumps(fields, option=orjson.OPT_INDENT_2))
-
-
-def _count_lines(folder: Path, kind: Content) -> tuple[int, int]:
-    """Count the relations and facts of a starter dataset by lines; all its lines are usable."""
-    if kind == "analogies":
-        files = sorted(folder.rglob("*.txt"))
-        return len(files), sum(file.read_bytes().count(b"\n") for file in files)
-    files = [f for f in sorted(folder.rglob("*.jsonl")) if f.name != "relations.jsonl"]
-    n_relations = (folder / "relations.jsonl").read_bytes().count(b"\n")
-    has_questions = (folder / SQUAD_RELATION / "test.jsonl").is_file()
-    return n_relations + has_questions, sum(file.read_bytes().count(b"\n") for file in files)

@@ -14,6 +14,7 @@ from lama_core.probes.prompts.study import RelationStudy
 from lama_core.published import published_table
 
 PAPER = "jiang2020"
+N_RELATIONS, N_FACTS = 41, 34_039  # of T-REx in the paper
 Averaging = Literal["micro", "macro"]
 # Models of Tables 2 and 3: name in the catalogue -> name in the paper.
 BERTS = {"bert-base-cased": "BERT-base", "bert-large-cased": "BERT-large"}

@@ -27,13 +27,12 @@ from pages.ui.shared.figures import draw_figure
 from pages.ui.shared.messages import counted
 from pages.ui.shared.url_state import pick, title_of
 
-LEAST_PAIRS = 30  # with fewer, a correlation says nothing
 SCALES = {"min-max": "scaled to 0–1", "longer": "divided by the longer prompt"}
 
 
 def draw_analyses(choice: PromptsChoice) -> None:
     """Draw divergence by edit distance, over all relations."""
-    studies = load_relations(choice.whole)
+    studies = load_relations(choice.info)
     distance = pick(
         "Edit distance",
         DISTANCES,
@@ -95,13 +94,17 @@ def divergence_boxes(
             f"all between {fixed(low, 1)} and {fixed(high, 1)} %",
         )
         rows.append((name, "", float(np.mean(values)), low, q1, median, q3, high, lines))
-    columns = ["bin", "run", "mean", "low", "q1", "median", "q3", "high", "said"]
-    what = "divergence: % of test facts that only one gets right"
     return Figure(
         shape="boxes",
-        frame=pd.DataFrame(rows, columns=columns),
+        frame=pd.DataFrame(
+            rows, columns=["bin", "run", "mean", "low", "q1", "median", "q3", "high", "said"]
+        ),
         by=Axis(column="bin", title="edit distance"),
-        value=Axis(column="mean", title=what, from_zero=True),
+        value=Axis(
+            column="mean",
+            title="divergence: % of test facts that only one gets right",
+            from_zero=True,
+        ),
         names={"": ""},
         low="low",
         high="high",
@@ -112,7 +115,7 @@ def divergence_boxes(
 
 def _answer(found: Divergence, distance: Distance) -> str:
     """Return the correlation of divergence and edit distance, with the paper's."""
-    if found.n_pairs < LEAST_PAIRS:
+    if found.n_pairs < 30:  # with fewer, a correlation says nothing
         return f"Too few prompts to tell: {counted(found.n_pairs, 'pair')}"
     correlation = "none" if math.isnan(found.correlation) else fixed(found.correlation, 2)
     if distance != "min-max":  # of the paper

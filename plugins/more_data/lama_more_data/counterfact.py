@@ -19,7 +19,6 @@ from pathlib import Path
 from lama_core.datasets.dataset import BLANK, Dataset, make_dataset
 from lama_core.datasets.file_search import find_files, head_of
 from lama_core.datasets.formats import one_file
-from lama_core.datasets.json_items import json_items, named
 from lama_core.datasets.line_reader import (
     JsonObject,
     Reading,
@@ -31,6 +30,7 @@ from lama_core.datasets.line_reader import (
     text_list,
 )
 from lama_core.types import Fact, Relation
+from lama_more_data.json_items import json_items, named
 
 SOURCE = "CounterFact"
 SUBJECT = "{}"

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from lama_core.datasets.dataset import Dataset
 from lama_core.datasets.formats import Format
-from lama_core.datasets.json_items import json_items, named
 from lama_core.datasets.line_reader import (
     Reading,
     Rejected,
@@ -27,6 +26,7 @@ from lama_core.datasets.line_reader import (
 )
 from lama_core.datasets.nested_folders import find_folder
 from lama_core.types import Fact
+from lama_more_data.json_items import json_items, named
 
 SOURCE = "EntityQuestions"
 TEST = "test"

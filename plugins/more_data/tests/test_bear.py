@@ -10,8 +10,8 @@ from project_files import ROOT
 from lama_core.datasets import formats
 from lama_core.datasets.dataset import ReadReport
 from lama_core.errors import UserError
-from lama_core.papers import wiland2024
 from lama_more_data import bear
+from lama_papers import wiland2024
 
 SHARED = ROOT.parent / "shared" / "data"
 

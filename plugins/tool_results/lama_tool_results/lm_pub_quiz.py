@@ -20,7 +20,6 @@ from lama_core.datasets.nested_folders import files_under
 from lama_core.errors import UserError
 from lama_core.files import open_file
 from lama_core.progress import OnProgress
-from lama_core.runs.exporting import METADATA, SUFFIX, UNWRITABLE
 from lama_core.runs.facts_table import check_rows
 from lama_core.runs.importers.results import (
     MAX_BYTES,
@@ -39,6 +38,7 @@ from lama_tool_results.answer_rows import (
     ranked,
     read_json_object,
 )
+from lama_tool_results.exporting import METADATA, SUFFIX, UNWRITABLE
 
 TOOL = "lm-pub-quiz"
 MAX_METADATA = 64 << 20

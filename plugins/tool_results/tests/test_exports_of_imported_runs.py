@@ -10,9 +10,9 @@ from test_results_of_tools import HARNESS, QUIZ
 from written_statements import write_bear
 
 import lama_core as lama
-from lama_core.runs.exporting import UNWRITABLE
 from lama_core.runs.find import load_run
 from lama_core.runs.info import Run
+from lama_tool_results.exporting import UNWRITABLE
 
 pytestmark = pytest.mark.usefixtures("home")
 

@@ -14,8 +14,8 @@ import pytest
 
 from lama_core.errors import UserError
 from lama_core.progress import ignore
-from lama_core.runs.importers.formats import recognize
 from lama_core.runs.importers.results import ImportedResults, ReadOptions
+from lama_tool_results.formats import recognize
 
 ABOUT = {
     "eval_id": "1",

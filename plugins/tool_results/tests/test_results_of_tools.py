@@ -22,8 +22,8 @@ from data_files import write_lines
 
 from lama_core.errors import UserError
 from lama_core.progress import ignore
-from lama_core.runs.importers.formats import find_format, recognize
 from lama_core.runs.importers.results import ImportedResults, ReadOptions
+from lama_tool_results.formats import find_format, recognize
 
 FILES = Path(__file__).parent / "results_elsewhere"
 QUIZ, HARNESS = FILES / "lm_pub_quiz_sum", FILES / "lm_evaluation_harness"

@@ -10,8 +10,8 @@ from data_files import write_lines
 from imported_runs import ranks
 
 from lama_core.errors import UserError
-from lama_core.runs.importers.formats import recognize
-from lama_core.runs.importers.importing import ImportRunRequest, open_results
+from lama_tool_results.formats import recognize
+from lama_tool_results.importing import ImportRunRequest, open_results
 
 
 def choice(number: int, scores: list[float | str], **more: Any) -> dict[str, Any]:

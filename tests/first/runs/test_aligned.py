@@ -5,7 +5,6 @@ from functools import reduce
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from probe_fakes import CITIES, HashFiller, with_facts, write_dataset
 
@@ -162,21 +161,3 @@ def test_rows_in_several_groups_are_read_as_in_one(
     assert several.facts.equals(one.facts)
     assert (several.top.words == one.top.words).all()
     assert np.array_equal(several.top.log_probs, one.top.log_probs, equal_nan=True)
-
-
-def test_columns_of_other_facts_are_read(tmp_path: Path) -> None:
-    """Of the same size, but with another subject in one row."""
-    made = make_runs(tmp_path, n_relations=2, n_facts=50)[0].info.folder / "facts.parquet"
-    other = tmp_path / "other.parquet"
-    table = facts_table.read_columns(made)
-    subjects = table["subject"].to_pylist()
-    subjects[7] = subjects[8]
-    columns = {name: table[name].combine_chunks() for name in table.column_names}
-    columns["subject"] = subjects
-    facts_table.write_facts(facts_table.make_facts_table(columns, len(table)), other)
-    known: dict[facts_table.Content, pa.ChunkedArray] = {}
-    for path, of_it in ((made, table["subject"].to_pylist()), (other, subjects)):
-        found = facts_table.read_columns(path, ["subject", "fact_id"], known)
-        assert found["subject"].to_pylist() == of_it
-        assert found["fact_id"].equals(table["fact_id"])
-    assert len(known) == 3

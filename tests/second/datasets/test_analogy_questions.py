@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lama_core.datasets import analogy_questions, formats, load_analogies, load_dataset
+from lama_core.datasets import formats, load_analogies, load_dataset
 from lama_core.datasets import load_questions as load_installed
 from lama_core.datasets.dataset import ChoiceQuestion, QuestionDataset
 from lama_core.datasets.library import download, installed
 from lama_core.errors import UserError
+from lama_more_data import analogy_questions
 
 BAKER = (("potter", "clay"), ("sculptor", "statue"), ("sailor", "wind"))
 PUPPY = (("wolf", "pack"), ("kitten", "cat"), ("ice cream", "cone"))

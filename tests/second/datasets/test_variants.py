@@ -29,47 +29,11 @@ def dataset(*facts: Fact, relations: Sequence[Relation] = (BIRTH,)) -> Dataset:
     return make_dataset("small", relations, facts, ReadReport())
 
 
-def test_the_substring_filter_ignores_case_and_keeps_the_reason() -> None:
-    given = dataset(fact("Paris Hilton", "paris"), fact("Dante", "Florence"))
-    kept, excluded = variants.uhn(given)
-    assert [item.subject for item in kept.facts] == ["Dante"]
-    assert [item.fact.subject for item in excluded] == ["Paris Hilton"]
-    assert excluded[0].reason == "the object 'paris' is part of the subject 'Paris Hilton'"
-
-
-def test_the_substring_filter_leaves_other_sources_alone() -> None:
+def test_the_substring_filter_ignores_case_and_leaves_other_sources_alone() -> None:
     apple = fact("apple tree", "tree", ISA, sentences=("An apple tree is a [MASK].",))
-    kept, excluded = variants.uhn_substring(dataset(apple, relations=[ISA]))
-    assert (kept.facts, excluded) == ((apple,), ())
-
-
-def test_the_name_filter_asks_once_for_each_part_of_the_name() -> None:
-    asked: list[tuple[str, int]] = []
-
-    def guess(text: str, k: int) -> list[str]:
-        asked.append((text, k))
-        return ["Rome", "Milan"] if text.startswith("Luigi ") else ["Oslo"]
-
-    given = dataset(fact("Luigi Bianchi", "milan"), fact("Luigi Rossi", "Turin"))
-    kept, excluded = variants.uhn_names(given, guess)
-    assert [item.subject for item in kept.facts] == ["Luigi Rossi"]
-    assert excluded[0].reason == "the object 'milan' is guessed from the name 'Luigi'"
-    # "Bianchi" isn't asked for: the first part settles the matter.
-    assert asked == [
-        ("Luigi is a common name in the following city : [MASK] .", 3),
-        ("Rossi is a common name in the following city : [MASK] .", 3),
-    ]
-
-
-def test_the_name_filter_asks_only_of_the_seven_relations() -> None:
-    capital = Relation("P36", "TREx", prompts=(Prompt("[X]: [Y]"),))
-
-    def guess(text: str, k: int) -> list[str]:
-        raise AssertionError("nothing should be asked")
-
-    kept, _ = variants.uhn_names(dataset(fact("Peru", "Lima", capital), relations=[capital]), guess)
-    assert len(kept.facts) == 1
-    assert sorted(variants.NAME_NOUNS.values()) == ["city"] * 4 + ["country"] + ["language"] * 2
+    given = (fact("Paris Hilton", "paris"), fact("Dante", "Florence"), apple)
+    kept = variants.uhn_substring(dataset(*given, relations=[BIRTH, ISA]))
+    assert kept.facts == given[1:]
 
 
 @pytest.mark.parametrize(

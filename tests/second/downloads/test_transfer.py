@@ -16,6 +16,7 @@ from lama_core.downloads import SourceFile, transfer
 from lama_core.downloads.retry import Patience
 from lama_core.downloads.transfer import fetch
 from lama_core.errors import UserError
+from lama_core.progress import Progress
 
 CONTENT = bytes(range(256)) * 1200
 QUICK = Patience(connect=30, read=30, attempts=3, pause=0.01)
@@ -110,15 +111,15 @@ def the_file(served: Served, **fields: object) -> SourceFile:
 
 
 def test_a_whole_file_is_fetched_once_with_progress(tmp_path: Path) -> None:
-    seen: list[tuple[int, int | None]] = []
+    seen: list[Progress] = []
     with serving(whole) as served:
         file = the_file(served, sha256=hashlib.sha256(CONTENT).hexdigest())
-        path = fetch(file, tmp_path, patience=QUICK, on_bytes=lambda *step: seen.append(step))
+        path = fetch(file, tmp_path, patience=QUICK, on_progress=seen.append)
         fetch(file, tmp_path, patience=QUICK)
     assert path.read_bytes() == CONTENT
     assert len(served.ranges) == 1
-    assert seen[-1] == (len(CONTENT), len(CONTENT))
-    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    assert (seen[-1].done, seen[-1].total) == (len(CONTENT), len(CONTENT))
+    assert [step.done for step in seen] == sorted(step.done for step in seen)
     assert not list(tmp_path.glob("*.part*"))
 
 

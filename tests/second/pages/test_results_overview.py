@@ -14,8 +14,9 @@ from lama_core.rounding import percent
 from lama_core.runs.alignment import align
 from lama_core.runs.find import load_run
 from lama_core.runs.info import Run
+from lama_core.views.figure import Figure
 from pages.ui.results.more import GROUPS, all_charts, entries
-from pages.ui.shared import screens
+from pages.ui.shared import figures, screens
 from pages.ui.shared.run_choice import unscored
 from pages.ui.shared.url_state import title_of
 
@@ -176,3 +177,26 @@ def test_a_view_names_the_relations_of_which_not_all_runs_score_a_fact() -> None
     assert said(run(1, 0, 1, 1, 1), run(1, 1, 1, 1, 1), chosen=("P0",)) == ""
     many = said(run(0, 0, 0, 0, 0), run(1, 1, 1, 1, 1))
     assert many == f"{both}**P0 label, P1 label, P2 label** and 2 more relations."
+
+
+@pytest.mark.parametrize(
+    ("source", "relations"),
+    (("Google_RE", ["all of Google_RE"]), ("Squad", ["Squad"]), (None, None)),
+)
+def test_a_clicked_bar_of_a_source_shows_its_relations_in_this_model(
+    gone: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    source: str | None,
+    relations: list[str] | None,
+) -> None:
+    def clicked(figure: Figure, _: object) -> dict[str, Any] | None:
+        table = figure.frame
+        if "source" not in table or "relation" not in table:
+            return None
+        rows = table[(table["source"] == source) | (table["source"].isna() & (source is None))]
+        return next(row for row in rows.to_dict("records") if "minilm_mlm-" in row["run"])
+
+    monkeypatch.setattr(figures, "mark_of", clicked)
+    open_page("results", data="starter")
+    assert gone[0].get("relations") == relations
+    assert source or gone[0]["models"] == ["minilm-mlm"]

@@ -20,12 +20,12 @@ from lama_core.metrics.score_tables import score_table
 from lama_core.metrics.slices import slice_table
 from lama_core.runs.facts_table import RANKED
 from lama_core.runs.find import load_run
-from lama_core.runs.importers.importing import ImportRunRequest, import_run
 from lama_core.runs.info import Run
 from lama_core.views.choice import RunsRequest
 from lama_core.views.compare import compare as compare_view
 from lama_core.views.table import VIEWS
 from lama_core.views.view import narrowed, show_runs
+from lama_tool_results.importing import ImportRunRequest, import_run
 
 FACTS = [(f"r{at % 2}", f"s{at}", f"o{at}") for at in range(8)]
 WORDS = [[f"o{at}", "y", "z"] if at < 3 else ["x", f"o{at}" if at < 5 else "y", "z"]

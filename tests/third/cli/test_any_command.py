@@ -163,5 +163,5 @@ def test_every_command_of_the_list_is_one(words: str) -> None:
 
 
 def test_the_list_holds_every_command_that_can_be_tried() -> None:
-    known = {*cli.COMMANDS, *plugins.names("probes")} - {"app"}  # which never returns
+    known = {*cli.COMMANDS, *plugins.names("probes"), "reproduce"} - {"app"}  # which never returns
     assert {one.split()[0] for one in COMMANDS} == known
