@@ -274,8 +274,9 @@ def round_weights(model: "Model") -> "Model":
         if parameter.is_floating_point() and not hasattr(parameter, "__tensor_flatten__"):
             parameter.data = parameter.data.to(torch.bfloat16).float()
     model.precision = ROUNDED
-    rounded = "Its weights are rounded to bf16, and it computes in fp32."
-    model.notes.append(rounded if has_bf16() else NO_BF16)
+    model.notes.append(
+        "Its weights are rounded to bf16, and it computes in fp32." if has_bf16() else NO_BF16
+    )
     return model
 
 

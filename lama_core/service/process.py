@@ -106,15 +106,6 @@ class ScoringProcess:
             place = json.loads(address)  # a name, or a host and port
             self._address = place if isinstance(place, str) else tuple(place)
 
-    def _connect(self) -> "AnyConnection":
-        """Return a connection to the process, which is started if it isn't running."""
-        self.launch()
-        try:
-            return Client(self._address, authkey=self._key)
-        except (FileNotFoundError, ConnectionRefusedError):  # the socket's file was deleted
-            self.stop()
-            raise
-
     def stop(self) -> None:
         """End the process; the next query starts another."""
         with self._lock:
@@ -141,7 +132,12 @@ class ScoringProcess:
         values = {name: value for name, value in options.items() if name not in functions}
         message: Any = (replace(visitor, check=nothing), query, arguments, values, tuple(functions))
         with _ended_unexpectedly():
-            connection = self._connect()
+            self.launch()
+            try:
+                connection = Client(self._address, authkey=self._key)
+            except (FileNotFoundError, ConnectionRefusedError):  # the socket's file was deleted
+                self.stop()
+                raise
         with connection:  # closing it ends the query
             while True:
                 with _ended_unexpectedly():

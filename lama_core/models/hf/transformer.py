@@ -339,9 +339,8 @@ def cutting_places(model: Any) -> list[Any]:
     if body is model:  # the T5 family has no base model around its decoder
         return [model.get_decoder()] if model.config.is_encoder_decoder else []
     layers = getattr(getattr(body, "encoder", None), "layer", None)
-    parts = ("attention", "intermediate", "output")
     places = [getattr(body, "decoder", None), body]
-    if layers and all(hasattr(layers[-1], part) for part in parts):
+    if layers and all(hasattr(layers[-1], one) for one in ("attention", "intermediate", "output")):
         places.insert(0, layers[-1].attention)
     return [place for place in places if place is not None]
 

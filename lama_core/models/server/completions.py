@@ -431,7 +431,10 @@ class Completions:
 
 def message_of(data: bytes) -> str:
     """Return a server's error message on one line, without the key."""
-    text = data.decode(errors="replace")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")
     try:
         read = json.loads(text)
     except (ValueError, RecursionError):

@@ -5,7 +5,6 @@ from typing import Any, get_args
 import streamlit as st
 
 from lama_core.datasets.library.installed import analogy_names
-from lama_core.probes.analogy.instances import MOST_PAIRS, PAIRINGS, REVERSES, TAILS
 from lama_core.probes.analogy.request import AnalogyRequest, SettingChoice
 from lama_core.queries.analogy_templates import DEFAULT_TEMPLATE, TEMPLATES
 from lama_core.queries.pairs import NORMALISATIONS
@@ -59,32 +58,6 @@ def _choose() -> AnalogyRequest | None:
                 [DEFAULT_TEMPLATE, *(t for t in TEMPLATES if t != DEFAULT_TEMPLATE)],
                 key="new template",
                 persist_state=KEPT,
-            ),
-            "tails": pick(
-                "Tails of a head",
-                TAILS,
-                key="new tails",
-                bound=False,
-                help="**several**: a pair for each tail of a head, up to "
-                f"{MOST_PAIRS} pairs per relation, all first tails before the others, as in the "
-                "paper. **first**: a pair for the first tail only.",
-            ),
-            "pairing": pick(
-                "Unsupervised instances of",
-                PAIRINGS,
-                key="new pairing",
-                bound=False,
-                help="**halves**: the query and its candidates come from the same half of a "
-                "relation's pairs, as in the supervised setting and in the paper. **all**: they "
-                "come from all its pairs.",
-            ),
-            "reverse": pick(
-                "Reversed pair",
-                REVERSES,
-                key="new reverse",
-                bound=False,
-                help="The pair that the reverse probe reverses: a **random** pair of the relation, "
-                "as in the paper, or the **positive** pair.",
             ),
             "normalise": pick(
                 "Log-probabilities", NORMALISATIONS, key="new normalise", first="sum", bound=False

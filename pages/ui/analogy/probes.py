@@ -68,10 +68,8 @@ SCORES = {"score": "score, right pair", "negative_score": "score, wrong pair"}
 
 def draw_probes() -> None:
     """Draw the chart with its tables, and the form for a new probe."""
-    listing = list_probe_runs()
-    for problem in listing.problems:
-        show_error(problem)
-    if not listing.runs:
+    found = list_probe_runs(on_problem=show_error)
+    if not found:
         show_note(
             "There is no finished probe yet. A probe asks a model to choose between a right and a "
             "wrong pair for many analogies. Start one below."
@@ -82,7 +80,7 @@ def draw_probes() -> None:
     form = st.container()
     if wanted:
         links.set_param("new_probe", ["true"])
-    runs, setting, published = _choose(listing.runs)
+    runs, setting, published = _choose(found)
     if not runs:
         show_note(
             "There is no run with this setting and these models. Choose others, or start one below."

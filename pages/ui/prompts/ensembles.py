@@ -34,7 +34,6 @@ METHOD_TITLES = {
     "top5": "Top5",
     "optimised": "Optimised",
     "optimised (paper)": "Opt., paper's recipe",
-    "optimised (exact)": "Opt., exact",
     "oracle": "Oracle",
 }
 GAIN = "Top1 − Manual"
@@ -48,7 +47,6 @@ METHODS_IN_WORDS = {
     "top5": "mean of the best 5",
     "optimised": "optimised weights",
     "optimised (paper)": "optimised weights, paper's recipe",
-    "optimised (exact)": "optimised weights, exact",
 }
 MEANS = {"log-linear": "log-probabilities", "linear": "probabilities"}
 

@@ -211,17 +211,17 @@ def _weights(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
 
 def _changes(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
     found = [change for study in relations for change in paper_tables.word_changes(study)]
-    found.sort(key=lambda change: -change.gain.gain)
+    found.sort(key=lambda one: -one[1].gain)
     return pd.DataFrame(
         {
-            "id": change.gain.relation,
-            "change": change.change,
-            "before": change.gain.before,
-            "after": change.gain.after,
-            "gain": 100 * change.gain.gain,
-            "test facts": change.gain.n,
+            "id": gain.relation,
+            "change": change,
+            "before": gain.before,
+            "after": gain.after,
+            "gain": 100 * gain.gain,
+            "test facts": gain.n,
         }
-        for change in found[:10]
+        for change, gain in found[:10]
     )
 
 

@@ -197,13 +197,6 @@ def choose_study(*, of_relation: bool, of_set: bool) -> PromptsChoice | None:
         )
     if combination != "all":
         st.caption(f"**{TITLES[combination]}**: {MEANINGS[combination]}")
-    if study.ranking == "filtered" and study.removed is None:
-        st.warning(
-            "This study doesn't store the other valid objects that its filtered ranking excludes, "
-            "so the lists of answers to a fact include them. To exclude them, delete the study's "
-            "folder and start the study again.",
-            icon=":material/warning:",
-        )
     return PromptsChoice(whole, study, combination)
 
 

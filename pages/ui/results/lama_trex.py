@@ -11,7 +11,6 @@ from lama_core.glossary import explain
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
 from lama_core.papers.own_results import (
     SOURCE,
-    MeasuredLama,
     load_measured,
     measured_curves,
     measured_table,
@@ -53,9 +52,9 @@ def draw_measured() -> None:
         select_all=False,
     )
     titles = {
-        one.model: url_state.title_of(one.model)
-        + (f", {one.note.partition(',')[0]}" if one.note else "")
-        for one in measured.models
+        one["model"]: url_state.title_of(one["model"])
+        + (f", {one['note'].partition(',')[0]}" if "note" in one else "")
+        for one in measured["models"]
     }
     (published,) = published_cells(SOURCE, None, [COMPARED]).values()
     first, more = _description(measured, ranking)
@@ -97,11 +96,8 @@ def draw_measured() -> None:
         ),
         {
             "ranking": ranking,
-            "candidates": measured.candidates,
-            "data": measured.data,
-            "command": measured.command,
-            "commit": measured.commit,
-            "weights": {model.model: model.weights for model in measured.models},
+            **{name: measured[name] for name in ("candidates", "data", "command", "commit")},
+            "weights": {model["model"]: model["weights"] for model in measured["models"]},
         },
         "from lama_core.papers.own_results import measured_curves, measured_table\n\n"
         f'measured_table("relation", "{ranking}")\nmeasured_table("type", "{ranking}")\n'
@@ -109,22 +105,21 @@ def draw_measured() -> None:
     )
 
 
-def _description(measured: MeasuredLama, ranking: Ranking) -> tuple[str, str]:
+def _description(measured: Mapping[str, Any], ranking: Ranking) -> tuple[str, str]:
     """Describe the facts; and the models, the ranking, and what differs from the paper."""
     n_paper = next(
         row.labels[3]
         for row in published_table("petroni2019", "table2").rows
         if row.labels[0] == SOURCE and row.labels[2] is None
     )
+    n_facts = measured_table("source", ranking).set_index("model")["n"]
     counted = " and ".join(
-        f"{model.n:,} ({plain(url_state.title_of(model.model))}, "
-        f"{plain(model.note) + ', ' if model.note else ''}{model.precision}, "
-        f"{'left context' if model.context == 'left' else 'whole sentence'})"
-        for model in measured.models
+        f"{n_facts[model['model']]:,} ({plain(url_state.title_of(model['model']))}, "
+        f"{plain(model['note']) + ', ' if 'note' in model else ''}{model['precision']}, "
+        f"{'left context' if model['context'] == 'left' else 'whole sentence'})"
+        for model in measured["models"]
     )
-    scored = " and ".join(
-        f"{model.n:,} ({url_state.title_of(model.model)})" for model in measured.models
-    )
+    scored = " and ".join(f"{n:,} ({url_state.title_of(str(name))})" for name, n in n_facts.items())
     ranked = {
         "filtered": "**filtered** ranking, as in the paper's text (its released code uses the raw "
         "ranking)",
@@ -134,11 +129,11 @@ def _description(measured: MeasuredLama, ranking: Ranking) -> tuple[str, str]:
         f"means over 41 relations, {scored} of the paper's {n_paper:,} facts",
         "Each model is scored on the facts whose object is "
         f"one of its tokens: {counted}. So the facts differ between the models, and from the "
-        f"paper's {n_paper:,}, of which {measured.n_facts:,} are in the data used here. "
-        f"Candidates: {plain(measured.candidates)}, as far as they are in the model's "
+        f"paper's {n_paper:,}, of which {measured['n_facts']:,} are in the data used here. "
+        f"Candidates: {plain(measured['candidates'])}, as far as they are in the model's "
         f"vocabulary; {ranked[ranking]}.\n\n"
-        f"Command: `{measured.command}`, commit {measured.commit}. The project includes only these "
-        "numbers, not their facts.",
+        f"Command: `{measured['command']}`, commit {measured['commit']}. The project includes only "
+        "these numbers, not their facts.",
     )
 
 

@@ -47,7 +47,7 @@ from pages.ui.shared.url_state import BOUND, choose, pick, title_of
 WORDS_AT_BLANK, WHOLE_ANSWERS = "words at a blank", KINDS["statements"].title
 # What a run asks -> its request: all kinds of probe of facts, with models.
 REQUESTS: dict[str, type[RunSettings]] = {
-    WORDS_AT_BLANK if kind.name == "cloze" else kind.title: request
+    WORDS_AT_BLANK if kind.spec.kind == "cloze" else kind.title: request
     for kind in KINDS.values()
     for request in kind.requests
     if issubclass(request, RunSettings)
