@@ -4,6 +4,7 @@ All randomness (order, masks) depends only on the seed and the step, so a run th
 resumed gives the same result. There is no dropout.
 """
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -12,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
 
 from lama_core.errors import UserError
 from lama_core.files import atomic_file
@@ -20,7 +23,8 @@ from tools.training.modelling import hidden_logits
 from tools.training.tokens import BatchSampler
 
 LOG_EVERY = 50
-CHECKPOINT = "checkpoint.pt"
+CHECKPOINT = "checkpoint.safetensors"
+MOMENTS = ("exp_avg", "exp_avg_sq")
 CHECKPOINT_SECONDS = 240.0
 WEIGHT_DECAY, CLIP_NORM = 0.01, 1.0
 
@@ -114,9 +118,14 @@ def train(
                 f"the checkpoint in {folder} has other settings: give another --run folder, or "
                 "delete the checkpoint"
             )
-        start = checkpoint["step"]
-        model.load_state_dict(checkpoint["model"])
-        optimizer.load_state_dict(checkpoint["optimizer"])
+        start, stored = checkpoint["step"], checkpoint["tensors"]
+        with torch.no_grad():
+            for name, value in model.named_parameters():
+                value.copy_(stored[name])
+                optimizer.state[value] = {
+                    "step": torch.tensor(float(start), device=value.device),
+                    **{one: stored[f"{name}/{one}"].to(value.device) for one in MOMENTS},
+                }
     else:
         on_milestone(0)
     last = settings.steps if stop_after is None else min(settings.steps, start + stop_after)
@@ -150,20 +159,30 @@ def train(
         if done == settings.steps or done & step == 0:  # a power of two
             on_milestone(done)
         if done == last or time.monotonic() - written > CHECKPOINT_SECONDS:
-            states = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+            weights = dict(model.named_parameters())
+            moments = {
+                f"{name}/{one}": optimizer.state[value][one]
+                for name, value in weights.items()
+                for one in MOMENTS
+            }
+            about = {"step": str(done), "settings": json.dumps(kept)}
             with atomic_file(folder / CHECKPOINT) as part:
-                torch.save({"step": done, "settings": kept} | states, part)
+                save_file({**weights, **moments}, part, metadata=about)
             written = time.monotonic()
     return list(map(float, losses))
 
 
 def checkpoint_of(folder: Path) -> dict[str, Any] | None:
-    """Return a run's checkpoint: `step`, `settings`, `model`, `optimizer`; None before the first.
+    """Return a run's checkpoint: `step`, `settings`, `tensors`; None before the first.
 
-    `settings` are those of the run, and the digest of its corpus.
+    `settings` are those of the run, and the digest of its corpus. `tensors` are the weights by
+    name, and the optimizer's moments by name of the weight and of the moment.
     """
     file = folder / CHECKPOINT
     if not file.exists():
         return None
-    found: dict[str, Any] = torch.load(file, map_location="cpu", weights_only=True)
-    return found
+    with safe_open(file, "pt") as stored:
+        about = stored.metadata()
+        tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
+    settings = json.loads(about["settings"])
+    return {"step": int(about["step"]), "settings": settings, "tensors": tensors}
